@@ -1,0 +1,44 @@
+"""What can go wrong, in the user's words: every message says what, where, and what to do next."""
+
+__all__ = [
+    "CheckError",
+    "CompilerError",
+    "DeclarationError",
+    "FormulaError",
+    "ShapeError",
+    "SymgradError",
+    "TargetError",
+    "UnsupportedError",
+]
+
+
+class SymgradError(Exception):
+    """The base of every error that a user of symgrad can cause and mend."""
+
+
+class DeclarationError(SymgradError):
+    """A declaration that says something impossible: an unknown name, a reserved word, an `if` on a symbol."""
+
+
+class FormulaError(DeclarationError):
+    """Formula text that cannot be read; the message shows the text with a caret under the place."""
+
+
+class ShapeError(DeclarationError):
+    """Two places that give one index or size different extents, or an extent that nothing tells."""
+
+
+class UnsupportedError(SymgradError):
+    """A declaration that is meaningful, and that symgrad cannot turn into code; the message says why."""
+
+
+class TargetError(SymgradError):
+    """A TARGET or a language that cannot be found."""
+
+
+class CompilerError(SymgradError):
+    """No C compiler, or one that refused what was printed."""
+
+
+class CheckError(SymgradError):
+    """Printed code that does not compute what was declared; the message is the report."""

@@ -1,0 +1,481 @@
+"""Scalar expressions: immutable nodes of a shared graph.
+
+Four kinds of node: `Const`, `Index` (a loop index as a value), `Ref` (an element of a tensor, or, with no
+subscripts, a scalar, a size or an option) and `Apply` (an operator of `symgrad.ops` on arguments).
+
+Nodes are interned: what is written the same is the same object, so `==` is identity and a dictionary of nodes is a
+dictionary of formulas. `node.key` is the node with the arguments of commutative operators put in one order: two
+nodes with one key are equal as mathematics. Sharing compares keys; printing keeps the order in which it was written.
+
+The constructors apply only identities that hold at every finite real point where the parts are defined: `x + 0` is
+`x`, but `x / x` stays. Every traversal is a loop: a chain of 100,000 operations neither recurses nor slows down.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Union
+from weakref import WeakValueDictionary
+
+Number = Union[int, float, Fraction]
+Value = Union["Expr", int, float, Fraction]
+
+COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "hypot"})
+
+_interned: WeakValueDictionary[tuple[object, ...], Expr] = WeakValueDictionary()
+_serial = itertools.count()
+
+
+class Expr:
+    """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
+
+    __slots__ = ("__weakref__", "_key", "serial")
+    _key: Expr | None
+    serial: int
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        """The nodes this one is computed from; subscripts, for a Ref."""
+        return ()
+
+    @property
+    def key(self) -> Expr:
+        """The representative of all nodes that differ from this one only in the order of commutative arguments."""
+        return self if self._key is None else self._key
+
+    def __add__(self, other: Value) -> Expr:
+        return add(self, as_expr(other))
+
+    def __radd__(self, other: Value) -> Expr:
+        return add(as_expr(other), self)
+
+    def __sub__(self, other: Value) -> Expr:
+        return sub(self, as_expr(other))
+
+    def __rsub__(self, other: Value) -> Expr:
+        return sub(as_expr(other), self)
+
+    def __mul__(self, other: Value) -> Expr:
+        return mul(self, as_expr(other))
+
+    def __rmul__(self, other: Value) -> Expr:
+        return mul(as_expr(other), self)
+
+    def __truediv__(self, other: Value) -> Expr:
+        return div(self, as_expr(other))
+
+    def __rtruediv__(self, other: Value) -> Expr:
+        return div(as_expr(other), self)
+
+    def __pow__(self, other: Value) -> Expr:
+        return power(self, as_expr(other))
+
+    def __neg__(self) -> Expr:
+        return neg(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression has no truth value; compare with `is`")
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+    def __repr__(self) -> str:
+        from .text import show  # here, not above: the two files of this folder need each other
+
+        return show(self)
+
+
+class Const(Expr):
+    """An exact number. `text` is kept for a decimal literal: it denotes the nearest double and prints as typed."""
+
+    __slots__ = ("text", "value")
+    value: Fraction
+    text: str | None
+
+
+class Index(Expr):
+    """A loop index as a value; the index of a pack is named like the pack (`...`, `*batch`)."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+class Ref(Expr):
+    """An element of a tensor by name; no subscripts for a scalar, a size or an option."""
+
+    __slots__ = ("name", "subscripts")
+    name: str
+    subscripts: tuple[Expr, ...]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return self.subscripts
+
+
+class Apply(Expr):
+    """An operator on arguments; its row stands in `symgrad.ops.OPS`."""
+
+    __slots__ = ("_args", "op")
+    op: str
+    _args: tuple[Expr, ...]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return self._args
+
+
+def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
+    node = _interned.get(identity)
+    if node is None:
+        node = make()
+        node.serial = next(_serial)
+        _interned[identity] = node
+    return node
+
+
+def const(value: Number | str) -> Const:
+    """Return an exact number: an int, a Fraction, a float, or the text of a decimal literal.
+
+    A float that is a short binary fraction (0.5, 2.0) is that fraction; any other is kept as typed.
+    """
+    text: str | None = None
+    if isinstance(value, (float, str)):
+        text = value if isinstance(value, str) else repr(value)
+        exact = Fraction(float(text))
+        if exact.denominator <= 1024 and abs(exact.numerator) < 2**53:
+            text = None
+    else:
+        exact = Fraction(value)
+
+    def make() -> Const:
+        node = Const()
+        node.value, node.text, node._key = exact, text, None
+        return node
+
+    node = _intern((Const, exact, text), make)
+    if text is not None and node._key is None:
+        plain = const(exact)
+        node._key = plain
+    return node  # type: ignore[return-value]  # _intern returns what make made
+
+
+def index(name: str) -> Index:
+    """Return the loop index of that name."""
+
+    def make() -> Index:
+        node = Index()
+        node.name, node._key = name, None
+        return node
+
+    return _intern((Index, name), make)  # type: ignore[return-value]  # as above
+
+
+def ref(name: str, *subscripts: Value) -> Ref:
+    """Return the element of the tensor `name` at `subscripts`."""
+    subs = tuple(as_expr(s) for s in subscripts)
+
+    def make() -> Ref:
+        node = Ref()
+        node.name, node.subscripts, node._key = name, subs, None
+        keys = tuple(s.key for s in subs)
+        if any(k is not s for k, s in zip(keys, subs, strict=True)):
+            node._key = ref(name, *keys)
+        return node
+
+    return _intern((Ref, name, *subs), make)  # type: ignore[return-value]  # as above
+
+
+def _apply(op: str, *args: Expr) -> Apply:
+    def make() -> Apply:
+        node = Apply()
+        node.op, node._args, node._key = op, args, None
+        keys: Sequence[Expr] = tuple(a.key for a in args)
+        if op in COMMUTATIVE:
+            keys = sorted(keys, key=lambda k: k.serial)
+        if any(k is not a for k, a in zip(keys, args, strict=True)):
+            node._key = _apply(op, *keys)
+        return node
+
+    return _intern((Apply, op, *args), make)  # type: ignore[return-value]  # as above
+
+
+ZERO, ONE, TWO, HALF = const(0), const(1), const(2), const(Fraction(1, 2))
+
+
+def as_expr(value: Value) -> Expr:
+    """Return `value` as a node; numbers become constants."""
+    return value if isinstance(value, Expr) else const(value)
+
+
+def is_exact(node: Expr) -> bool:
+    """Whether `node` is a number that may be folded into another (a decimal literal is kept as typed)."""
+    return isinstance(node, Const) and node.text is None
+
+
+def value_of(node: Expr) -> Fraction:
+    """The value of a Const."""
+    assert isinstance(node, Const)
+    return node.value
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    if a is ZERO:
+        return b
+    if b is ZERO:
+        return a
+    if is_exact(a) and is_exact(b):
+        return const(value_of(a) + value_of(b))
+    if isinstance(b, Apply) and b.op == "neg":
+        return sub(a, b.args[0])
+    if is_exact(b) and value_of(b) < 0:
+        return sub(a, const(-value_of(b)))
+    return _apply("add", a, b)
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    if b is ZERO:
+        return a
+    if a is ZERO:
+        return neg(b)
+    if a.key is b.key:
+        return ZERO
+    if is_exact(a) and is_exact(b):
+        return const(value_of(a) - value_of(b))
+    if isinstance(b, Apply) and b.op == "neg":
+        return add(a, b.args[0])
+    return _apply("sub", a, b)
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    if a is ZERO or b is ZERO:
+        return ZERO
+    if a is ONE:
+        return b
+    if b is ONE:
+        return a
+    if is_exact(a) and is_exact(b):
+        return const(value_of(a) * value_of(b))
+    if isinstance(a, Apply) and a.op == "neg":
+        return neg(mul(a.args[0], b))
+    if isinstance(b, Apply) and b.op == "neg":
+        return neg(mul(a, b.args[0]))
+    if is_exact(a) and value_of(a) < 0:
+        return neg(mul(const(-value_of(a)), b))
+    return _apply("mul", a, b)
+
+
+def div(a: Expr, b: Expr) -> Expr:
+    if b is ONE:
+        return a
+    if is_exact(a) and is_exact(b) and b is not ZERO:
+        return const(value_of(a) / value_of(b))
+    if isinstance(a, Apply) and a.op == "neg":
+        return neg(div(a.args[0], b))
+    if isinstance(b, Apply) and b.op == "neg":
+        return neg(div(a, b.args[0]))
+    return _apply("div", a, b)
+
+
+def neg(a: Expr) -> Expr:
+    if isinstance(a, Const) and (a.text is None or a is ZERO):
+        return const(-a.value)
+    if isinstance(a, Apply) and a.op == "neg":
+        return a.args[0]
+    if isinstance(a, Apply) and a.op == "sub":
+        return _apply("sub", a.args[1], a.args[0])
+    return _apply("neg", a)
+
+
+def power(a: Expr, b: Expr) -> Expr:
+    if b is ONE or a is ONE:
+        return a
+    if b is ZERO:
+        return ONE
+    if is_exact(a) and is_exact(b) and value_of(b).denominator == 1 and abs(value_of(b)) <= 64:
+        exponent = int(value_of(b))
+        if exponent > 0 or a is not ZERO:
+            return const(value_of(a) ** exponent)
+    return _apply("pow", a, b)
+
+
+def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    if isinstance(condition, Const):
+        return then if condition.value else otherwise
+    if then is otherwise:
+        return then
+    return _apply("select", condition, then, otherwise)
+
+
+_COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+}
+
+
+def _comparison(op: str, a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return const(int(_COMPARE[op](a.value, b.value)))
+    return _apply(op, a, b)
+
+
+def _both(a: Expr, b: Expr) -> Expr:
+    if a is ONE:
+        return b
+    if b is ONE or a.key is b.key:
+        return a
+    if a is ZERO or b is ZERO:
+        return ZERO
+    return _apply("and", a, b)
+
+
+def _either(a: Expr, b: Expr) -> Expr:
+    if a is ZERO:
+        return b
+    if b is ZERO or a.key is b.key:
+        return a
+    if a is ONE or b is ONE:
+        return ONE
+    return _apply("or", a, b)
+
+
+def _negation(a: Expr) -> Expr:
+    if isinstance(a, Const):
+        return const(int(not a.value))
+    return _apply("not", a)
+
+
+def _floordiv(a: Expr, b: Expr) -> Expr:
+    if b is ONE:
+        return a
+    if is_exact(a) and is_exact(b) and b is not ZERO:
+        return const(value_of(a) // value_of(b))
+    return _apply("floordiv", a, b)
+
+
+def _mod(a: Expr, b: Expr) -> Expr:
+    if is_exact(a) and is_exact(b) and b is not ZERO:
+        return const(value_of(a) % value_of(b))
+    return _apply("mod", a, b)
+
+
+_CONSTRUCT: dict[str, Callable[..., Expr]] = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "div": div,
+    "neg": neg,
+    "pow": power,
+    "select": select,
+    "and": _both,
+    "or": _either,
+    "not": _negation,
+    "floordiv": _floordiv,
+    "mod": _mod,
+    **{op: (lambda a, b, op=op: _comparison(op, a, b)) for op in _COMPARE},
+}
+
+
+def apply(op: str, *args: Value) -> Expr:
+    """Return the operator `op` on `args`, after the identities above."""
+    nodes = tuple(as_expr(a) for a in args)
+    construct = _CONSTRUCT.get(op)
+    return construct(*nodes) if construct else _apply(op, *nodes)
+
+
+def total(terms: Iterable[Expr]) -> Expr:
+    """The sum of `terms`, in their order; 0 for none."""
+    result: Expr = ZERO
+    for term in terms:
+        result = add(result, term)
+    return result
+
+
+def product(factors: Iterable[Expr]) -> Expr:
+    """The product of `factors`, in their order; 1 for none."""
+    result: Expr = ONE
+    for factor in factors:
+        result = mul(result, factor)
+    return result
+
+
+def postorder(*roots: Expr) -> Iterator[Expr]:
+    """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
+    seen: set[Expr] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        if node in seen:
+            stack.pop()
+            continue
+        waiting = [a for a in node.args if a not in seen]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            seen.add(node)
+            stack.pop()
+            yield node
+
+
+def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
+    """Return `node` computed from `args` instead of its own; the identities apply again."""
+    if isinstance(node, Ref):
+        return ref(node.name, *args)
+    if isinstance(node, Apply):
+        return apply(node.op, *args)
+    return node
+
+
+def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
+    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        args = [done[a] for a in node.args]
+        same = all(a is b for a, b in zip(args, node.args, strict=True))
+        done[node] = replace(node if same else with_args(node, args))
+    return done[root]
+
+
+def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
+    """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
+    if not mapping:
+        return root
+    done: dict[Expr, Expr] = dict(mapping)
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        waiting = [a for a in node.args if a not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        args = [done[a] for a in node.args]
+        same = all(a is b for a, b in zip(args, node.args, strict=True))
+        done[node] = node if same else with_args(node, args)
+    return done[root]
+
+
+def indices(*roots: Expr) -> tuple[Index, ...]:
+    """The loop indices that `roots` mention, in order of first appearance."""
+    return tuple(n for n in postorder(*roots) if isinstance(n, Index))
+
+
+def refs(*roots: Expr) -> tuple[Ref, ...]:
+    """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
+    return tuple(n for n in postorder(*roots) if isinstance(n, Ref))
+
+
+def size(*roots: Expr) -> int:
+    """The number of operations in `roots`, shared ones once."""
+    return sum(isinstance(n, Apply) for n in postorder(*roots))

@@ -1,0 +1,114 @@
+"""Writing an expression as text: the one place that decides parentheses.
+
+A `Form` is how one operator is written: a template, how tightly the result binds, and how tightly each operand must
+bind to stand without parentheses. The forms below are the formula text that `symgrad.parse` reads; a backend's printer
+is the same class with its own forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .nodes import Apply, Const, Expr, Index, Ref, postorder
+
+ATOM = 100
+LONGEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an operator is written: `template` takes the operands, `operands` is how tightly each must bind."""
+
+    template: str
+    level: int = ATOM
+    operands: tuple[int, ...] = ()
+
+
+def infix(symbol: str, level: int, right: int | None = None) -> Form:
+    """A left-associative binary operator; `right` is what its right operand needs, one more than `level` if None."""
+    return Form(f"{{}} {symbol} {{}}", level, (level, level + 1 if right is None else right))
+
+
+FORMULA: Mapping[str, Form] = {
+    "or": infix("|", 2),
+    "and": infix("&", 4),
+    "not": Form("~{}", 60, (60,)),
+    **{op: infix(s, 6, 7) for op, s in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()},
+    "add": infix("+", 10),
+    "sub": infix("-", 10),
+    "neg": Form("-{}", 12, (20,)),
+    "mul": infix("*", 20),
+    "div": infix("/", 20),
+    "floordiv": infix("//", 20),
+    "mod": infix("%", 20),
+    "pow": Form("{}**{}", 40, (41, 40)),
+    "select": Form("where({}, {}, {})", ATOM, (0, 0, 0)),
+}
+
+
+class Printer:
+    """Write expressions in one language: `forms` for operators, `leaf` for the rest."""
+
+    forms: ClassVar[Mapping[str, Form]] = FORMULA
+
+    def form(self, node: Apply) -> Form:
+        """How the operator of `node` is written; a call of its own name when no form is given."""
+        found = self.forms.get(node.op)
+        if found is not None:
+            return found
+        if not node.args:
+            return Form(node.op)
+        return Form(f"{node.op}({', '.join('{}' for _ in node.args)})", ATOM, (0,) * len(node.args))
+
+    def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
+        """The text of a Const, Index or Ref (whose subscripts are `args`), and how tightly it binds."""
+        if isinstance(node, Const):
+            return self.number(node)
+        if isinstance(node, Index):
+            return node.name, ATOM
+        assert isinstance(node, Ref)
+        return (f"{node.name}[{', '.join(args)}]" if args else node.name), ATOM
+
+    def number(self, node: Const) -> tuple[str, int]:
+        """A number: as typed, as a short decimal, or as a quotient of two integers."""
+        text = node.text or decimal(node)
+        if text is None:
+            return f"{node.value.numerator}/{node.value.denominator}", 20 if node.value > 0 else 12
+        return text, ATOM if node.value >= 0 else 12
+
+    def __call__(self, root: Expr, level: int = 0) -> str:
+        """The text of `root`, in parentheses where it binds less tightly than `level`."""
+        done: dict[Expr, tuple[str, int]] = {}
+        for node in postorder(root):
+            if isinstance(node, Apply):
+                form = self.form(node)
+                texts = [_wrap(*done[a], need) for a, need in zip(node.args, form.operands, strict=True)]
+                text, own = form.template.format(*texts), form.level
+            else:
+                text, own = self.leaf(node, [done[a][0] for a in node.args])
+            done[node] = (text if len(text) < LONGEST else "...", own)
+        return _wrap(*done[root], level)
+
+
+def _wrap(text: str, level: int, need: int) -> str:
+    return text if level >= need else f"({text})"
+
+
+def decimal(node: Const) -> str | None:
+    """An integer or a short binary fraction as a decimal; None for any other number."""
+    value = node.value
+    if value.denominator == 1:
+        return str(value.numerator)
+    if value.denominator & (value.denominator - 1) == 0 and value.denominator <= 1024:
+        return repr(float(value))
+    return None
+
+
+_formula = Printer()
+
+
+def show(node: Expr) -> str:
+    """`node` as formula text."""
+    return _formula(node)

@@ -1,0 +1,53 @@
+"""The data of every stage, how it is written as mathematics, and its plain interpreter."""
+
+from .data import (
+    REDUCTIONS,
+    Box,
+    Derivative,
+    Dim,
+    Dtype,
+    Equation,
+    Function,
+    Option,
+    Role,
+    Tensor,
+    When,
+)
+from .interpreter import bind, extent_of, interpret
+from .text import (
+    show_derivative,
+    show_element,
+    show_equation,
+    show_equations,
+    show_function,
+    show_inputs,
+    show_right,
+    show_shape,
+    show_target,
+)
+
+__all__ = [
+    "REDUCTIONS",
+    "Box",
+    "Derivative",
+    "Dim",
+    "Dtype",
+    "Equation",
+    "Function",
+    "Option",
+    "Role",
+    "Tensor",
+    "When",
+    "bind",
+    "extent_of",
+    "interpret",
+    "show_derivative",
+    "show_element",
+    "show_equation",
+    "show_equations",
+    "show_function",
+    "show_inputs",
+    "show_right",
+    "show_shape",
+    "show_target",
+]

@@ -1,0 +1,198 @@
+"""The data every stage passes on: frozen, comparable, printable.
+
+An `Equation` says what the elements of one tensor are. With f its subscripts and I running over its box,
+
+    target[p] = the sum over the target's equations of reduce{ body(I) : I in box, where(I), f(I) = p }
+
+What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
+(concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
+element that no equation writes is 0. Nothing is evaluated outside `where`, subscripts included.
+
+The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
+axes under one plain index; its size is a tuple, and its extent their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from ..expr import Expr, Index, Number, Ref, indices, refs
+
+
+class Dtype(StrEnum):
+    """What the elements of a tensor are; a boolean counts as 0 or 1 in arithmetic."""
+
+    REAL = "real"
+    INT = "int"
+    BOOL = "bool"
+
+
+class Role(StrEnum):
+    """Why a tensor is there."""
+
+    INPUT = "input"
+    LOCAL = "local"
+    OUTPUT = "output"
+    SEED = "seed"  # the grad_output of one output
+    GRADIENT = "gradient"  # of one input
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A named size that an input's shape tells; `pack` if it stands for any number of leading axes."""
+
+    name: str
+    pack: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A number given by keyword when the function is called: `dtype` is REAL or INT."""
+
+    name: str
+    default: Number
+    dtype: Dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor and its shape; rank 0 is a scalar. `named` if the user chose its name."""
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: Dtype = Dtype.REAL
+    role: Role = Role.LOCAL
+    optional: bool = False
+    named: bool = False
+
+
+Box = tuple[tuple[Index, Expr], ...]
+When = tuple[tuple[str, bool], ...]
+
+REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """One index equation; see the head of this file.
+
+    reduce  one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices)
+    box     every index of the equation with its extent, those of the target first
+    where   a condition on the box; None for all of it
+    when    (optional input, present) pairs: the equation counts only if each is so
+    """
+
+    target: str
+    subscripts: tuple[Expr, ...]
+    reduce: str
+    body: Expr
+    box: Box
+    where: Expr | None = None
+    when: When = ()
+
+    @property
+    def reduced(self) -> Box:
+        """The part of the box that the target does not show."""
+        shown = set(indices(*self.subscripts))
+        return tuple((i, extent) for i, extent in self.box if i not in shown)
+
+    @property
+    def shown(self) -> Box:
+        """The part of the box that the target shows."""
+        shown = set(indices(*self.subscripts))
+        return tuple((i, extent) for i, extent in self.box if i in shown)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the subscripts are distinct indices: each element of the target is written by one point."""
+        return all(isinstance(s, Index) for s in self.subscripts) and len(set(self.subscripts)) == len(self.subscripts)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Everything the equation evaluates."""
+        return (self.body, *self.subscripts, *(() if self.where is None else (self.where,)))
+
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """Every distinct reference that the equation evaluates, sizes and options included."""
+        return refs(*self.expressions)
+
+
+@dataclass(frozen=True)
+class Function:
+    """What a user declared: tensors, and the equations that compute the outputs from the inputs.
+
+    statements   in an order in which each reads only what is an input or stands before it
+    options      numbers given by keyword
+    constraints  conditions on the sizes that the inputs must meet
+    formula      the declaration in formula text or mathematics, one line or several, for people
+    source       what prints it again: a TARGET of the command, or the formula text itself
+    """
+
+    name: str
+    dims: tuple[Dim, ...]
+    tensors: tuple[Tensor, ...]
+    statements: tuple[Equation, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    options: tuple[Option, ...] = ()
+    constraints: tuple[Expr, ...] = ()
+    formula: str = ""
+    source: str = ""
+
+    @cached_property
+    def table(self) -> Mapping[str, Tensor]:
+        """The tensors by name."""
+        return {t.name: t for t in self.tensors}
+
+    @cached_property
+    def writers(self) -> Mapping[str, tuple[Equation, ...]]:
+        """The equations of each tensor that has any."""
+        found: dict[str, tuple[Equation, ...]] = {}
+        for equation in self.statements:
+            found[equation.target] = (*found.get(equation.target, ()), equation)
+        return found
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The inputs that may be absent."""
+        return tuple(name for name in self.inputs if self.table[name].optional)
+
+    @property
+    def packs(self) -> tuple[str, ...]:
+        """The names of the packs."""
+        return tuple(d.name for d in self.dims if d.pack)
+
+    def with_source(self, source: str) -> Function:
+        """The same function, printed again by `source`."""
+        return replace(self, source=source)
+
+    def __str__(self) -> str:
+        from .text import show_function  # here, not above: the two files of this folder need each other
+
+        return show_function(self)
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """A function together with the equations of its vector-Jacobian product J^T v.
+
+    primal     the function that was differentiated
+    function   the joint statements: inputs and seeds in; outputs and gradients out. It can be differentiated again
+    seeds      (output, its grad_output) in the order of the outputs
+    gradients  (input, its gradient) in the order of the real inputs
+    """
+
+    primal: Function
+    function: Function
+    seeds: tuple[tuple[str, str], ...]
+    gradients: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        from .text import show_derivative  # as above
+
+        return show_derivative(self)
+

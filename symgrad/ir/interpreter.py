@@ -1,0 +1,154 @@
+"""The plain meaning of a function: every equation evaluated point by point in mpmath, at the precision of the moment."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from ..errors import ShapeError
+from ..evaluate import evaluate
+from ..expr import Expr, Ref, ref
+from .data import Equation, Function
+
+Array = np.ndarray[Any, Any]
+Sizes = Mapping[str, "int | tuple[int, ...]"]
+
+
+def bind(function: Function, inputs: Mapping[str, Any]) -> dict[str, int | tuple[int, ...]]:
+    """The size of every dim, told by the shapes of `inputs` (None for an absent one); a pack's size is a tuple.
+
+    Raises ShapeError where an input has the wrong number of axes or two inputs disagree.
+    """
+    sizes: dict[str, int | tuple[int, ...]] = {}
+    for name in function.inputs:
+        if inputs.get(name) is None:
+            continue
+        given = np.shape(inputs[name])
+        axes = list(function.table[name].shape)
+        if axes and isinstance(axes[0], Ref) and axes[0].name in function.packs:
+            split = len(given) - len(axes) + 1
+            _agree(function, sizes, name, axes.pop(0), given[: max(split, 0)])
+            given = given[max(split, 0) :]
+        if len(axes) != len(given):
+            raise ShapeError(f"{function.name}: {name} has {np.ndim(inputs[name])} axes, and is declared with {axes}")
+        for axis, extent in zip(axes, given, strict=True):
+            if isinstance(axis, Ref):
+                _agree(function, sizes, name, axis, extent)
+            elif extent_of(axis, sizes) != extent:
+                raise ShapeError(f"{function.name}: {name} has an axis of {extent}, declared as {axis}")
+    return sizes
+
+
+def _agree(
+    function: Function,
+    sizes: dict[str, int | tuple[int, ...]],
+    name: str,
+    dim: Expr,
+    extent: int | tuple[int, ...],
+) -> None:
+    assert isinstance(dim, Ref)
+    if sizes.setdefault(dim.name, extent) != extent:
+        raise ShapeError(f"{function.name}: {dim.name} = {extent} in {name}, {sizes[dim.name]} before it")
+
+
+def extent_of(extent: Expr, sizes: Sizes, options: Mapping[str, Any] | None = None) -> int:
+    """The value of an extent, at least 0; a pack counts the product of its sizes."""
+
+    def element(name: str, subscripts: tuple[int, ...]) -> Any:
+        found = sizes[name] if name in sizes else (options or {})[name]
+        return prod(found) if isinstance(found, tuple) else found
+
+    return max(0, int(evaluate(extent, {}, element)))
+
+
+def interpret(
+    function: Function, inputs: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> dict[str, Array]:
+    """Return every tensor of `function` as an array of mpf (or int) objects, packs flattened to one axis.
+
+    inputs   name -> array, nested list or number, with the declared shape; None for an absent optional input
+    options  name -> number; the declared defaults otherwise
+    """
+    chosen = {o.name: o.default for o in function.options} | dict(options or {})
+    numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in chosen.items()}
+    sizes = bind(function, inputs)
+    arrays: dict[str, Array] = {}
+
+    def shape(name: str) -> tuple[int, ...]:
+        return tuple(extent_of(e, sizes, numbers) for e in function.table[name].shape)
+
+    for name in function.inputs:
+        if inputs.get(name) is not None:
+            exact = int if function.table[name].dtype != "real" else _real
+            flat = [exact(v) for v in np.asarray(inputs[name], dtype=object).ravel()]
+            arrays[name] = _filled(flat, shape(name))
+
+    def element(name: str, subscripts: tuple[int, ...]) -> Any:
+        if name in arrays:
+            if any(s < 0 for s in subscripts):
+                raise IndexError(f"{name}[{subscripts}] is outside of its shape {arrays[name].shape}")
+            return arrays[name][subscripts]
+        if name in sizes:
+            return extent_of(ref(name), sizes)
+        return numbers[name]
+
+    for equation in function.statements:
+        if any((inputs.get(name) is not None) != present for name, present in equation.when):
+            continue
+        if equation.target not in arrays:
+            count = prod(shape(equation.target))
+            arrays[equation.target] = _filled([mpmath.mpf(0)] * count, shape(equation.target))
+        _accumulate(equation, arrays[equation.target], sizes, numbers, element)
+    return arrays
+
+
+def _real(value: Any) -> Any:
+    return value if isinstance(value, mpmath.mpf) else mpmath.mpf(value)
+
+
+def _filled(values: list[Any], shape: tuple[int, ...]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)
+
+
+def _accumulate(equation: Equation, array: Array, sizes: Sizes, numbers: Mapping[str, Any], element: Any) -> None:
+    fibres: dict[tuple[int, ...], list[Any]] = {}
+    names = [i.name for i, _ in equation.box]
+    for point in itertools.product(*(range(extent_of(e, sizes, numbers)) for _, e in equation.box)):
+        at = dict(zip(names, point, strict=True))
+        if equation.where is not None and not evaluate(equation.where, at, element):
+            continue
+        target = tuple(int(evaluate(s, at, element)) for s in equation.subscripts)
+        fibres.setdefault(target, []).append(evaluate(equation.body, at, element))
+    for target, values in fibres.items():
+        array[target] = array[target] + REDUCE[equation.reduce](values)
+
+
+def _product(values: list[Any]) -> Any:
+    result: Any = 1
+    for value in values:
+        result = result * value
+    return result
+
+
+def _logsumexp(values: list[Any]) -> Any:
+    top = max(values)
+    return top if mp.isinf(top) else top + mp.log(sum(mp.exp(v - top) for v in values))
+
+
+REDUCE = {
+    "none": sum,
+    "sum": sum,
+    "max": max,
+    "min": min,
+    "prod": _product,
+    "logsumexp": _logsumexp,
+    "argmax": lambda values: values.index(max(values)),
+}

@@ -1,0 +1,74 @@
+"""Functions and derivatives as mathematics: index equations, one per line."""
+
+from __future__ import annotations
+
+from ..expr import Expr, show
+from .data import Derivative, Equation, Function, Tensor
+
+
+def show_shape(tensor: Tensor) -> str:
+    """`(n, k)`; `()` for a scalar."""
+    inner = ", ".join(show(extent) for extent in tensor.shape)
+    return f"({inner},)" if len(tensor.shape) == 1 else f"({inner})"
+
+
+def show_target(equation: Equation) -> str:
+    """The left-hand side: `out[i,j]`."""
+    return show_element(equation.target, equation.subscripts)
+
+
+def show_element(name: str, subscripts: tuple[Expr, ...]) -> str:
+    """`x[i,j]`; `x` for a scalar."""
+    return f"{name}[{','.join(show(s) for s in subscripts)}]" if subscripts else name
+
+
+def show_right(equation: Equation) -> str:
+    """The right-hand side: `sum[l](x[i,l] * weight[j,l])`, and its condition."""
+    body = show(equation.body)
+    reduced = ",".join(i.name for i, _ in equation.reduced)
+    if reduced:
+        reduce = "sum" if equation.reduce == "none" else equation.reduce
+        body = f"{reduce}[{reduced}]({body})"
+    if equation.where is not None:
+        body += f"  where {show(equation.where)}"
+    return body + "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in equation.when)
+
+
+def show_equation(equation: Equation, accumulates: bool = False) -> str:
+    """`out[i,j] = sum[l](x[i,l] * weight[j,l])`."""
+    return f"{show_target(equation)} {'+=' if accumulates else '='} {show_right(equation)}"
+
+
+def show_equations(equations: tuple[Equation, ...]) -> list[str]:
+    """One line each; what adds to an earlier line is written `+=`."""
+    lines = []
+    seen: set[str] = set()
+    for equation in equations:
+        absent = any(not present for _, present in equation.when)
+        lines.append(show_equation(equation, show_target(equation) in seen and not absent))
+        seen.add(show_target(equation))
+    return lines
+
+
+def show_inputs(function: Function) -> str:
+    """The header of formula text: `x[n,k], bias[m]?; eps=1e-05`."""
+    parts = []
+    for name in function.inputs:
+        tensor = function.table[name]
+        part = show_element(name, tensor.shape) + ("?" if tensor.optional else "")
+        parts.append(part if tensor.dtype == "real" else f"{part}: {tensor.dtype}")
+    options = ", ".join(f"{o.name}={o.default}" for o in function.options)
+    return ", ".join(parts) + (f"; {options}" if options else "")
+
+
+def show_function(function: Function) -> str:
+    """The function as declared, after hoisting: a header and its equations."""
+    lines = [f"{function.name}({show_inputs(function)}) -> {', '.join(function.outputs)}"]
+    return "\n".join([*lines, *(f"    {line}" for line in show_equations(function.statements))])
+
+
+def show_derivative(derivative: Derivative) -> str:
+    """The equations of J^T v, those of forward first."""
+    lines = show_equations(derivative.function.statements)
+    seeds = ", ".join(f"{seed} of {output}" for output, seed in derivative.seeds)
+    return "\n".join([f"J^T v of {derivative.primal.name}, with v = {seeds}", *(f"    {line}" for line in lines)])
