@@ -309,7 +309,7 @@ ROWS: tuple[Op, ...] = (
         "relu",
         1,
         lambda x: x if x > 0 else mpmath.mpf(0) * x,
-        lambda x, y: (select(apply("gt", x, 0), ONE, ZERO),),
+        lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
         lambda x: sympy.Max(x, 0),
         expand=lambda x: apply("maximum", x, 0),
         kinks=_at_zero(0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
@@ -29,6 +30,7 @@ from ..expr import (
     ref,
     refs,
     show,
+    size,
     substitute,
     value_of,
 )
@@ -36,6 +38,7 @@ from ..ir import Dim, Dtype, Equation, Function, Option, Role, Tensor, When, sho
 from ..ops import OPS
 from .names import check_name
 
+_LARGEST_PRODUCT = 10_000  # terms of a polynomial subscript that are multiplied out
 _EXTENT = "#extent"  # ref(_EXTENT, i) is the extent of the index i, until `finish` knows it
 
 
@@ -160,11 +163,13 @@ class Draft:
         where: Expr | None = None,
         shape: Sequence[Expr] | None = None,
         named: bool = True,
+        reduce: str = "sum",
     ) -> None:
         """Say what `target[subscripts]` is. Twice for one target: the contributions add up.
 
-        An index of the body that the target does not show is summed. `shape` gives the target's shape where the
-        subscripts do not tell it. `named` says that the user chose the name.
+        An index of the body (or of `extents`) that the target does not show is reduced by `reduce`; a target of several
+        equations is a sum. `shape` gives the target's shape where the subscripts do not tell it. `named` says that the
+        user chose the name.
         """
         if target in self.tensors:
             raise DeclarationError(f"{self.name}: {target} is an input; give the result a name of its own.")
@@ -174,11 +179,14 @@ class Draft:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
         shown = set(indices(*subs))
-        summed = any(i not in shown for i in indices(body, *(() if where is None else (where,))))
-        self._add(_Pending(target, subs, "sum" if summed else "none", body, dict(extents or {}), where, ()))
+        mentioned = (*indices(body, *(() if where is None else (where,))), *(extents or {}))
+        kind = reduce if any(i not in shown for i in mentioned) else "none"
+        self._add(_Pending(target, subs, kind, body, dict(extents or {}), where, ()))
 
     def _add(self, pending: _Pending) -> None:
         for body, when in self._split(pending.body, pending.reduce in ("none", "sum")):
+            if when and body is ZERO and pending.reduce != "none":
+                continue  # it stands in a given(...) that is settled the other way, and is not read
             self._pending.append(replace(pending, body=body, when=when))
 
     # optional inputs
@@ -273,7 +281,8 @@ class Draft:
             known = {ref(_EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
             body = substitute(p.body, known)
-            equations.append(Equation(p.target, p.subscripts, p.reduce, body, box, where, p.when))
+            subscripts = tuple(substitute(s, known) for s in p.subscripts)
+            equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         tensors = dict(self.tensors)
         for e in equations:
             if e.target not in tensors:
@@ -488,7 +497,7 @@ class _Ranges:
 
     def _clash(self, number: int, i: Index, name: str, axis: int, here: Expr, there: Expr) -> None:
         p = self.pending[number]
-        if i in p.extents and name in self.draft.tensors:
+        if i in p.extents and (name != p.target or name in self.draft._shapes):
             return  # a given extent wins; that it fits is checked when the code runs
         raise ShapeError(
             f"{self.draft.name}: {i.name} has two sizes in {show_element(p.target, p.subscripts)}\n"
@@ -508,7 +517,7 @@ class _Ranges:
                 for number, p in enumerate(self.pending):
                     if p.target == name:
                         known = {i: e for (n, i), e in self.extents.items() if n == number}
-                        ends.append(_largest(p.subscripts[axis], known))
+                        ends.append(_largest(self._settled(number, p.subscripts[axis]), known))
                 if all(e is not None for e in ends):
                     shape[axis] = _most([e + 1 for e in ends if e is not None])
                     news = True
@@ -518,14 +527,24 @@ class _Ranges:
         """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
         for number, name, axis, s in self.slots:
             extent = self.shapes[name][axis]
+            if isinstance(s, Index) or extent is None:
+                continue
+            s = self._settled(number, s)
             unknown = [i for i in indices(s) if (number, i) not in self.extents]
-            if isinstance(s, Index) or extent is None or len(unknown) != 1:
+            if len(unknown) != 1:
                 continue
             i = unknown[0]
+            known = {j: e for (n, j), e in self.extents.items() if n == number}
+            if ref(_EXTENT, i) in refs(s):
+                inner = _merged(s, i, extent, known)
+                if inner is not None:
+                    self.extents[number, i] = inner
+                    self.told_by[number, i] = f"by {name} (axis {axis})"
+                    return True
+                continue
             step = coefficient(s, i)
             if step is None:
                 continue
-            known = {j: e for (n, j), e in self.extents.items() if n == number}
             most = _largest(substitute(s, {i: ZERO}), known)
             if most is None:
                 continue
@@ -533,11 +552,18 @@ class _Ranges:
                 self.extents[number, i] = apply("floordiv", most, -step) + 1
             elif step is ONE:
                 self.extents[number, i] = _tidy(extent - most)
+            elif size(whole := _tidy(extent - 1 - most + step)) < size(less := _tidy(extent - 1 - most)):
+                self.extents[number, i] = apply("floordiv", whole, step)
             else:
-                self.extents[number, i] = apply("floordiv", _tidy(extent - 1 - most), step) + 1
+                self.extents[number, i] = apply("floordiv", less, step) + 1
             self.told_by[number, i] = f"by {show_element(name, (s,))}"
             return True
         return False
+
+    def _settled(self, number: int, s: Expr) -> Expr:
+        """The subscript `s` with the extents that are known so far in place."""
+        inner = [r for r in refs(s) if r.name == _EXTENT]
+        return substitute(s, {r: self.extents[number, i] for r in inner for i in indices(r) if (number, i) in self.extents})
 
     def _ask(self, p: _Pending, i: Index) -> None:
         place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
@@ -555,6 +581,18 @@ def coefficient(s: Expr, i: Index) -> Expr | None:
     return _rebuild(a) if a is not None and a == b else None
 
 
+def _merged(s: Expr, i: Index, extent: Expr, known: Mapping[Index, Expr]) -> Expr | None:
+    """The extent of `i` in a merged subscript such as `h*extent(i) + i` over an axis of `extent` elements, if linear."""
+    unknown = ref("#unknown")
+    last = _largest(substitute(s, {ref(_EXTENT, i): unknown, i: unknown - 1}), known)
+    if last is None:
+        return None
+    placeholder = index("#unknown")
+    last = substitute(last, {unknown: placeholder})
+    step = coefficient(last, placeholder)
+    return None if step is None else apply("floordiv", _tidy(extent - 1 - substitute(last, {placeholder: ZERO})), step)
+
+
 Polynomial = dict[tuple[Expr, ...], int]
 
 
@@ -568,7 +606,9 @@ def _expand(s: Expr) -> Polynomial | None:
             value = {} if value == {(): 0} else value
         elif isinstance(node, Apply) and node.op in ("add", "sub", "mul", "neg"):
             parts = [done[a] for a in node.args]
-            value = None if any(p is None for p in parts) else _combine(node.op, [p for p in parts if p is not None])
+            known = [p for p in parts if p is not None]
+            large = node.op == "mul" and prod(len(p) for p in known) > _LARGEST_PRODUCT
+            value = None if large or len(known) < len(parts) else _combine(node.op, known)
         else:
             value = {(node.key,): 1}
         done[node] = value

@@ -6,7 +6,6 @@ import keyword
 import re
 
 from ..errors import DeclarationError
-from ..ops import NAMES
 
 _IDENTIFIER = re.compile(r"(?!__)(?!_[A-Z])[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
 
@@ -26,8 +25,7 @@ _LIBM = frozenset(
     index time signal""".split()
 )
 _OURS = frozenset(
-    """grad_output saved forward backward needs_input_grad np special PI sum mean max min prod logsumexp argmax where
-    stack merge given solve sort oo inf nan out_saved work""".split()
+    "grad_output saved forward backward needs_input_grad np special PI oo work".split()
 )
 _PYTHON = frozenset("len range print tuple list dict float type zip enumerate None True False self cls".split())
 
@@ -47,8 +45,8 @@ def check_name(name: str, what: str) -> str:
         reason = "is a word of C or C++"
     elif name == "I":
         reason = "is a macro of C's complex.h"
-    elif name in NAMES or name in _LIBM:
-        reason = "is the name of a function"
+    elif name in _LIBM and what != "function":
+        reason = "is a function of C's math.h"
     elif name in _OURS:
         reason = "has a meaning in the printed code"
     elif name in _PYTHON:

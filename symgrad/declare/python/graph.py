@@ -1,0 +1,272 @@
+"""What tracing a Python function leaves behind: a graph of arrays, lowered to equations when their names are known.
+
+The element of an array stands for itself in the bodies of other arrays: `ref("#7", i, j)` is the element [i, j] of the
+node with serial 7, followed by the loop indices of the user that the node still depends on. So one operation is one
+small body, whatever it is computed from, and a chain of 100,000 operations takes linear time.
+
+The axes of a node have canonical indices, counted from the right: `#1` is the last axis, `#2` the one before. An array
+of fewer axes then broadcasts without any renaming. A pack (`...`) is its own index and stands first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
+from ..draft import _tidy as tidy
+
+_serials = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An extent as the user wrote it: its names are looked up in the declaration that uses it."""
+
+    size: Expr
+
+
+Given = Mapping[Index, Expr | Written]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Node:
+    """An array that a declaration computes.
+
+    shape     the extents; a pack only in front
+    free      loop indices of the user that the elements depend on: a term of index notation, not an array yet
+    given     the extents that the user gave for such indices
+    operands  the nodes that the bodies mention, by the name they have there
+    origin    the serial of the node whose name this one takes
+    """
+
+    shape: tuple[Expr, ...]
+    free: tuple[Index, ...] = ()
+    given: Given = field(default_factory=dict)
+    operands: Mapping[str, Node] = field(default_factory=dict)
+    serial: int = field(default_factory=lambda: next(_serials))
+    origin: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the node in the bodies of others."""
+        return f"#{self.serial}"
+
+    @property
+    def formals(self) -> tuple[Index, ...]:
+        """What stands in the subscripts of a reference to the node."""
+        return (*axes_of(self.shape), *self.free)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes, a pack counting as one."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Value(Node):
+    """Elementwise: `body` at the canonical indices.
+
+    letters   the indices that the user wrote for the axes
+    constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
+    """
+
+    body: Expr
+    letters: tuple[str | None, ...] = ()
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reduction(Node):
+    """`kind[over](body)`; `over` maps the reduced indices to their extents (None: told by the subscripts)."""
+
+    kind: str
+    over: Mapping[Index, Expr | None]
+    body: Expr
+    matmul: bool = False
+    letters: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`target[subscripts] = body` (or += where `adds`), for the indices of `box` and those that `given` has."""
+
+    subscripts: tuple[Expr, ...]
+    body: Expr
+    box: Mapping[Index, Expr]
+    adds: bool = False
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Log:
+    """The pieces written so far, what they read, and the place in the order of the last one."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    operands: dict[str, Node] = field(default_factory=dict)
+    serial: int = 0
+
+    def write(self, piece: Piece, operands: Mapping[str, Node]) -> None:
+        """Add a piece."""
+        self.pieces.append(piece)
+        self.operands.update(mentioned(operands, piece.body, *piece.subscripts))
+        self.serial = next(_serials)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pieces(Node):
+    """An array that several equations write: a stack, or one built by accumulation."""
+
+    wish: str
+    log: Log = field(default_factory=Log)
+
+
+def is_pack(extent: Expr) -> bool:
+    """Whether an extent is that of a pack."""
+    return isinstance(extent, Ref) and extent.name[0] in ".*"
+
+
+def is_loop(i: Index) -> bool:
+    """Whether an index is one that the user made."""
+    return i.name[0] not in "#.*"
+
+
+def axes_of(shape: Sequence[Expr]) -> tuple[Index, ...]:
+    """The canonical indices of the axes of an array."""
+    rank = len(shape)
+    return tuple(
+        index(e.name) if isinstance(e, Ref) and is_pack(e) else index(f"#{rank - axis}") for axis, e in enumerate(shape)
+    )
+
+
+def bound(number: int) -> Index:
+    """The canonical index number `number` that a reduction binds."""
+    return index(f"#s{number}")
+
+
+def same_extent(a: Expr, b: Expr) -> bool:
+    """Whether two extents are equal for all sizes."""
+    return a.key is b.key or tidy(a - b) is ZERO
+
+
+def read(node: Node, subscripts: Sequence[Expr]) -> Expr:
+    """The element of `node` at `subscripts`; an axis of extent 1 is always read at 0."""
+    subs = tuple(ZERO if e is ONE else s for e, s in zip(node.shape, subscripts, strict=True))
+    if isinstance(node, Value):
+        if node.constant:
+            return node.body
+        if is_input(node):
+            assert isinstance(node.body, Ref)
+            return ref(node.body.name, *subs)
+    return ref(node.key, *subs, *node.free)
+
+
+def is_input(node: Node) -> bool:
+    """Whether `node` is an input as it was declared."""
+    if not isinstance(node, Value) or node.constant or node.operands or not isinstance(node.body, Ref):
+        return False
+    plain = tuple(ZERO if e is ONE else i for e, i in zip(node.shape, axes_of(node.shape), strict=True))
+    return node.body.subscripts == plain
+
+
+def mentioned(operands: Mapping[str, Node], *bodies: Expr) -> dict[str, Node]:
+    """The operands that the bodies still mention."""
+    return {r.name: operands[r.name] for r in refs(*bodies) if r.name in operands}
+
+
+def gather(nodes: Iterable[Node]) -> tuple[dict[str, Node], Given]:
+    """The operands of a body that reads `nodes`, and the extents that were given with them."""
+    operands: dict[str, Node] = {}
+    given: Given = {}
+    for node in nodes:
+        operands[node.key] = node
+        if node.given and node.given is not given:
+            given = node.given if not given else {**given, **node.given}
+    return operands, given
+
+
+def value(
+    shape: Sequence[Expr],
+    body: Expr,
+    nodes: Iterable[Node] = (),
+    letters: tuple[str | None, ...] = (),
+    origin: int | None = None,
+) -> Value:
+    """Return the node with the elements `body`, which reads `nodes`."""
+    nodes = tuple(nodes)
+    operands, given = gather(nodes)
+    return Value(
+        shape=tuple(shape),
+        body=body,
+        free=tuple(i for i in indices(body) if is_loop(i)),
+        given=given,
+        operands=mentioned(operands, body),
+        letters=letters,
+        constant=not shape and bool(nodes) and all(isinstance(n, Value) and n.constant for n in nodes),
+        origin=origin,
+    )
+
+
+def constant(body: Expr, given: Given | None = None) -> Value:
+    """Return the node of a number, a size, an option or a loop index."""
+    free = tuple(i for i in indices(body) if is_loop(i))
+    return Value(shape=(), body=body, free=free, given=given or {}, constant=True)
+
+
+def reduction(
+    kind: str,
+    over: Mapping[Index, Expr | None],
+    shape: Sequence[Expr],
+    body: Expr,
+    nodes: Iterable[Node] = (),
+    matmul: bool = False,
+    letters: tuple[str | None, ...] = (),
+    origin: int | None = None,
+) -> Reduction:
+    """Return the node with the elements `kind[over](body)`."""
+    operands, given = gather(nodes)
+    return Reduction(
+        shape=tuple(shape),
+        kind=kind,
+        over=over,
+        body=body,
+        free=tuple(i for i in indices(body) if is_loop(i) and i not in over),
+        given=given,
+        operands=mentioned(operands, body),
+        matmul=matmul,
+        letters=letters,
+        origin=origin,
+    )
+
+
+def operands_of(node: Node) -> Mapping[str, Node]:
+    """What a node is computed from."""
+    return node.log.operands if isinstance(node, Pieces) else node.operands
+
+
+def reachable(roots: Iterable[Node]) -> list[Node]:
+    """Every node that `roots` are computed from, in order of creation; one built by accumulation counts as its last
+    piece does."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.serial not in found:
+            found[node.serial] = node
+            stack.extend(operands_of(node).values())
+    return sorted(found.values(), key=lambda n: n.log.serial if isinstance(n, Pieces) else n.serial)
+
+
+Done = dict[str, tuple[tuple[Index, ...], Expr]]
+
+
+def resolve(body: Expr, done: Done) -> Expr:
+    """`body` with the nodes of `done` (formal subscripts, expression) written out."""
+    def replace(e: Expr) -> Expr:
+        if not isinstance(e, Ref) or e.name not in done:
+            return e
+        formals, expression = done[e.name]
+        renamed = {f: s for f, s in zip(formals, e.subscripts, strict=True) if f is not s}
+        return substitute(expression, dict(renamed)) if renamed else expression
+
+    return transform(body, replace)

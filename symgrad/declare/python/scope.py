@@ -1,0 +1,131 @@
+"""Where a declaration stands while its Python function runs: its sizes, its file and line, its frame."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from types import CodeType, FrameType
+from typing import Any
+
+from ...errors import DeclarationError
+from ...expr import Expr, Index, Ref, refs, substitute
+from ..draft import Draft
+from .graph import Node, Reduction, Written
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """One call of a declared Python function.
+
+    draft    the declaration being traced; for a call inside of it, that of the caller
+    sizes    the sizes and options that strings may name
+    code     of the Python function; its frame is remembered at the first operation, because a frame that is referred
+             to keeps its local variables after the function has returned: so no hook is needed to learn their names
+    closed   reductions of index notation that have become arrays, by serial and extents
+    """
+
+    draft: Draft
+    sizes: Mapping[str, Expr]
+    code: CodeType
+    closed: dict[object, Reduction] = field(default_factory=dict)
+    frame: FrameType | None = None
+
+    @property
+    def declared(self) -> str:
+        """The place of the declaration: `layers.py:14`."""
+        return f"{PurePath(self.code.co_filename).name}:{self.code.co_firstlineno}"
+
+    @property
+    def line(self) -> str:
+        """The place that is executed at the moment, as far as it is known."""
+        if self.frame is None:
+            return self.declared
+        return f"{PurePath(self.code.co_filename).name}:{self.frame.f_lineno}"
+
+    @property
+    def locals(self) -> Mapping[str, Any]:
+        """The local variables of the Python function, at the moment or when it returned."""
+        return {} if self.frame is None else dict(self.frame.f_locals)
+
+    def find_frame(self) -> None:
+        """Remember the frame of the Python function, called from somewhere below it."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code is not self.code:
+            frame = frame.f_back
+        self.frame = frame
+
+    def resolve(self, extent: Expr | Written) -> Expr:
+        """`extent` with the names that the user wrote looked up."""
+        if not isinstance(extent, Written):
+            return extent
+        known: dict[Expr, Expr] = {}
+        for r in refs(extent.size):
+            if r.name not in self.sizes:
+                names = ", ".join(n for n in self.sizes if n[0] not in ".*") or "none"
+                raise DeclarationError(f"{self.draft.name}: {r.name} is no size of this declaration. Known: {names}.")
+            known[r] = self.sizes[r.name]
+        return substitute(extent.size, known)
+
+    def describe(self, node: Node) -> str:
+        """What to call `node` in a message: an input, a local variable, or what it is."""
+        body = getattr(node, "body", None)
+        if isinstance(body, Ref) and body.name in self.draft.tensors:
+            turned = node.rank > 1 and tuple(body.subscripts) == tuple(reversed(node.formals))
+            return f"{body.name}.T" if turned else body.name
+        for name, local in self.locals.items():
+            if getattr(local, "_node", None) is node:
+                return name
+        return "a value"
+
+
+_active = threading.local()
+
+
+def _stack() -> list[Scope]:
+    if not hasattr(_active, "stack"):
+        _active.stack = []
+    stack: list[Scope] = _active.stack
+    return stack
+
+
+def current() -> Scope | None:
+    """The innermost declaration that is being traced, if any; its frame is known from then on."""
+    stack = _stack()
+    if not stack:
+        return None
+    if stack[-1].frame is None:
+        stack[-1].find_frame()
+    return stack[-1]
+
+
+def inside(what: str) -> Scope:
+    """The innermost declaration; raises DeclarationError where there is none."""
+    scope = current()
+    if scope is None:
+        raise DeclarationError(f"{what} belongs inside a function declared with @sg.function.")
+    return scope
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """`scope` is the innermost declaration while the block runs."""
+    _stack().append(scope)
+    try:
+        yield scope
+    finally:
+        _stack().pop()
+
+
+def here() -> str:
+    """`name: ` of the declaration at work, for the start of a message."""
+    stack = _stack()
+    return f"{stack[-1].draft.name}: " if stack else ""
+
+
+def extents_of(given: Mapping[Index, Expr | Written], scope: Scope) -> dict[Index, Expr]:
+    """The given extents, with their names looked up."""
+    return {i: scope.resolve(extent) for i, extent in given.items()}

@@ -1,0 +1,398 @@
+"""The header, the statements, and what they tell the Draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...expr import Expr, Index, apply, const, index, is_exact, ref, substitute, value_of
+from ...expr.nodes import product
+from ...ir import Dtype, Function
+from ..draft import Draft
+from .expression import PACK, ExpressionReader, check_own_name
+from .tokenizer import Formula, Token, tidy, tokenize
+
+MAX_OPTIONAL = 8  # every optional input doubles the equations that it stands in
+_DTYPES = {"int": Dtype.INT, "bool": Dtype.BOOL, "real": Dtype.REAL, "float": Dtype.REAL}
+_DEFINES = ("=", "+=")
+
+
+def parse(text: str) -> Function:
+    """Return the Function that `text` declares.
+
+    `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names are
+    the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read; DeclarationError and
+    ShapeError for what can be read and makes no sense.
+    """
+    return _Declaration(tokenize(text)).read()
+
+
+def declare_inputs(draft: Draft, text: str) -> None:
+    """Declare the inputs of a signature without brackets around it: `x[n,k], bias[m]?; eps=1e-5`."""
+    formula = tokenize(f"({text})")
+    reader = _Declaration(formula, draft)
+    reader.inputs()
+    if reader.token.kind != "end":
+        raise reader.unexpected("the inputs end here")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """One `target[...] = body` of a block; `start` and `body` are places among the tokens."""
+
+    name: Token
+    start: int
+    body: int
+    accumulates: bool
+    axes: int
+
+
+class _Declaration(ExpressionReader):
+    """Reads a whole declaration."""
+
+    def __init__(self, formula: Formula, draft: Draft | None = None) -> None:
+        super().__init__(formula, draft or Draft("f"))
+        self._written: dict[str, list[tuple[tuple[Expr, ...], bool]]] = {}
+        self._writers: dict[str, int] = {}
+
+    def read(self) -> Function:
+        if self.token.kind == "end":
+            raise self.error(self.token, "there is no formula. Write one, such as squares(x, y) = x**2, x*y, y**2.")
+        header = self._header()
+        if header is None:
+            outputs = self._bare()
+            names = ", ".join(n for n in self.draft.tensors)
+            formula = tokenize(f"f({names}) = {self.formula.text}")
+            return self.draft.finish(outputs, tidy(formula), tidy(formula))
+        name = self.next()
+        with self.at(name):
+            self.draft = Draft(check_own_name(name.text, "function"))
+        self.inputs()
+        outputs = self._block() if self.token.text in (":", "->") else self._single(header)
+        return self.draft.finish(outputs, tidy(self.formula, "\n    ", "\n    "), tidy(self.formula))
+
+    def _header(self) -> int | None:
+        """The place behind `name(...)` if the text declares a function; None for a formula alone."""
+        tokens = self.formula.tokens
+        if tokens[0].kind == "name" and tokens[1].text == "(":
+            behind = self.formula.partner[1] + 1
+            if tokens[behind].text in ("=", "+=", ":", "->", "["):
+                return behind
+        depth = 0
+        for here, token in enumerate(tokens):
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            if not depth and token.text in ("=", "+=", ":", "->"):
+                what = tokens[0].text if tokens[0].kind == "name" and here else "f"
+                raise self.error(token, f"the inputs are missing before {token.text!r}. Write {what}(x, y) {token.text} ...")
+        return None
+
+    # header
+
+    def inputs(self) -> None:
+        """Read `(x[n,k], bias[m]?, t[n]: int; eps=1e-5)`."""
+        end = self.formula.partner[self.here]
+        tokens = self.formula.tokens[self.here + 1 : end]
+        self.elementwise = bool(tokens) and tokens[0].text != ";" and not any(t.text == "[" for t in tokens)
+        self.next()
+        if self.token.text not in (")", ";"):
+            self._input()
+            while self.accept(","):
+                self._input()
+        if self.accept(";"):
+            self._option()
+            while self.accept(","):
+                self._option()
+        if self.here != end:
+            raise self.unexpected("',' or ')' is missing" if self.token.text != "=" else "an option stands behind ';'")
+        self.next()
+
+    def _input(self) -> None:
+        token = self.expect_name("the name of an input")
+        shape: list[Expr] = [self.draft.dim("...", pack=True)] if self.elementwise else []
+        with self.at(token):
+            check_own_name(token.text, "input")
+        if self.token.text == "[":
+            shape = self._shape()
+        optional = self.accept("?")
+        if optional and sum(t.optional for t in self.draft.tensors.values()) == MAX_OPTIONAL:
+            raise self.error(token, f"at most {MAX_OPTIONAL} inputs are optional.")
+        dtype = Dtype.REAL
+        if self.accept(":"):
+            kind = self.expect_name("int, bool or real")
+            if kind.text not in _DTYPES:
+                raise self.error(kind, f"the elements of an input are int, bool or real, not {kind.text}.")
+            dtype = _DTYPES[kind.text]
+        with self.at(token):
+            self.draft.input(token.text, shape, dtype, optional)
+        self.axes[token.text] = len(shape)
+
+    def _shape(self) -> list[Expr]:
+        self.next()
+        shape: list[Expr] = []
+        if self.accept("]"):
+            return shape
+        while True:
+            token = self.token
+            if self._at_pack():
+                token = self.pack_name()
+                with self.at(token):
+                    shape.append(self.draft.dim(token.text, pack=True))
+            elif token.kind == "number" and token.text.isdigit():
+                shape.append(const(int(self.next().text)))
+            elif token.kind == "name":
+                with self.at(self.next()):
+                    check_own_name(token.text, "size")
+                    shape.append(self.draft.dim(token.text))
+            else:
+                raise self.unexpected("a size is missing")
+            if not self.accept(","):
+                break
+        if self.token.text != "]":
+            raise self.error(self.token, "an axis of an input is a name, a whole number or `...`. Give it a name of its own.")
+        self.next()
+        return shape
+
+    def _option(self) -> None:
+        token = self.expect_name("the name of an option")
+        self.expect("=", f"behind {token.text}; an option has a default, such as {token.text}=1")
+        value = self._default()
+        with self.at(token):
+            check_own_name(token.text, "option")
+            self.draft.option(token.text, value)
+
+    def _default(self) -> int | float:
+        negative = self.accept("-")
+        token = self.token
+        if token.kind != "number":
+            raise self.unexpected("the default of an option is a number; it is missing")
+        self.next()
+        number: int | float = int(token.text) if token.text.isdigit() else float(token.text)
+        if isinstance(number, int) and number >= 2**63:
+            raise self.error(token, "an integer option is below 2**63. Write a real one with a point.")
+        return -number if negative else number
+
+    # one statement
+
+    def _bare(self) -> list[str]:
+        """A formula alone."""
+        self.undeclared = self.elementwise = True
+        self._bound_pack()
+        return self._bodies((), {}, "f(x) = ...")
+
+    def _bound_pack(self) -> tuple[Expr, ...]:
+        self.bound, self.extents = ({"...": PACK} if self.elementwise else {}), {}
+        return (PACK,) if self.elementwise else ()
+
+    def _single(self, behind: int) -> list[str]:
+        """`name(inputs)[indices] = body`."""
+        self.here = behind
+        self._bound_pack()
+        subscripts, extents = self.target()
+        if not self.accept("="):
+            raise self.unexpected(f"'=' is missing behind {self.draft.name}(...)")
+        self.extents = dict(extents)
+        return self._bodies(subscripts, extents, f"{self.draft.name}(...): a = ...; b = ...")
+
+    def _bodies(self, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], block: str) -> list[str]:
+        """Read one or several results, define them, and return their names."""
+        ends = len(self.formula.tokens) - 1
+        starts, at, stop = [self.here], self.here, ends
+        if self.token.text == "(" and self.formula.partner[self.here] == ends - 1:
+            inside = list(self._commas(self.here + 1, ends - 1))
+            if inside:
+                starts, at, stop = [self.here + 1], self.here + 1, ends - 1
+        commas = list(self._commas(at, stop))
+        if commas and commas[-1] == stop - 1:
+            stop = commas.pop()
+        starts += [c + 1 for c in commas]
+        names = ["out"] if len(starts) == 1 else [f"out{k}" for k in range(len(starts))]
+        names = [self.draft.name_for(name) for name in names]
+        for name, start, end in zip(names, starts, [*commas, stop], strict=True):
+            self.here = start
+            self._writers[name] = 1
+            self._define(name, subscripts, extents, False)
+            if self.here != end:
+                if self.token.kind == "newline" or self.token.text == ";":
+                    raise self.error(self.token, f"several statements stand in a block: {block}")
+                raise self.unexpected("an operator is missing" if self.token.text not in ("=", "+=") else "one = is enough")
+        return names
+
+    def _commas(self, start: int, stop: int) -> Iterator[int]:
+        """The places of the commas from `start` to `stop` that stand in no bracket."""
+        here = start
+        while here < stop:
+            if self.formula.tokens[here].text == ",":
+                yield here
+            here = self.formula.partner.get(here, here) + 1
+
+    # a block
+
+    def _block(self) -> list[str]:
+        """`name(inputs) -> outputs: statement; ...`."""
+        listed: list[Token] = []
+        if self.accept("->"):
+            listed.append(self.expect_name("the name of an output"))
+            while self.accept(","):
+                listed.append(self.expect_name("the name of an output"))
+        self.expect(":", f"before the statements of {self.draft.name}")
+        statements = self._statements()
+        if not statements:
+            raise self.unexpected("the statements are missing")
+        for s in statements:
+            self._announce(s)
+        for s in statements:
+            self._statement(s)
+        for token in listed:
+            if token.text not in self._writers:
+                raise self.unknown(token, list(self._writers))
+            if [t.text for t in listed].count(token.text) > 1:
+                raise self.error(token, f"{token.text} is listed twice.")
+        return [t.text for t in listed] or [statements[-1].name.text]
+
+    def _statements(self) -> list[_Statement]:
+        """Find the statements, so that a name may be read before it is defined."""
+        found: list[_Statement] = []
+        tokens, here = self.formula.tokens, self.here
+        while tokens[here].kind != "end":
+            if tokens[here].text == ";" or tokens[here].kind == "newline":
+                here += 1
+                continue
+            start = here
+            if tokens[start].kind != "name":
+                self.here = start
+                raise self.unexpected("a statement is name[indices] = formula; its name is missing")
+            here += 1
+            axes = self.elementwise
+            if tokens[here].text == "[":
+                close = self.formula.partner[here]
+                inside = tokens[here + 1 : close]
+                packed = any(t.text == "..." for t in inside)
+                axes = (axes and not packed) + (len(list(self._commas(here + 1, close))) + 1 if inside else 0)
+                here = close + 1
+            if tokens[here].text not in _DEFINES:
+                self.here = here
+                raise self.unexpected(f"'=' is missing behind {tokens[start].text}")
+            body = here + 1
+            while tokens[body + axes - axes].text == "[" and False:
+                break
+            depth = 0
+            while tokens[body + depth].text == "[":
+                depth += 1
+            found.append(_Statement(tokens[start], start, body, tokens[here].text == "+=", int(axes) + depth))
+            while tokens[here].kind not in ("end", "newline") and tokens[here].text != ";":
+                here = self.formula.partner.get(here, here) + 1
+        return found
+
+    def _announce(self, s: _Statement) -> None:
+        """Make the name of a result known, with its number of axes."""
+        name = s.name.text
+        with self.at(s.name):
+            check_own_name(name, "result")
+        if name in self.draft.tensors or name in self._numbers():
+            what = "an input" if name in self.draft.tensors else "a size or an option"
+            raise self.error(s.name, f"{name} is {what}. Give the result a name of its own.")
+        if self.axes.setdefault(name, s.axes) != s.axes:
+            raise self.error(s.name, f"{name} has {s.axes} axes here, and {self.axes[name]} before.")
+        self._writers[name] = self._writers.get(name, 0) + 1
+
+    def _statement(self, s: _Statement) -> None:
+        self.here = s.start + 1
+        self._bound_pack()
+        subscripts, extents = self.target()
+        self.here = s.body
+        self.extents = dict(extents)
+        self._define(s.name.text, subscripts, extents, s.accumulates, s.name)
+        if self.token.text == ",":
+            advice = f"list them: {self.draft.name}(...) -> a, b: a = ...; b = ..."
+            raise self.error(self.token, f"a statement has one result. Name several, and {advice}")
+        if self.token.kind not in ("newline", "end") and self.token.text != ";":
+            raise self.unexpected("an operator or ';' is missing" if self.token.text not in _DEFINES else "';' is missing")
+
+    # defining
+
+    def _define(
+        self,
+        name: str,
+        shown: tuple[Expr, ...],
+        extents: dict[Index, Expr],
+        accumulates: bool,
+        token: Token | None = None,
+    ) -> None:
+        """Read the body here, a stack `[a, b]` or an expression, and define the elements of `name`."""
+        subscripts = shown if not self.elementwise or PACK in shown else (PACK, *shown)
+        first = token or self.token
+        if self.token.text != "[":
+            self._define_one(name, subscripts, extents, accumulates, first)
+            return
+        shape: list[int] = []
+        for place in self._stack(shape, 0):
+            elements = (*subscripts, *(const(k) for k in place))
+            self._writers[name] += 1  # several elements: none is the whole
+            self._define_one(name, elements, extents, accumulates, first)
+        if self.token.kind == "symbol" and self.token.text in ("+", "-", "*", "/", "**", "[", "%", "//"):
+            raise self.error(self.token, "a stack [a, b] is a whole result. Give it a name, and use its elements.")
+
+    def _stack(self, shape: list[int], level: int) -> Iterator[tuple[int, ...]]:
+        """Step through `[a, b]` or `[[a, b], [c, d]]`, stopping before each element with its place."""
+        opening = self.next()
+        count = 0
+        while True:
+            if self.token.text == "[":
+                for place in self._stack(shape, level + 1):
+                    yield (count, *place)
+            elif self.token.text == "]":
+                if not count:
+                    raise self.error(self.token, "a stack has at least one element.")
+                break
+            else:
+                if len(shape) > level + 1:
+                    raise self.error(self.token, "the rows of a stack have one length.")
+                yield (count,)
+            count += 1
+            if not self.accept(","):
+                break
+        self.expect("]", "at the end of the stack")
+        while len(shape) <= level:
+            shape.append(0)
+        if shape[level] not in (0, count):
+            raise self.error(opening, f"the rows of a stack have one length; this has {count}, not {shape[level]}.")
+        shape[level] = count
+
+    def _define_one(
+        self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
+    ) -> None:
+        self._check_written(name, subscripts, extents, accumulates, token)
+        given = dict(extents)
+        body, where, kind = self._body(name, given)
+        self.check_constants(token, body)
+        if PACK in subscripts:
+            given[PACK] = ref("...")
+        with self.at(token):
+            self.draft.define(name, subscripts, body, given, where, reduce=kind)
+
+    def _body(self, name: str, extents: dict[Index, Expr]) -> tuple[Expr, Expr | None, str]:
+        """The body with its condition and reduction: one that is the whole body needs no equation of its own."""
+        behind = self.reduction_ends()
+        whole = behind is not None and (behind.kind in ("end", "newline") or behind.text in (";", ",", "]"))
+        alone = self._writers.get(name, 1) == 1 or self.token.text in ("sum", "mean")
+        if not whole or not alone:
+            return self.expression(), None, "sum"
+        r = self.reduction()
+        extents |= r.extents
+        if r.kind == "mean":
+            return r.body / product(self.draft.extent(i) for i in r.over), r.where, "sum"
+        return r.body, r.where, r.kind
+
+    def _check_written(
+        self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
+    ) -> None:
+        """Refuse a second `=` for the same elements."""
+        for s in subscripts:
+            if is_exact(s) and value_of(s) < 0:
+                raise self.error(token, "subscripts count from 0.")
+        renamed = {i: index(f"#{k}") for k, i in enumerate(dict.fromkeys(j for s in subscripts for j in _indices(s)))}
+        place = tuple(substitute(s, dict(renamed)) for s in subscripts)
+        for other, added in self._written.get(name, []):
+            if not accumulates and not added and _overlap(place, other):
+                raise self.error(token, f"{name} is defined twice at this place. `+=` adds to it; a name is defined once.")
+        self._written.setdefault(name, []).append((place, accumulates))

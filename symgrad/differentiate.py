@@ -1,0 +1,260 @@
+"""Function -> Derivative: the equations of the vector-Jacobian product J^T v.
+
+The one rule. For each distinct reference `x[h]` in the body of `out[f]`, with p the partial derivative of the body:
+
+    over the same box and where:     grad_x[h] += grad_out[f] * p
+
+The box stays and the subscripts are swapped. No Kronecker delta is built and nothing is solved; an index that `h` lacks
+becomes a sum, so broadcasting needs no rule of its own. A body is swept once in reverse over its shared graph, and
+neighbouring equations over one box are swept together, so the cost is a small multiple of the cost of forward however
+many inputs and outputs there are.
+
+How the reduction of an equation enters, with G = grad_out[f], b the body and T the result:
+
+    sum        G p
+    logsumexp  G exp(b - T) p
+    max, min   G p [b == T] / (how many are equal): ties share
+    prod       G p (the product of the other bodies): exact with zeros, and never G T / b
+    argmax     nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, ref, refs, select, substitute
+from .ir import Derivative, Dtype, Equation, Function, Role, Tensor
+from .ops import OPS
+
+
+def differentiate(function: Function) -> Derivative:
+    """Return the joint equations of `function` and of its vector-Jacobian product.
+
+    The seeds are `grad_output` (one output) or `grad_<output>`, of the outputs' shapes; the gradients `grad_<input>`,
+    of the inputs' shapes, one for each real input. What nothing contributes to has no equation, and is zero.
+    """
+    return _Sweep(function).derivative()
+
+
+class _Sweep:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.active = _active(function)
+        self.taken = {t.name for t in function.tensors} | {d.name for d in function.dims}
+        self.tensors: list[Tensor] = list(function.tensors)
+        self.statements: list[Equation] = []
+        self.seeds: list[tuple[str, str]] = []
+        self.gradients: list[tuple[str, str]] = []
+        self.cotangent: dict[str, str] = {}  # tensor -> the tensor that accumulates its cotangent
+        self.touched: set[str] = set()
+
+    def derivative(self) -> Derivative:
+        function = self.function
+        self._declare()
+        for group in reversed(_groups(function.statements)):
+            self._group(group)
+        inputs = (*function.inputs, *(seed for _, seed in self.seeds))
+        outputs = (*function.outputs, *(g for _, g in self.gradients))
+        written = {e.target for e in self.statements} | {g for _, g in self.gradients} | set(inputs)
+        forward = {t.name for t in function.tensors}
+        joint = Function(
+            name=function.name,
+            dims=function.dims,
+            tensors=tuple(t for t in self.tensors if t.name in forward or t.name in written),
+            statements=(*function.statements, *self.statements),
+            inputs=inputs,
+            outputs=outputs,
+            options=function.options,
+            constraints=function.constraints,
+            formula=function.formula,
+            source=function.source,
+        )
+        return Derivative(function, joint, tuple(self.seeds), tuple(self.gradients))
+
+    def _declare(self) -> None:
+        """Name the seed of each output, and the tensor that accumulates the cotangent of each active tensor."""
+        function = self.function
+        read = {r.name for e in function.statements for r in e.reads}
+        for output in function.outputs:
+            seed = self._new("grad_output" if len(function.outputs) == 1 else f"grad_{output}", output, Role.SEED)
+            self.seeds.append((output, seed))
+            self.cotangent[output] = seed
+            if output in read and output in self.active:
+                total = self._new(f"grad_{output}_total", output, Role.LOCAL)
+                shape = function.table[output].shape
+                at = tuple(_own_index(extent, axis, function) for axis, extent in enumerate(shape))
+                box = tuple(zip(at, shape, strict=True))
+                self.statements.append(Equation(total, at, "none", ref(seed, *at), box))
+                self.cotangent[output] = total
+        for tensor in function.tensors:
+            if tensor.role == Role.INPUT and tensor.dtype == Dtype.REAL:
+                self.cotangent[tensor.name] = self._new(f"grad_{tensor.name}", tensor.name, Role.GRADIENT)
+                self.gradients.append((tensor.name, self.cotangent[tensor.name]))
+            elif tensor.name in self.active and tensor.name not in self.cotangent:
+                self.cotangent[tensor.name] = self._new(f"grad_{tensor.name}", tensor.name, Role.LOCAL)
+
+    def _new(self, wish: str, like: str, role: Role) -> str:
+        name, number = wish, 2
+        while name in self.taken:
+            name, number = f"{wish}_{number}", number + 1
+        self.taken.add(name)
+        self.tensors.append(Tensor(name, self.function.table[like].shape, Dtype.REAL, role))
+        return name
+
+    def _group(self, group: Sequence[Equation]) -> None:
+        """Sweep the equations of one box together."""
+        seeded = [(e, self._seed(e)) for e in group if e.target in self.active and e.reduce != "argmax"]
+        seeded = [(e, seed) for e, seed in seeded if seed is not ZERO]
+        if not seeded:
+            return
+        adjoints = _reverse([(e.body, seed) for e, seed in seeded])
+        first = group[0]
+        for element, adjoint in adjoints:
+            if element.name in self.active and adjoint is not ZERO:
+                target = self.cotangent[element.name]
+                self.touched.add(target)
+                shown = set(indices(*element.subscripts))
+                summed = any(i not in shown for i, _ in first.box)
+                box = _shown_first(first, element.subscripts)
+                self.statements.append(
+                    Equation(
+                        target, element.subscripts, "sum" if summed else "none", adjoint, box, first.where, first.when
+                    )
+                )
+
+    def _seed(self, e: Equation) -> Expr:
+        """The cotangent of the body of `e`."""
+        cotangent = self.cotangent[e.target]
+        if cotangent not in self.touched and e.target not in self.function.outputs:
+            return ZERO
+        result = ref(e.target, *e.subscripts)
+        grad: Expr = ref(cotangent, *e.subscripts)
+        if e.reduce == "logsumexp":
+            return grad * apply("exp", e.body - result)
+        if e.reduce in ("max", "min"):
+            count = self._new(f"count_{e.target}", e.target, Role.LOCAL)
+            here = apply("eq", e.body, result)
+            self.statements.append(
+                Equation(count, e.subscripts, "sum", select(here, ONE, ZERO), e.box, e.where, e.when)
+            )
+            return select(here, grad / ref(count, *e.subscripts), ZERO)
+        if e.reduce == "prod":
+            return grad * self._others(e)
+        return grad
+
+    def _others(self, e: Equation) -> Expr:
+        """The product of the bodies at all other points that are reduced into the same element."""
+        shape = tuple(extent for _, extent in e.box)
+        name, number = f"others_{e.target}", 2
+        while name in self.taken:
+            name, number = f"others_{e.target}_{number}", number + 1
+        self.taken.add(name)
+        self.tensors.append(Tensor(name, shape))
+        point = tuple(i for i, _ in e.box)
+        primed: dict[Expr, Expr] = {i: index(f"{i.name}_") for i, _ in e.reduced}
+        differs: Expr = ZERO
+        for i, other in primed.items():
+            differs = apply("or", differs, apply("ne", i, other))
+        extra = tuple((other, extent) for (i, extent), other in zip(e.reduced, primed.values(), strict=True))
+        where = None if e.where is None else substitute(e.where, primed)
+        condition = differs if where is None else apply("and", where, differs)
+        box = (*e.box, *((i, extent) for i, extent in extra if isinstance(i, Index)))
+        body = substitute(e.body, primed)
+        self.statements.append(Equation(name, point, "prod", select(condition, body, ONE), box, None, e.when))
+        return ref(name, *point)
+
+
+def _own_index(extent: Expr, axis: int, function: Function) -> Index:
+    """An index for an axis of that extent: the pack's own, or the letter of the axis."""
+    if isinstance(extent, Ref) and extent.name in function.packs:
+        return index(extent.name)
+    return index("ijklpqrs"[axis])
+
+
+def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index, Expr], ...]:
+    extents = dict(e.box)
+    shown = indices(*subscripts)
+    return (*((i, extents[i]) for i in shown), *((i, extent) for i, extent in e.box if i not in shown))
+
+
+def _active(function: Function) -> set[str]:
+    """The tensors that depend on a real input through real values."""
+    active = {name for name in function.inputs if function.table[name].dtype == Dtype.REAL}
+    for e in function.statements:
+        real = function.table[e.target].dtype == Dtype.REAL
+        if real and any(r.name in active for r in refs(e.body)):
+            active.add(e.target)
+    return active
+
+
+def _groups(statements: Sequence[Equation]) -> list[list[Equation]]:
+    """Neighbouring equations without reduction, over one box, that do not read each other."""
+    groups: list[list[Equation]] = []
+    written: set[str] = set()
+    for e in statements:
+        last = groups[-1][0] if groups else None
+        together = (
+            last is not None
+            and e.reduce == last.reduce == "none"
+            and (e.box, e.where, e.when) == (last.box, last.where, last.when)
+            and not any(r.name in written for r in e.reads)
+        )
+        if together:
+            groups[-1].append(e)
+        else:
+            groups.append([e])
+            written = set()
+        written.add(e.target)
+    return groups
+
+
+def _reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
+    """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
+    adjoint: dict[Expr, Expr] = {}
+    for root, seed in roots:
+        adjoint[root] = adjoint.get(root, ZERO) + seed
+    order = _values(*(root for root, _ in roots))
+    for node in reversed(order):
+        g = adjoint.get(node, ZERO)
+        if g is ZERO or not isinstance(node, Apply):
+            continue
+        derivative = OPS[node.op].derivative
+        if derivative is None:
+            continue
+        for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
+            if partial is not None and not isinstance(argument, Index):
+                adjoint[argument] = adjoint.get(argument, ZERO) + times(g, partial)
+    return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
+
+
+def _values(*roots: Expr) -> list[Expr]:
+    """The nodes below `roots` that are values: in postorder, without what stands in subscripts."""
+    inner = {s for n in postorder(*roots) if isinstance(n, Ref) for s in postorder(*n.subscripts)}
+    outer: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in outer:
+            outer.add(node)
+            stack.extend(() if isinstance(node, Ref) else node.args)
+    return [n for n in postorder(*roots) if n in outer or n not in inner]
+
+
+def times(g: Expr, p: Expr) -> Expr:
+    """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN."""
+    if p is ONE:
+        return g
+    if p is -ONE:
+        return -g
+    for one, other in ((g, p), (p, g)):
+        if isinstance(one, Apply) and one.op == "select":
+            condition, then, otherwise = one.args
+            if one is p or ZERO in (then, otherwise):
+                return select(condition, _within(then, other), _within(otherwise, other))
+    if isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE:
+        return g / p.args[1]
+    return g * p
+
+
+def _within(branch: Expr, factor: Expr) -> Expr:
+    return ZERO if branch is ZERO else times(factor, branch)

@@ -1,0 +1,236 @@
+"""Loop nests as data: what a language with loops prints, without the language.
+
+A block is a tuple of nodes. Elements keep their subscripts, one per axis; a scalar is a Ref without any. An array that
+is not a parameter (`Array`) has the axes that are left once it lives inside the loops it is local to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Union
+
+from ...expr import ZERO, Expr, Index, Ref, ref, show, with_args
+from ...ir import Dtype, Equation, Tensor, When, show_equations
+
+Node = Union["Loop", "Local", "Store", "If", "Guard", "Note"]
+Block = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`index` runs over lower <= index < extent."""
+
+    index: Index
+    extent: Expr
+    body: Block
+    lower: Expr = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A new scalar with its first value; `changes` if a later Store changes it."""
+
+    name: str
+    value: Expr
+    dtype: Dtype = Dtype.REAL
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The value goes to the element: `how` is =, += or *=."""
+
+    element: Ref
+    value: Expr
+    how: str = "="
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """The body runs where the condition holds, the other one where it does not."""
+
+    condition: Expr
+    body: Block
+    otherwise: Block = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The body runs if one of the results `wanted` is asked for (or none is named), and every input of `when` is so."""
+
+    wanted: tuple[str, ...]
+    when: When
+    body: Block
+    otherwise: Block = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The equations that what follows computes."""
+
+    equations: tuple[Equation, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """One line per equation."""
+        return show_equations(self.equations)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Memory for a temporary; `stands_for` names the result whose memory it is wherever that is asked for."""
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: Dtype
+    stands_for: str | None = None
+
+
+@dataclass(frozen=True)
+class Nest:
+    """One procedure: its loops, the temporaries that need memory, and every tensor they speak of by name."""
+
+    body: Block
+    arrays: tuple[Array, ...]
+    table: Mapping[str, Tensor]
+
+    def __str__(self) -> str:
+        lines = [f"array {a.name}[{', '.join(map(show, a.shape))}]" for a in self.arrays]
+        return "\n".join([*lines, *_show(self.body, "")])
+
+
+def blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks inside `node`."""
+    if isinstance(node, Loop):
+        return (node.body,)
+    if isinstance(node, (If, Guard)):
+        return (node.body, node.otherwise)
+    return ()
+
+
+def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
+    """`node` with other blocks inside."""
+    if isinstance(node, Loop):
+        return replace(node, body=inner[0])
+    if isinstance(node, (If, Guard)):
+        return replace(node, body=inner[0], otherwise=inner[1])
+    return node
+
+
+def walk(block: Block) -> Iterator[Node]:
+    """Every node of `block`, each before what is inside it."""
+    stack = list(reversed(block))
+    while stack:
+        node = stack.pop()
+        yield node
+        for inner in reversed(blocks(node)):
+            stack.extend(reversed(inner))
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """What `node` itself evaluates, the subscripts of what it writes included."""
+    if isinstance(node, Loop):
+        return (node.lower, node.extent)
+    if isinstance(node, Local):
+        return (node.value,)
+    if isinstance(node, Store):
+        return (node.value, *node.element.subscripts)
+    if isinstance(node, If):
+        return (node.condition,)
+    return ()
+
+
+class Rewriter:
+    """Rebuilds expressions, passing every rebuilt node through `replace`; each distinct node once, however often met."""
+
+    def __init__(self, replace_node: Callable[[Expr], Expr], notes: bool = False) -> None:
+        self._replace = replace_node
+        self._notes = notes
+        self._done: dict[Expr, Expr] = {}
+
+    def __call__(self, root: Expr) -> Expr:
+        done, stack = self._done, [root]
+        while stack:
+            node = stack[-1]
+            if node in done:
+                stack.pop()
+                continue
+            waiting = [a for a in node.args if a not in done]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            args = [done[a] for a in node.args]
+            same = all(a is b for a, b in zip(args, node.args, strict=True))
+            done[node] = self._replace(node if same else with_args(node, args))
+        return done[root]
+
+    def block(self, block: Block) -> Block:
+        """`block` with every expression rebuilt; those of the notes only if `notes` was given."""
+        return tuple(self.node(node) for node in block)
+
+    def node(self, node: Node) -> Node:
+        """`node` with every expression rebuilt, those inside it too."""
+        if isinstance(node, Loop):
+            index = self(node.index)
+            assert isinstance(index, Index)
+            return Loop(index, self(node.extent), self.block(node.body), self(node.lower))
+        if isinstance(node, Local):
+            renamed = self(scalar(node.name))
+            assert isinstance(renamed, Ref)
+            return replace(node, name=renamed.name, value=self(node.value))
+        if isinstance(node, Store):
+            element = self(node.element)
+            assert isinstance(element, Ref)
+            return replace(node, element=element, value=self(node.value))
+        if isinstance(node, If):
+            return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
+        if isinstance(node, Guard):
+            return replace(node, body=self.block(node.body), otherwise=self.block(node.otherwise))
+        return Note(tuple(self.equation(e) for e in node.equations)) if self._notes else node
+
+    def equation(self, equation: Equation) -> Equation:
+        """`equation` with every expression rebuilt."""
+        box = tuple((self(i), self(extent)) for i, extent in equation.box)
+        return replace(
+            equation,
+            subscripts=tuple(self(s) for s in equation.subscripts),
+            body=self(equation.body),
+            box=tuple((i, e) for i, e in box if isinstance(i, Index)),
+            where=None if equation.where is None else self(equation.where),
+        )
+
+
+def scalar(name: str) -> Ref:
+    """The scalar of that name."""
+    node = ref(name)
+    assert isinstance(node, Ref)
+    return node
+
+
+def _show(block: Block, indent: str) -> Iterator[str]:
+    for node in block:
+        head = _head(node)
+        yield from (f"{indent}{line}" for line in head)
+        inner = blocks(node)
+        for number, part in enumerate(inner):
+            if part and number:
+                yield f"{indent}else"
+            yield from _show(part, indent + "    ")
+
+
+def _head(node: Node) -> list[str]:
+    if isinstance(node, Loop):
+        return [f"for {show(node.index)} in {show(node.lower)} .. {show(node.extent)}"]
+    if isinstance(node, Local):
+        return [f"{'var' if node.changes else 'let'} {node.name}: {node.dtype} = {show(node.value)}"]
+    if isinstance(node, Store):
+        return [f"{show(node.element)} {node.how} {show(node.value)}"]
+    if isinstance(node, If):
+        return [f"if {show(node.condition)}"]
+    if isinstance(node, Guard):
+        given = [f"{name} {'given' if present else 'absent'}" for name, present in node.when]
+        wanted = [f"{' or '.join(node.wanted)} wanted"] if node.wanted else []
+        return [f"if {' and '.join([*wanted, *given])}"]
+    return [f"# {line}" for line in node.lines]

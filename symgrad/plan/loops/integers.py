@@ -1,0 +1,78 @@
+"""Integer expressions as polynomials: are two equal, can one be negative."""
+
+from __future__ import annotations
+
+from ...expr import ZERO, Apply, Const, Expr, Index, const, index, indices, postorder, product
+
+Polynomial = dict[tuple[Expr, ...], int]
+
+
+def polynomial(root: Expr) -> Polynomial | None:
+    """`root` as monomials of its atoms (indices, sizes, elements, quotients) with their coefficients; None if it is
+    no polynomial with integer coefficients."""
+    done: dict[Expr, Polynomial | None] = {}
+    for node in postorder(root):
+        if isinstance(node, Const):
+            whole = node.value.denominator == 1
+            done[node] = ({(): int(node.value)} if node.value else {}) if whole else None
+        elif isinstance(node, Apply) and node.op in ("add", "sub", "neg", "mul"):
+            parts = [done[a] for a in node.args]
+            known = [p for p in parts if p is not None]
+            done[node] = _combine(node.op, known) if len(known) == len(parts) else None
+        else:
+            done[node] = {(node.key,): 1}
+    return done[root]
+
+
+def _combine(op: str, parts: list[Polynomial]) -> Polynomial:
+    result: Polynomial = {}
+    if op == "mul":
+        for m, c in parts[0].items():
+            for n, d in parts[1].items():
+                atoms = tuple(sorted((*m, *n), key=lambda e: e.serial))
+                result[atoms] = result.get(atoms, 0) + c * d
+    else:
+        signs = {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op]
+        for sign, part in zip(signs, parts, strict=True):
+            for m, c in part.items():
+                result[m] = result.get(m, 0) + sign * c
+    return {m: c for m, c in result.items() if c}
+
+
+def equal(a: Expr, b: Expr) -> bool:
+    """Whether two integer expressions are the same polynomial."""
+    return a.key is b.key or polynomial(a - b) == {}
+
+
+def sides(root: Expr) -> tuple[Expr, Expr] | None:
+    """(p, q) with root = p - q, neither with a minus sign; None if `root` is no polynomial."""
+    terms = polynomial(root)
+    if terms is None:
+        return None
+    p: Expr = ZERO
+    q: Expr = ZERO
+    for atoms, c in sorted(terms.items(), key=lambda term: not term[0]):  # the constant last
+        term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
+        p, q = (p + term, q) if c > 0 else (p, q + term)
+    return p, q
+
+
+def stride(subscripts: tuple[Expr, ...], i: Index) -> int:
+    """How a walk along `i` moves through a row-major array: 2 in place or by one, 1 by a constant step, 0 otherwise."""
+    axes = [axis for axis, s in enumerate(subscripts) if i in indices(s)]
+    if not axes:
+        return 2
+    last = subscripts[-1]
+    if axes != [len(subscripts) - 1]:
+        return 0
+    terms = polynomial(last) or {}
+    mine = [(atoms, c) for atoms, c in terms.items() if i in indices(*atoms)]
+    if len(mine) != 1 or mine[0][0].count(i) != 1:
+        return 0
+    return 2 if mine == [((i,), mine[0][1])] and abs(mine[0][1]) == 1 else 1
+
+
+def fresh_index(taken: set[str]) -> Index:
+    """An index of one letter that is not in `taken`."""
+    letters = (f"{letter}{number}" for number in ("", *range(1, 1000)) for letter in "ijklpqrstuv")
+    return index(next(name for name in letters if name not in taken))

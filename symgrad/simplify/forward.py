@@ -1,0 +1,319 @@
+"""Rewrites on forward, before it is differentiated: stable forms, and what is computed once.
+
+`STABLE` is the table of accuracy rewrites: each row is an identity over the reals, true wherever the left-hand side is
+defined, whose right-hand side neither overflows nor cancels where the left-hand side does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..expr import (
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    indices,
+    postorder,
+    ref,
+    refs,
+    size,
+    substitute,
+    transform,
+)
+from ..ir import Equation, Function, Role, Tensor
+from .match import match
+
+U = ref("?u")
+
+
+def _exp(u: Expr) -> Expr:
+    return apply("exp", u)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`before` = `after` for every real u where `before` is defined."""
+
+    name: str
+    before: Expr
+    after: Expr
+
+
+STABLE: tuple[Identity, ...] = (
+    Identity("sigmoid", 1 / (1 + _exp(-U)), apply("sigmoid", U)),
+    Identity("sigmoid by exp(u)", _exp(U) / (1 + _exp(U)), apply("sigmoid", U)),
+    Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
+    Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
+    Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
+    Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),
+    Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
+    Identity("expm1", _exp(U) - 1, apply("expm1", U)),
+)
+
+LARGE = 2_000  # operations; a longer straight line keeps its text
+
+
+def stable(function: Function) -> Function:
+    """Return an equal function in stable form, each value computed once.
+
+    The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), and log sum exp(u) as logsumexp u; a hoisted
+    reduction that is only copied takes the name of the copy; what does not depend on all the indices of its equation,
+    and calls a function, gets an equation of its own.
+    """
+    if sum(size(e.body) for e in function.statements) > LARGE:
+        return function
+    function = replace(function, statements=tuple(_identities(e) for e in function.statements))
+    function = _softmax(function)
+    function = _rename_copies(function)
+    function = _hoist(function)
+    return _without_dead(function)
+
+
+def _identities(e: Equation) -> Equation:
+    def rewrite(node: Expr) -> Expr:
+        for row in STABLE:
+            found = match(row.before, node, frozenset({U}))
+            if found is not None:
+                return substitute(row.after, found)
+        return node
+
+    return replace(e, body=transform(e.body, rewrite))
+
+
+# logsumexp
+
+
+def _softmax(function: Function) -> Function:
+    """exp(u) / S with S = sum exp(u) becomes exp(u - L); log(S) becomes L; with L = logsumexp u."""
+    added: dict[str, tuple[Tensor, Equation]] = {}
+    sums = {
+        name: equations[0]
+        for name, equations in function.writers.items()
+        if len(equations) == 1 and equations[0].reduce == "sum" and equations[0].plain and equations[0].where is None
+    }
+    elementwise = _elementwise(function)
+
+    def exponent(node: Expr) -> Expr | None:
+        """u where `node` is exp(u), also through named values."""
+        while isinstance(node, Ref) and node.name in elementwise:
+            e = elementwise[node.name]
+            node = substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
+        return node.args[0] if isinstance(node, Apply) and node.op == "exp" else None
+
+    def logsumexp(total: Ref) -> tuple[Expr, Expr, tuple[Index, ...]] | None:
+        """(L, u, reduced indices) for a reference to a sum of exp(u)."""
+        e = sums.get(total.name)
+        u = exponent(e.body) if e is not None else None
+        if e is None or u is None:
+            return None
+        reduced = tuple(i for i, _ in e.reduced)
+        moving, shift = _split_invariant(u, set(reduced))
+        if e.target not in added:
+            taken = {*function.table, *(t.name for t, _ in added.values())}
+            name = _fresh(_logsumexp_name(moving), taken)
+            added[e.target] = (
+                Tensor(name, function.table[e.target].shape),
+                replace(e, target=name, reduce="logsumexp", body=moving),
+            )
+        at = dict(zip(e.subscripts, total.subscripts, strict=True))
+        return ref(added[e.target][0].name, *total.subscripts) + substitute(shift, at), substitute(u, at), reduced
+
+    def rewrite(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or node.op not in ("div", "log"):
+            return node
+        below = node.args[-1]
+        found = logsumexp(below) if isinstance(below, Ref) else None
+        if found is None:
+            return node
+        total, u, reduced = found
+        if node.op == "log":
+            return total
+        above = exponent(node.args[0])
+        if above is None or match(u, above, frozenset(reduced)) is None:
+            return node
+        return apply("exp", _cancelled(above, total))
+
+    statements = []
+    for e in function.statements:
+        if e.reduce == "none":
+            body = transform(e.body, rewrite)
+            e = replace(e, body=body)
+        statements.append(e)
+    result: list[Equation] = []
+    for e in statements:
+        result.append(e)
+        if e.target in added:
+            result.append(added[e.target][1])
+    used = {r.name for e in statements for r in e.reads}
+    tensors = tuple(t for t, _ in added.values() if t.name in used)
+    kept = tuple(e for e in result if e.target in function.table or e.target in used)
+    return replace(function, tensors=(*function.tensors, *tensors), statements=kept)
+
+
+def _logsumexp_name(body: Expr) -> str:
+    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
+    return f"logsumexp_{names[0]}" if len(names) == 1 else "logsumexp"
+
+
+def _split_invariant(u: Expr, reduced: set[Index]) -> tuple[Expr, Expr]:
+    """u = moving + shift, where the shift does not depend on the reduced indices: lse(u - c) is lse(u) - c."""
+    if isinstance(u, Apply) and u.op in ("add", "sub"):
+        a, b = u.args
+        if not set(indices(b)) & reduced:
+            moving, shift = _split_invariant(a, reduced)
+            return moving, shift + b if u.op == "add" else shift - b
+        if u.op == "add" and not set(indices(a)) & reduced:
+            moving, shift = _split_invariant(b, reduced)
+            return moving, a + shift
+    return u, ZERO
+
+
+def _cancelled(u: Expr, total: Expr) -> Expr:
+    """u - total, where a shift that stands in both has gone."""
+    if isinstance(u, Apply) and isinstance(total, Apply) and u.op == "sub" and total.op == "sub":
+        if u.args[1].key is total.args[1].key:
+            return u.args[0] - total.args[0]
+    return u - total
+
+
+# copies, invariants, dead equations
+
+
+def _elementwise(function: Function) -> dict[str, Equation]:
+    """The locals with one equation, at plain subscripts, without reduction or condition."""
+    return {
+        name: equations[0]
+        for name, equations in function.writers.items()
+        if len(equations) == 1
+        and equations[0].reduce == "none"
+        and equations[0].plain
+        and equations[0].where is None
+        and not equations[0].when
+    }
+
+
+def _rename_copies(function: Function) -> Function:
+    """`total[i] = sum ...; out[i] = total[i]`: the reduction is written to `out` at once."""
+    readers: dict[str, int] = {}
+    for e in function.statements:
+        for r in e.reads:
+            readers[r.name] = readers.get(r.name, 0) + 1
+    statements = list(function.statements)
+    gone: set[str] = set()
+    for place, e in enumerate(statements):
+        source = e.body
+        if not (isinstance(source, Ref) and e.reduce == "none" and e.where is None and not e.when and e.plain):
+            continue
+        tensor = function.table.get(source.name)
+        writers = function.writers.get(source.name, ())
+        plain = all(isinstance(s, Index) for s in source.subscripts) and set(source.subscripts) == set(e.subscripts)
+        alone = len(writers) == 1 and readers[source.name] == 1 and tensor is not None
+        if not (plain and alone and tensor is not None and tensor.role == Role.LOCAL and not tensor.named):
+            continue
+        inner = writers[0]
+        if not inner.plain or inner.when:
+            continue
+        names = dict(zip(inner.subscripts, source.subscripts, strict=True))
+        clash = {i for i, _ in inner.reduced} & set(indices(*e.subscripts))
+        if clash:
+            continue
+        box = tuple((_index(names.get(i, i)), substitute(x, names)) for i, x in inner.box)
+        shown = tuple(pair for i in e.subscripts for pair in box if pair[0] is i)
+        statements[place] = Equation(
+            e.target,
+            e.subscripts,
+            inner.reduce,
+            substitute(inner.body, names),
+            (*shown, *(pair for pair in box if pair not in shown)),
+            None if inner.where is None else substitute(inner.where, names),
+        )
+        gone.add(source.name)
+    return replace(function, statements=tuple(e for e in statements if e.target not in gone))
+
+
+def _index(node: Expr) -> Index:
+    assert isinstance(node, Index)
+    return node
+
+
+def _hoist(function: Function) -> Function:
+    """An invariant that calls a function gets an equation of its own: sqrt(var[j] + eps) in a box (i, j)."""
+    tensors = list(function.tensors)
+    taken = set(function.table) | {d.name for d in function.dims} | {o.name for o in function.options}
+    known: dict[Expr, Ref] = {}
+    statements: list[Equation] = []
+    for e in function.statements:
+        extents = dict(e.box)
+        mine: dict[Expr, Expr] = {}
+        if not e.when and e.where is None and not any(n.op == "select" for n in _applies(e.body)):
+            for node in _maximal_invariants(e.body, set(extents)):
+                at = indices(node)
+                if node.key not in known:
+                    name = _fresh(_invariant_name(node), taken)
+                    taken.add(name)
+                    tensors.append(Tensor(name, tuple(extents[i] for i in at)))
+                    statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
+                    known[node.key] = ref(name, *at)
+                mine[node] = known[node.key]
+        statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def _applies(body: Expr) -> list[Apply]:
+    return [n for n in postorder(body) if isinstance(n, Apply)]
+
+
+_PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
+
+
+def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
+    """The largest parts that call a function, read a tensor, and miss an index of the box."""
+    found: list[Expr] = []
+    stack = [body]
+    seen: set[Expr] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen or not isinstance(node, Apply):
+            continue
+        seen.add(node)
+        calls = node.op not in _PLAIN
+        reads = any(r.subscripts for r in refs(node))
+        if calls and reads and set(indices(node)) < box:
+            found.append(node)
+        else:
+            stack.extend(reversed(node.args))
+    return found
+
+
+def _invariant_name(node: Expr) -> str:
+    names = [r.name for r in refs(node) if r.subscripts]
+    assert isinstance(node, Apply)
+    return f"{node.op}_{names[0]}"
+
+
+def _fresh(wish: str, taken: set[str]) -> str:
+    name, number = wish, 2
+    while name in taken:
+        name, number = f"{wish}_{number}", number + 1
+    return name
+
+
+def _without_dead(function: Function) -> Function:
+    statements = alive(function.statements, function.outputs)
+    kept = {e.target for e in statements} | set(function.inputs) | set(function.outputs)
+    return replace(function, statements=statements, tensors=tuple(t for t in function.tensors if t.name in kept))
+
+
+def alive(statements: Sequence[Equation], outputs: Sequence[str]) -> tuple[Equation, ...]:
+    """The equations that the outputs depend on."""
+    needed = set(outputs)
+    kept: list[Equation] = []
+    for e in reversed(statements):
+        if e.target in needed:
+            kept.append(e)
+            needed.update(r.name for r in e.reads)
+    return tuple(reversed(kept))

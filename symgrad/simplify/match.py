@@ -1,0 +1,66 @@
+"""Finding one expression inside of another, up to the names of its indices or pattern variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..expr import COMMUTATIVE, Apply, Expr, Index, Ref, postorder, size
+
+Binding = dict[Expr, Expr]
+LARGE = 60  # operations; larger patterns are found only where they are written the same
+
+
+def match(pattern: Expr, node: Expr, variables: frozenset[Expr], bound: Binding | None = None) -> Binding | None:
+    """What the `variables` of `pattern` stand for so that it equals `node`; None if there is no such choice.
+
+    Commutative operators match in either order.
+    """
+    bound = {} if bound is None else bound
+    if pattern in variables:
+        known = bound.get(pattern)
+        if known is None:
+            return {**bound, pattern: node}
+        return bound if known.key is node.key else None
+    if pattern.key is node.key and not any(n in variables for n in postorder(pattern)):
+        return bound
+    if isinstance(pattern, Ref) and isinstance(node, Ref):
+        same = pattern.name == node.name and len(pattern.subscripts) == len(node.subscripts)
+        return _match_all(pattern.args, node.args, variables, bound) if same else None
+    if isinstance(pattern, Apply) and isinstance(node, Apply) and pattern.op == node.op:
+        found = _match_all(pattern.args, node.args, variables, bound)
+        if found is None and pattern.op in COMMUTATIVE:
+            found = _match_all(pattern.args, tuple(reversed(node.args)), variables, bound)
+        return found
+    return None
+
+
+def _match_all(
+    patterns: Iterable[Expr], nodes: Iterable[Expr], variables: frozenset[Expr], bound: Binding
+) -> Binding | None:
+    current: Binding | None = bound
+    for p, n in zip(patterns, nodes, strict=True):
+        if current is None:
+            return None
+        current = match(p, n, variables, current)
+    return current
+
+
+class Finder:
+    """Finds `pattern` at a node, its indices standing for any subscripts; fast where most nodes differ."""
+
+    def __init__(self, pattern: Expr, variables: Iterable[Index], result: Callable[[Binding], Expr]) -> None:
+        self.pattern = pattern
+        self.variables: frozenset[Expr] = frozenset(variables)
+        self.size = size(pattern)
+        self.result = result
+
+    def at(self, node: Expr) -> Expr | None:
+        """What replaces `node`, if the pattern stands there."""
+        if not isinstance(node, Apply) or not isinstance(self.pattern, Apply) or node.op != self.pattern.op:
+            return None
+        if self.size > LARGE:
+            return self.result({i: i for i in self.variables}) if node.key is self.pattern.key else None
+        if size(node) != self.size:
+            return None
+        found = match(self.pattern, node, self.variables)
+        return None if found is None or set(found) != set(self.variables) else self.result(found)

@@ -1,0 +1,394 @@
+"""The normal form that the rewrites work on: a sum of products of powers.
+
+A `Poly` maps each monomial to its rational coefficient. A monomial is a set of (atom, exponent); an atom is an
+expression that is not itself a product (an element, `exp(u)`, a sum `(x - y)` that stays unexpanded, a decimal as typed)
+or a `Sum` over bound indices. What is written the same is the same atom, so like terms meet, factors cancel and equal
+sums are found equal.
+
+Atoms are compared by key and printed as first met, and every dictionary keeps the order of first appearance: the result
+depends on the declaration alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Union
+
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    index,
+    indices,
+    postorder,
+    substitute,
+    value_of,
+)
+from ..ir import Box
+
+Atom = Union[Expr, "Sum"]
+Monomial = frozenset[tuple[Atom, Fraction]]
+Poly = dict[Monomial, Fraction]
+
+UNIT: Monomial = frozenset()
+SMALL = 200  # terms; what grows beyond stays as it is written
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of a polynomial over bound indices, named by their depth so that equal sums are equal objects.
+
+    `depth` is one more than that of the sums inside, so an inner index is never captured.
+    """
+
+    box: Box
+    terms: frozenset[tuple[Monomial, Fraction]]
+    depth: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.box, self.terms)))
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined, no-any-return]  # set above: sums nest, and are hashed often
+
+
+class TooLarge(Exception):
+    """A polynomial passed the cap; the caller keeps the form it had."""
+
+
+class Normal:
+    """Converts expressions to polynomials, remembering how each atom was first written and in which order."""
+
+    def __init__(self) -> None:
+        self.spelling: dict[Expr, Expr] = {}
+        self.rank: dict[Atom, int] = {}
+        self._sums: dict[Sum, Poly] = {}
+        self._letters: dict[Sum, tuple[Index, ...]] = {}
+
+    def atom(self, node: Expr) -> Poly:
+        """`node` as a polynomial of one term."""
+        self.spelling.setdefault(node.key, node)
+        self.rank.setdefault(node.key, len(self.rank))
+        return {frozenset({(node.key, Fraction(1))}): Fraction(1)}
+
+    def written(self, atom: Expr) -> Expr:
+        """How an atom was first written."""
+        return self.spelling.get(atom, atom)
+
+    def order(self, atom: Atom) -> int:
+        """When an atom was first met."""
+        return self.rank.setdefault(atom, len(self.rank))
+
+    def terms(self, total: Sum) -> Poly:
+        """The polynomial inside of a Sum, in the order in which it was built."""
+        return self._sums.get(total) or dict(total.terms)
+
+    def letters(self, total: Sum) -> tuple[Index, ...] | None:
+        """The indices over which a Sum was first written, if it ever was."""
+        return self._letters.get(total)
+
+    def poly(self, root: Expr, inline: Callable[[Ref], Poly | None] = lambda r: None) -> Poly:
+        """The normal form of `root`; `inline` may give the polynomial that an element stands for."""
+        done: dict[Expr, Poly] = {}
+        for node in _arithmetic(root):
+            if isinstance(node, Ref):
+                found = inline(node)
+                done[node] = self.atom(node) if found is None else found
+            elif isinstance(node, Const) and (node.text is None or node is ZERO):
+                done[node] = constant(node.value)
+            elif isinstance(node, Apply) and _operands(node):
+                done[node] = self._combine(node, [done[a] for a in _operands(node)])
+            else:
+                done[node] = self.atom(node)
+            if len(done[node]) > SMALL:
+                raise TooLarge
+        return done[root]
+
+    def _combine(self, node: Apply, parts: list[Poly]) -> Poly:
+        if node.op == "add":
+            return plus(parts[0], parts[1])
+        if node.op == "sub":
+            return plus(parts[0], scaled(parts[1], Fraction(-1)))
+        if node.op == "neg":
+            return scaled(parts[0], Fraction(-1))
+        if node.op == "mul":
+            return times(self._single(parts[0], node.args[0]), self._single(parts[1], node.args[1]))
+        if node.op == "div":
+            below = self._power(self._single(parts[1], node.args[1]), Fraction(-1))
+            return self.atom(node) if below is None else times(self._single(parts[0], node.args[0]), below)
+        exponent = Fraction(1, 2) if node.op == "sqrt" else value_of(node.args[1])
+        raised = self._power(self._single(parts[0], node.args[0]), exponent)
+        return self.atom(node) if raised is None else raised
+
+    def _single(self, part: Poly, node: Expr) -> Poly:
+        """A factor: one term as it is; several terms are an atom, unless sums in them would be hidden by it."""
+        if len(part) <= 1 or any(isinstance(a, Sum) for m in part for a, _ in m):
+            return part
+        again = self.poly(node)
+        if again == part:
+            return self.atom(node)
+        return part
+
+    def _power(self, part: Poly, exponent: Fraction) -> Poly | None:
+        """One term to a power, where that is the product of the powers; None where it is not."""
+        if len(part) != 1:
+            return part if exponent == 1 else None
+        ((monomial, coefficient),) = part.items()
+        if exponent.denominator == 1:
+            if coefficient == 0:
+                return None
+            return {frozenset((a, e * exponent) for a, e in monomial): coefficient ** int(exponent)}
+        if coefficient == 1 and len(monomial) == 1:
+            ((a, e),) = monomial
+            if e == 1 or e.denominator == 2 and not isinstance(a, Sum):
+                return {frozenset({(a, e * exponent)}): Fraction(1)}
+        return None
+
+    # sums
+
+    def sum_over(self, poly: Poly, box: Box, split: bool) -> Poly:
+        """The sum of `poly` over `box`. Factors that do not depend on it leave; a sum of 1 is the extent.
+
+        split  every term in a sum of its own, else the terms that depend on the box together
+        """
+        if not box:
+            return poly
+        result: Poly = {}
+        together: dict[Monomial, Poly] = {}
+        for monomial, coefficient in poly.items():
+            fixed = frozenset((a, e) for a, e in monomial if not (free(a) & {i for i, _ in box}))
+            moving = monomial - fixed
+            if not moving:
+                result = plus(result, times({fixed: coefficient}, self.extents(box)))
+            elif split:
+                result = plus(result, times({fixed: coefficient}, self._sum({moving: Fraction(1)}, box)))
+            else:
+                together.setdefault(fixed, {})[moving] = coefficient
+        if together:
+            common = frozenset.intersection(*together)
+            inner: Poly = {}
+            for fixed, part in together.items():
+                inner = plus(inner, times({fixed - common: Fraction(1)}, part))
+            content = next(iter(inner.values())) if len(set(inner.values())) == 1 else Fraction(1)
+            result = plus(result, times({common: content}, self._sum(scaled(inner, 1 / content), box)))
+        return result
+
+    def sum_again(self, total: Sum, inner: Poly, names: Mapping[Expr, Expr] | None = None) -> Poly:
+        """The sum of `inner` over the box of `total`, under the letters of `total` when it is written."""
+        box = tuple((i, substitute(e, names or {})) for i, e in total.box)
+        result = self.sum_over(inner, box, split=len(inner) == 1)
+        letters = self._letters.get(total)
+        for monomial in result:
+            for atom, _ in monomial:
+                if letters is not None and isinstance(atom, Sum) and len(atom.box) == len(letters):
+                    self._letters.setdefault(atom, letters)
+        return result
+
+    def extents(self, box: Box) -> Poly:
+        """The number of points of a box."""
+        result = constant(1)
+        for _, extent in box:
+            result = times(result, self.poly(extent))
+        return result
+
+    def _sum(self, inner: Poly, box: Box) -> Poly:
+        """An atom for the sum of `inner`; an index that it does not mention counts its extent."""
+        used = frozenset().union(*(free(a) for m in inner for a, _ in m))
+        outside = self.extents(tuple((i, e) for i, e in box if i not in used))
+        mine = tuple((i, e) for i, e in box if i in used)
+        depth = 1 + max((a.depth for m in inner for a, _ in m if isinstance(a, Sum)), default=0)
+        names: dict[Expr, Expr] = {i: index(f"~{depth}.{place}") for place, (i, _) in enumerate(mine)}
+        renamed = self.rename(inner, names)
+        bound = tuple((index(f"~{depth}.{place}"), e) for place, (_, e) in enumerate(mine))
+        total = Sum(bound, frozenset(renamed.items()), depth)
+        self._sums.setdefault(total, renamed)
+        if all(not i.name.startswith("~") for i, _ in mine):
+            self._letters.setdefault(total, tuple(i for i, _ in mine))
+        self.order(total)
+        return times(outside, {frozenset({(total, Fraction(1))}): Fraction(1)})
+
+    def rename(self, poly: Poly, names: Mapping[Expr, Expr]) -> Poly:
+        """`poly` with indices replaced, also by expressions."""
+
+        def change(atom: Expr, exponent: Fraction) -> Poly:
+            raised = self._power(self.atom(substitute(self.written(atom), names)), exponent)
+            assert raised is not None
+            return raised
+
+        return self.map_atoms(poly, change, names)
+
+    def map_atoms(
+        self,
+        poly: Poly,
+        change: Callable[[Expr, Fraction], Poly],
+        names: Mapping[Expr, Expr] | None = None,
+    ) -> Poly:
+        """`poly` with every power of an expression replaced by a polynomial, inside of sums too."""
+        result: Poly = {}
+        for monomial, coefficient in poly.items():
+            term = constant(coefficient)
+            for atom, exponent in sorted(monomial, key=lambda pair: self.order(pair[0])):
+                if isinstance(atom, Sum):
+                    inner = self.map_atoms(self.terms(atom), change, names)
+                    raised = self._power(self.sum_again(atom, inner, names), exponent)
+                    if raised is None:
+                        raise TooLarge
+                else:
+                    raised = change(atom, exponent)
+                term = times(term, raised)
+            result = plus(result, term)
+        return result
+
+    def expanded(self, poly: Poly, definition: Callable[[Expr], Poly | None]) -> Poly:
+        """`poly` multiplied out, each atom replaced by its `definition` where it has one: to see whether it is 0."""
+        result: Poly = {}
+        for monomial, coefficient in poly.items():
+            term = constant(coefficient)
+            for atom, exponent in monomial:
+                part = self._expanded_atom(atom, definition)
+                if exponent.denominator == 1 and exponent > 0:
+                    for _ in range(int(exponent)):
+                        term = times(term, part)
+                        if len(term) > SMALL:
+                            raise TooLarge
+                else:
+                    raised = self._power(part, exponent)
+                    term = times(term, {frozenset({(atom, exponent)}): Fraction(1)} if raised is None else raised)
+            result = plus(result, term)
+            if len(result) > SMALL:
+                raise TooLarge
+        return result
+
+    def _expanded_atom(self, atom: Atom, definition: Callable[[Expr], Poly | None]) -> Poly:
+        if isinstance(atom, Sum):
+            return self.sum_over(self.expanded(self.terms(atom), definition), atom.box, split=True)
+        found = definition(atom)
+        if found is not None:
+            return self.expanded(found, definition)
+        if isinstance(atom, Apply) and atom.op in ("add", "sub", "neg"):
+            return self.expanded(self.poly(self.written(atom)), definition)
+        return {frozenset({(atom, Fraction(1))}): Fraction(1)}
+
+
+_ARITHMETIC = frozenset({"add", "sub", "neg", "mul", "div", "sqrt"})
+
+
+def _operands(node: Expr) -> tuple[Expr, ...]:
+    """What the normal form looks into: the operands of arithmetic, and the base of a power with an exact exponent."""
+    if not isinstance(node, Apply):
+        return ()
+    if node.op == "pow":
+        exponent = node.args[1]
+        return node.args[:1] if isinstance(exponent, Const) and exponent.text is None else ()
+    return node.args if node.op in _ARITHMETIC else ()
+
+
+def _arithmetic(root: Expr) -> Iterable[Expr]:
+    """The nodes that the normal form looks into, each after its operands."""
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        waiting = [a for a in _operands(node) if a not in seen]
+        if node not in seen and waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+
+
+def constant(value: Fraction | int) -> Poly:
+    """A number."""
+    return {UNIT: Fraction(value)} if value else {}
+
+
+def plus(p: Poly, q: Poly) -> Poly:
+    """p + q, like terms collected."""
+    result = dict(p)
+    for monomial, coefficient in q.items():
+        result[monomial] = result.get(monomial, Fraction(0)) + coefficient
+        if not result[monomial]:
+            del result[monomial]
+    return result
+
+
+def scaled(p: Poly, factor: Fraction) -> Poly:
+    """p times a number."""
+    return {m: c * factor for m, c in p.items()} if factor else {}
+
+
+def times(p: Poly, q: Poly) -> Poly:
+    """p * q, multiplied out."""
+    result: Poly = {}
+    for m, c in p.items():
+        for n, d in q.items():
+            product = merge(m, n)
+            result[product] = result.get(product, Fraction(0)) + c * d
+            if not result[product]:
+                del result[product]
+    return result
+
+
+def merge(m: Monomial, n: Monomial) -> Monomial:
+    """The product of two monomials."""
+    powers = dict(m)
+    for atom, exponent in n:
+        powers[atom] = powers.get(atom, Fraction(0)) + exponent
+        if not powers[atom]:
+            del powers[atom]
+    return frozenset(powers.items())
+
+
+def inverse(m: Monomial) -> Monomial:
+    """1 / m."""
+    return frozenset((a, -e) for a, e in m)
+
+
+def free(atom: Atom) -> set[Index]:
+    """The indices that an atom depends on."""
+    if isinstance(atom, Sum):
+        inside: set[Index] = set().union(*(free(a) for m, _ in atom.terms for a, _ in m))
+        return inside - {i for i, _ in atom.box}
+    return set(indices(atom))
+
+
+def mentions(atom: Atom, names: set[str]) -> bool:
+    """Whether an atom refers to a tensor of these names."""
+    if isinstance(atom, Sum):
+        return any(mentions(a, names) for m, _ in atom.terms for a, _ in m)
+    return any(isinstance(n, Ref) and n.name in names for n in postorder(atom))
+
+
+def power_expr(base: Expr, exponent: Fraction) -> Expr:
+    """`base` to a positive power, as people write it."""
+    if exponent == Fraction(1, 2):
+        return apply("sqrt", base)
+    if exponent.denominator == 2:
+        return power_expr(base, exponent - Fraction(1, 2)) * apply("sqrt", base)
+    return base ** const(exponent)
+
+
+def quotient(coefficient: Fraction, above: list[Expr], below: list[Expr]) -> Expr:
+    """coefficient * above / below, with the numbers where people write them."""
+    short = coefficient.denominator & (coefficient.denominator - 1) == 0 and coefficient.denominator <= 1024
+    number: Expr = const(coefficient if short else coefficient.numerator)
+    below = below if short else [const(coefficient.denominator), *below]
+    top: Expr = number
+    for factor in above:
+        top = top * factor
+    if not below:
+        return top
+    bottom: Expr = ONE
+    for factor in below:
+        bottom = bottom * factor
+    return top / bottom

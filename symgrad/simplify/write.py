@@ -1,0 +1,249 @@
+"""Polynomials back to equations: factored, in an order that people write, each Sum an equation of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import gcd
+
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, index, postorder, ref, refs
+from ..ir import Box, Equation, Tensor
+from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, power_expr, quotient, scaled
+
+LETTERS = "ijklpqrstuvwabcdefgh"
+
+
+class Writer:
+    """Writes polynomials as expressions, adding an equation for every Sum on the way.
+
+    seeds       the cotangents of the outputs, in their order
+    cotangents  the tensors that carry cotangents: they lead a product when there is one seed (`grad_output * x`), and
+                end it when there are several (`2 * x * g0 + y * g1`, the rows of J^T v)
+    """
+
+    def __init__(self, normal: Normal, seeds: Sequence[str], cotangents: set[str], taken: set[str]) -> None:
+        self.normal = normal
+        self.seeds = {name: place for place, name in enumerate(seeds)}
+        self.cotangents = cotangents
+        self.lead = len(seeds) == 1
+        self.taken = set(taken)
+        self.tensors: list[Tensor] = []
+        self.equations: list[Equation] = []
+        self._names: dict[tuple[object, ...], str] = {}
+
+    # equations
+
+    def equation(self, target: str, subscripts: tuple[Expr, ...], box: Box, poly: Poly) -> Equation:
+        """`target[subscripts] = poly`, as one reduction if the polynomial is one Sum."""
+        extents = dict(box)
+        if len(poly) == 1:
+            ((monomial, coefficient),) = poly.items()
+            sums = [a for a, e in monomial if isinstance(a, Sum) and e == 1]
+            if len(sums) == 1 and abs(coefficient) == 1:
+                rest = monomial - {(sums[0], Fraction(1))}
+                mean = self._extents_below(sums[0], rest) if rest else frozenset()
+                if mean is not None and mean == rest:
+                    inner, bound, body = self._inside(sums[0], extents, mean, sign=coefficient)
+                    return Equation(target, subscripts, "sum", body, (*box, *bound))
+        return Equation(target, subscripts, "none", self.expr(poly, extents), box)
+
+    def _extents_below(self, total: Sum, rest: Monomial) -> Monomial | None:
+        """The factor 1/extents of a mean, if `rest` has it."""
+        number = self.normal.extents(total.box)
+        if len(number) != 1:
+            return None
+        ((monomial, coefficient),) = number.items()
+        below = inverse(monomial)
+        return below if coefficient == 1 and below and below <= rest else None
+
+    def _inside(
+        self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial, sign: Fraction = Fraction(1)
+    ) -> tuple[Poly, Box, Expr]:
+        """The body of a Sum under readable indices; divided by the extents for a mean."""
+        inner = scaled(self.normal.terms(total), sign)
+        bound = tuple(i for i, _ in total.box)
+        used = {i.name for i in free(total)}
+        letters = self.normal.letters(total)
+        if letters is None or any(i.name in used for i in letters):
+            fresh = iter(f"{x}{n}" for n in ("", *range(1, 100)) for x in LETTERS if f"{x}{n}" not in used)
+            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(fresh)) for i in bound)
+        names: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))
+        box = tuple((j, e) for j, (_, e) in zip(letters, total.box, strict=True))
+        renamed = self.normal.rename(inner, names)
+        if mean:
+            renamed = {merge(m, mean): c for m, c in renamed.items()}
+        return renamed, box, self.expr(renamed, {**extents, **dict(box)})
+
+    def _sum(self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial) -> Expr:
+        """The reference to the tensor that holds a Sum (or mean), which is written if it is new."""
+        shown = sorted(free(total), key=lambda i: list(extents).index(i))
+        box = tuple((i, extents[i]) for i in shown)
+        same = (total, box, mean)
+        if same not in self._names:
+            _, bound, body = self._inside(total, extents, mean)
+            name = self._name("mean" if mean else "sum", body)
+            self._names[same] = name
+            self.tensors.append(Tensor(name, tuple(e for _, e in box)))
+            self.equations.append(Equation(name, tuple(shown), "sum", body, (*box, *bound)))
+        return ref(self._names[same], *shown)
+
+    def _name(self, kind: str, body: Expr) -> str:
+        names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
+        wish = "_".join([kind, *names]) if len(names) <= 2 else kind
+        name, number = wish, 2
+        while name in self.taken:
+            name, number = f"{wish}_{number}", number + 1
+        self.taken.add(name)
+        return name
+
+    # expressions
+
+    def expr(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
+        """`poly` as an expression: common factors in front, then collected in what is costly."""
+        if not poly:
+            return ZERO
+        if len(poly) == 1:
+            return self._term(*next(iter(poly.items())), extents)
+        common, content, inner = _common(poly)
+        if common or content != 1:
+            factors = self._factors(common, extents)
+            if not factors[1]:
+                return quotient(content, [*factors[0], self._collected(inner, extents)], [])
+            return quotient(content, factors[0], []) * self._collected(inner, extents) / _product(factors[1])
+        return self._collected(poly, extents)
+
+    def _collected(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
+        """A sum of terms; those that share a costly factor are put in one product."""
+        groups: list[Poly] = []
+        rest = dict(poly)
+        while rest:
+            best = self._most_shared(rest)
+            if best is None:
+                groups += [{m: c} for m, c in rest.items()]
+                break
+            group = {m: c for m, c in rest.items() if any(a == best for a, _ in m)}
+            groups.append(group)
+            rest = {m: c for m, c in rest.items() if m not in group}
+        position = {m: place for place, m in enumerate(poly)}
+        sums = any(isinstance(a, Sum) for m in poly for a, _ in m)
+
+        def place(group: Poly) -> tuple[int, int, int]:
+            shortest = min(len(m) for m in group) if sums else 0
+            return min(self._seed_rank(m) for m in group), shortest, min(position[m] for m in group)
+
+        groups.sort(key=place)
+        if len(groups) == 1:
+            return self._sum_of_terms(groups[0], extents)
+        values = [self.expr(g, extents) for g in groups]
+        first = next((k for k, v in enumerate(values) if not (isinstance(v, Apply) and v.op == "neg")), 0)
+        values = [values[first], *values[:first], *values[first + 1 :]]
+        result = ZERO
+        for value in values:
+            result = _plus(result, value)
+        return result
+
+    def _sum_of_terms(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
+        values = [self._term(m, c, extents) for m, c in poly.items()]
+        result = ZERO
+        for value in values:
+            result = _plus(result, value)
+        return result
+
+    def _most_shared(self, poly: Poly) -> Atom | None:
+        """The costliest factor that some terms, but not all, have in common."""
+        count: dict[Atom, int] = {}
+        for monomial in poly:
+            for atom, _ in sorted(monomial, key=lambda pair: self.normal.order(pair[0])):
+                if isinstance(atom, Sum) or isinstance(atom, Apply) or self._is_cotangent(atom):
+                    count[atom] = count.get(atom, 0) + 1
+        shared = {a: n for a, n in count.items() if 2 <= n < len(poly)}
+        return max(shared, key=lambda a: (shared[a], _cost(a))) if shared else None
+
+    def _seed_rank(self, monomial: Monomial) -> int:
+        """Terms come in the order of the outputs they belong to, those that read no cotangent directly at the end."""
+        names = [a.name for a, _ in monomial if isinstance(a, Ref) and a.name in self.cotangents]
+        return min((self.seeds.get(name, len(self.seeds)) for name in names), default=len(self.seeds) + 1)
+
+    def _is_cotangent(self, atom: Atom) -> bool:
+        return isinstance(atom, Ref) and atom.name in self.cotangents
+
+    def _term(self, monomial: Monomial, coefficient: Fraction, extents: Mapping[Index, Expr]) -> Expr:
+        above, below = self._factors(monomial, extents)
+        return quotient(coefficient, above, below)
+
+    def _factors(self, monomial: Monomial, extents: Mapping[Index, Expr]) -> tuple[list[Expr], list[Expr]]:
+        """The factors above and below the line, in the order of writing."""
+        means: dict[Sum, Monomial] = {}
+        rest = monomial
+        for atom, exponent in monomial:
+            if isinstance(atom, Sum) and exponent == 1:
+                mean = self._extents_below(atom, rest)
+                if mean is not None:
+                    means[atom] = mean
+                    rest = rest - mean
+        above: list[Expr] = []
+        below: list[Expr] = []
+        for atom, exponent in sorted(rest, key=self._place):
+            base = self._sum(atom, extents, means.get(atom, frozenset())) if isinstance(atom, Sum) else self._atom(atom)
+            (above if exponent > 0 else below).append(power_expr(base, abs(exponent)))
+        return above, below
+
+    def _atom(self, atom: Expr) -> Expr:
+        return self.normal.written(atom)
+
+    def _place(self, pair: tuple[Atom, Fraction]) -> tuple[int, int]:
+        atom, _ = pair
+        rank = self.normal.order(atom)
+        if isinstance(atom, Sum):
+            return (4, rank)
+        if not any(isinstance(n, Ref) and n.subscripts for n in postorder(atom)):
+            return (0, rank)  # numbers and sizes
+        if self._is_cotangent(atom):
+            return (1 if self.lead else 3, rank)
+        return (2, rank)
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    """a + b; the sum of a sum is written without parentheses."""
+    if isinstance(b, Apply) and b.op in ("add", "sub"):
+        left = _plus(a, b.args[0])
+        return left + b.args[1] if b.op == "add" else left - b.args[1]
+    return a + b
+
+
+def _product(factors: list[Expr]) -> Expr:
+    result: Expr = ONE
+    for factor in factors:
+        result = result * factor
+    return result
+
+
+def _common(poly: Poly) -> tuple[Monomial, Fraction, Poly]:
+    """The monomial and the number that every term has, and what is left."""
+    powers: dict[Atom, Fraction] | None = None
+    for monomial in poly:
+        mine = dict(monomial)
+        if powers is None:
+            powers = mine
+        else:
+            powers = {
+                a: min(e, mine[a], key=abs) for a, e in powers.items() if a in mine and (e > 0) == (mine[a] > 0)
+            }
+    common = frozenset((powers or {}).items())
+    inner = {merge(m, inverse(common)): c for m, c in poly.items()}
+    numbers = list(inner.values())
+    content = Fraction(1)
+    if all(abs(c) == abs(numbers[0]) for c in numbers):
+        content = abs(numbers[0])
+    elif len({c.denominator for c in numbers}) == 1:
+        content = Fraction(gcd(*(c.numerator for c in numbers)), numbers[0].denominator)
+    if all(c < 0 for c in numbers):
+        content = -content
+    return common, content, scaled(inner, 1 / content)
+
+
+def _cost(atom: Atom) -> int:
+    if isinstance(atom, Sum):
+        return 10
+    return sum(isinstance(n, Apply) for n in postorder(atom))
+

@@ -1,0 +1,21 @@
+"""Numbers that carry a bound of the rounding error a floating-point format would have made."""
+
+from .functions import FUNCTIONS, maximum, minimum, pi, power, total
+from .number import DOUBLE, SINGLE, Format, Notes, Number, lift, literal, rounding
+
+__all__ = [
+    "DOUBLE",
+    "FUNCTIONS",
+    "SINGLE",
+    "Format",
+    "Notes",
+    "Number",
+    "lift",
+    "literal",
+    "maximum",
+    "minimum",
+    "pi",
+    "power",
+    "rounding",
+    "total",
+]

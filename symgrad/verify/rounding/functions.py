@@ -1,0 +1,200 @@
+"""The functions of NumPy, SciPy and C's math library on `Number`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import mpmath
+from mpmath import mp
+from mpmath.libmp import to_float
+
+from .number import INF, Number, lift, now, rounded
+
+LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
+WORKING = 140  # bits that suffice to see a change of relative size u
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as floating point has it: infinite at a pole, NaN outside of the reals."""
+
+    def value(*args: Any) -> Any:
+        try:
+            result = function(*args)
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return mp.nan
+        return mp.nan if isinstance(result, mpmath.mpc) else mpmath.mpf(result)
+
+    return value
+
+
+def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
+    """How far an error of `err` units in one argument moves `function`, in units."""
+    if err == INF:
+        return INF
+    with mp.workprec(WORKING):
+        step = mpmath.mpf(err) * now.unit
+        here = function(*values)
+        most = None
+        for moved in (values[which] + step, values[which] - step):
+            there = function(*values[:which], moved, *values[which + 1 :])
+            change = abs(there - here)
+            if not mp.isnan(change):
+                most = change if most is None or change > most else most
+        return INF if most is None else to_float((most / now.unit)._mpf_)
+
+
+def of(function: Callable[..., Any], own: float = LIBRARY) -> Callable[..., Number]:
+    """The function on Numbers; `own` is its rounding in units of u."""
+    guarded = _guarded(function)
+
+    def applied(*args: Any) -> Number:
+        numbers = [lift(a) for a in args]
+        values = tuple(n.value for n in numbers)
+        err = 0.0
+        for which, n in enumerate(numbers):
+            if n.err:
+                err += spread(guarded, values, which, n.err)
+        if own > LIBRARY:
+            now.notes.floor = max(now.notes.floor, own)
+        return rounded(guarded(*values), err, own)
+
+    return applied
+
+
+def _log(x: Any) -> Any:
+    return -mp.inf if x == 0 else mp.log(x)
+
+
+def _log1p(x: Any) -> Any:
+    return -mp.inf if x == -1 else mp.log1p(x)
+
+
+def _atanh(x: Any) -> Any:
+    return mp.inf * x if abs(x) == 1 else mp.atanh(x)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    top = max(a, b)
+    return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    quotient = a / b
+    return a - b * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
+
+
+def _pow(x: Any, n: Any) -> Any:
+    if x == 0 and n < 0:
+        return mp.inf
+    return mpmath.mpf(1) if n == 0 else x**n
+
+
+_power = _guarded(_pow)
+
+
+def power(x: Any, n: Any) -> Number:
+    """x**n; a square is one multiplication in every language that is printed."""
+    base, exponent = lift(x), lift(n)
+    if not exponent.err:
+        if exponent.value == 2:
+            return rounded(base.value * base.value, 2 * base.size * base.err if base.err else 0.0, 1.0)
+        if exponent.value == 1:
+            return base
+        if exponent.value == 0.5:
+            return FUNCTIONS["sqrt"](base)
+    values = (base.value, exponent.value)
+    err = spread(_power, values, 0, base.err) if base.err else 0.0
+    err += spread(_power, values, 1, exponent.err) if exponent.err else 0.0
+    return rounded(_power(*values), err, LIBRARY)
+
+
+def _chosen(a: Any, b: Any, sign: int) -> Any:
+    x, y = lift(a), lift(b)
+    if mp.isnan(x.value) or mp.isnan(y.value):
+        return x if mp.isnan(x.value) else y
+    best, other = (x, y) if sign * (x.value - y.value) >= 0 else (y, x)
+    if other.err > best.err and abs(x.value - y.value) <= (x.err + y.err) * now.unit:
+        return Number(best.value, other.err)
+    return best
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger; NaN if one is NaN."""
+    return _chosen(a, b, 1)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller; NaN if one is NaN."""
+    return _chosen(a, b, -1)
+
+
+def sign(x: Any) -> Number:
+    """-1, 0 or 1; uncertain where rounding may change it."""
+    given = lift(x)
+    crossing = given.err and given.size <= given.err * now.unit
+    return Number(mpmath.mpf(mp.sign(given.value)), 1 / now.unit if crossing else 0.0)
+
+
+def pi() -> Number:
+    """Exactly pi; the constant in the text is the nearest double."""
+    value = +mp.pi
+    return Number(value, to_float(value._mpf_))
+
+
+def total(values: Iterable[Any]) -> Number:
+    """The sum, in whatever order a library adds it: n terms have n - 1 roundings of at most the sum of magnitudes."""
+    value, err, size, count, exact = mpmath.mpf(0), 0.0, 0.0, 0, True
+    for item in values:
+        term = lift(item)
+        value = value + term.value
+        err += term.err
+        size += term.size
+        count += 1
+        exact = exact and value._mpf_[3] <= now.bits
+    if not (exact and err == 0.0):
+        err += max(count - 1, 0) * size
+    return rounded(value, err, 0.0)
+
+
+_square = of(lambda x: x * x, 1.0)
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{
+        name: of(getattr(mp, name))
+        for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
+    },
+    "asinh": of(mp.asinh),
+    "acosh": of(mp.acosh),
+    "atanh": of(_atanh),
+    "atan2": of(mp.atan2),
+    "exp2": of(lambda x: mpmath.mpf(2) ** x),
+    "log": of(_log),
+    "log1p": of(_log1p),
+    "log2": of(lambda x: _log(x) / mp.ln2),
+    "log10": of(lambda x: _log(x) / mp.ln10),
+    "sqrt": of(mp.sqrt, 1.0),
+    "cbrt": of(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
+    "hypot": of(mp.hypot),
+    "pow": power,
+    "erf": of(mp.erf),
+    "erfc": of(mp.erfc),
+    "tgamma": of(mp.gamma, 16.0),
+    "lgamma": of(lambda x: mp.log(abs(mp.gamma(x))), 32.0),
+    "fabs": abs,
+    "floor": of(mp.floor, 0.0),
+    "ceil": of(mp.ceil, 0.0),
+    "trunc": of(lambda x: mp.floor(x) if x >= 0 else mp.ceil(x), 0.0),
+    "fmod": of(_fmod, 1.0),
+    "fmax": maximum,
+    "fmin": minimum,
+    "fma": lambda a, b, c: lift(a) * lift(b) + lift(c),
+    "copysign": of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0),
+    "sign": sign,
+    "square": _square,
+    "logaddexp": of(_logaddexp),
+    "expit": of(lambda x: 1 / (1 + mp.exp(-x))),
+    "log_expit": of(lambda x: -mp.log1p(mp.exp(-x))),
+    "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
+    "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
+}

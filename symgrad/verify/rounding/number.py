@@ -1,0 +1,283 @@
+"""A number in mpmath that knows how wrong floating-point arithmetic could have made it.
+
+`Number.value` is what the text computes over the reals (at mpmath's precision), and `Number.err` bounds, to first
+order, how far the same operations in floating point may be from it, in units of u, the unit roundoff. So one
+execution gives the exact value of a text and a bound of its rounding error.
+
+For z = x op y, with e the bounds and |z| r the rounding of the operation itself (r = 1 for + - * / and sqrt):
+
+    e_z = |dz/dx| e_x + |dz/dy| e_y + r |z|,   and r = 0 where z is exact: x and y are, and z fits the format
+
+The bound is infinite where the format overflows, and at least the smallest normal number where it underflows (a
+subnormal result is off by at most half the last place: u times the smallest normal number). It is the same number for
+every format but for these two, so float32 and float64 share the rules.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+from mpmath.libmp import to_float
+
+INF = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A floating-point format: bits of the significand, the smallest normal number and the largest."""
+
+    bits: int
+    tiny: float
+    huge: float
+
+    @property
+    def unit(self) -> float:
+        """The unit roundoff u: a correctly rounded operation is off by at most u times its result."""
+        return 2.0**-self.bits
+
+
+DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
+SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What an execution met.
+
+    doubts  comparisons whose operands are nearer than their rounding: floating point may decide them the other way
+    floor   the largest error, in units of u, that a library function is granted beyond the usual 8
+    """
+
+    doubts: int = 0
+    floor: float = 0.0
+
+
+class _State:
+    """The format of the moment, as mpmath has a precision of the moment."""
+
+    __slots__ = ("bits", "format", "huge", "notes", "tiny", "unit")
+
+    def __init__(self) -> None:
+        self.enter(DOUBLE, Notes())
+
+    def enter(self, chosen: Format, notes: Notes) -> None:
+        self.format, self.notes = chosen, notes
+        self.bits, self.tiny, self.huge, self.unit = chosen.bits, chosen.tiny, chosen.huge, chosen.unit
+
+
+now = _State()
+
+
+@contextmanager
+def rounding(chosen: Format, bits: int) -> Iterator[Notes]:
+    """Bound the rounding of `chosen` in the block, and compute with `bits` bits."""
+    before = now.format, now.notes
+    notes = Notes()
+    now.enter(chosen, notes)
+    try:
+        with mp.workprec(bits):
+            yield notes
+    finally:
+        now.enter(*before)
+
+
+class Number:
+    """A value and the bound `err` of its rounding error; `size` is the value's magnitude as a float."""
+
+    __slots__ = ("err", "size", "value")
+    value: Any
+    err: float
+    size: float
+
+    def __init__(self, value: Any, err: float = 0.0) -> None:
+        self.value = value
+        self.err = err
+        self.size = abs(to_float(value._mpf_))
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is not Number:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = lift(other)
+        return rounded(self.value + other.value, self.err + other.err, 1.0)
+
+    def __radd__(self, other: Any) -> Any:
+        return lift(other) + self
+
+    def __sub__(self, other: Any) -> Any:
+        if type(other) is not Number:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = lift(other)
+        return rounded(self.value - other.value, self.err + other.err, 1.0)
+
+    def __rsub__(self, other: Any) -> Any:
+        return lift(other) - self
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is not Number:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = lift(other)
+        # an exact factor takes part in no error, even where the other one is infinite
+        err = (self.size * other.err if other.err else 0.0) + (other.size * self.err if self.err else 0.0)
+        return rounded(self.value * other.value, err, 1.0)
+
+    def __rmul__(self, other: Any) -> Any:
+        return lift(other) * self
+
+    def __truediv__(self, other: Any) -> Any:
+        if type(other) is not Number:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = lift(other)
+        if other.value == 0:
+            return Number(mp.nan if self.value == 0 else mp.inf * mp.sign(self.value), INF if other.err else 0.0)
+        value = self.value / other.value
+        if not (self.err or other.err):
+            return rounded(value, 0.0, 1.0)
+        if other.size <= other.err * now.unit or other.size == 0.0:
+            return Number(value, INF)
+        own = abs(to_float(value._mpf_)) * other.err if other.err else 0.0
+        return rounded(value, (self.err + own) / other.size, 1.0)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return lift(other) / self
+
+    def __floordiv__(self, other: Any) -> Any:
+        from .functions import FUNCTIONS  # here, not above: functions are made of Numbers
+
+        return FUNCTIONS["floor"](self / lift(other))
+
+    def __mod__(self, other: Any) -> Any:
+        divisor = lift(other)
+        return self - divisor * (self // divisor)
+
+    def __pow__(self, other: Any) -> Any:
+        from .functions import power  # as above
+
+        return NotImplemented if isinstance(other, np.ndarray) else power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        from .functions import power  # as above
+
+        return power(other, self)
+
+    def __neg__(self) -> Number:
+        return Number(-self.value, self.err)
+
+    def __pos__(self) -> Number:
+        return self
+
+    def __abs__(self) -> Number:
+        return Number(abs(self.value), self.err)
+
+    def _doubt(self, other: Number) -> None:
+        err = self.err + other.err
+        if err and self is not other and abs(self.value - other.value) <= err * now.unit:
+            now.notes.doubts += 1
+
+    def __lt__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a >= b)
+
+    def __eq__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a == b)
+
+    def __ne__(self, other: Any) -> Any:
+        return compare(self, other, lambda a, b: a != b)
+
+    __hash__ = None  # type: ignore[assignment]  # a mutable meaning: equal values, different errors
+
+    def __bool__(self) -> bool:
+        return bool(self.value != 0)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return to_float(self.value._mpf_)
+
+    def __repr__(self) -> str:
+        return f"{mpmath.nstr(self.value, 17)}±{self.err:.2g}u"
+
+    def __getattr__(self, name: str) -> Any:
+        """An array of rank 0 hands out its one element; `.shape`, `.sum()` and the like go back to the array."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from .array import exact  # as above
+
+        return getattr(exact(self), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        from .array import exact  # as above
+
+        return exact(self)[key]
+
+
+def compare(a: Number, b: Any, holds: Any) -> Any:
+    """Whether the comparison holds; one that rounding may decide the other way is noted."""
+    if type(b) is not Number:
+        if isinstance(b, np.ndarray):
+            return NotImplemented
+        b = lift(b)
+    if a.err or b.err:
+        a._doubt(b)
+    return bool(holds(a.value, b.value))
+
+
+def lift(value: Any) -> Number:
+    """`value` as a Number without error: an int, a bool, a float (exactly), an mpf."""
+    if type(value) is Number:
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return Number(mpmath.mpf(int(value)))
+    if isinstance(value, (int, np.integer)):
+        return Number(mpmath.mpf(int(value)))
+    if isinstance(value, (float, np.floating)):
+        return Number(mpmath.mpf(float(value)))
+    if isinstance(value, mpmath.mpf):
+        return Number(value)
+    raise TypeError(f"{value!r} is no number")
+
+
+def literal(value: float) -> Number:
+    """A decimal of the text: the nearest double, exactly. What float32 cannot hold is rounded there."""
+    number = Number(mpmath.mpf(value))
+    try:
+        fits = struct.unpack("f", struct.pack("f", value))[0] == value
+    except OverflowError:
+        fits = False
+    if not fits and now.bits < 53:
+        number.err = number.size
+    return number
+
+
+def rounded(value: Any, err: float, own: float) -> Number:
+    """The result of one operation: `err` came with the operands, `own` is the rounding of the operation in u."""
+    raw = value._mpf_
+    size = abs(to_float(raw))
+    if err or raw[3] > now.bits:
+        err += own * size
+    if size > now.huge or err != err:
+        err = INF
+    elif size < now.tiny and raw[1]:
+        err += now.tiny
+    result = Number.__new__(Number)
+    result.value, result.err, result.size = value, err, size
+    return result
