@@ -1,0 +1,76 @@
+"""The doors: Python functions, SymPy expressions, and formula text. Each of them writes a `symgrad.ir.Function`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .python import (
+    FUNCTIONS,
+    Array,
+    Bool,
+    Declared,
+    Int,
+    Static,
+    Tensor,
+    argmax,
+    concatenate,
+    function,
+    given,
+    indices,
+    logsumexp,
+    max,
+    mean,
+    merge,
+    min,
+    pi,
+    prod,
+    stack,
+    sum,
+    tensor,
+    where,
+)
+from .sympy import from_sympy, to_sympy
+
+__all__ = [
+    "FUNCTIONS",
+    "Array",
+    "Bool",
+    "Declared",
+    "Int",
+    "Static",
+    "Tensor",
+    "argmax",
+    "concatenate",
+    "from_sympy",
+    "function",
+    "given",
+    "indices",
+    "logsumexp",
+    "max",
+    "mean",
+    "merge",
+    "min",
+    "parse",
+    "pi",
+    "prod",
+    "stack",
+    "sum",
+    "tensor",
+    "to_sympy",
+    "where",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The elementwise functions, one per row of `symgrad.ops` and name of it; and the text door."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if name == "parse":
+        from .text import parse
+
+        return parse
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *FUNCTIONS])

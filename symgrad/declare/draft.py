@@ -104,7 +104,8 @@ class Draft:
         taken = {"input": self.tensors, "size": self.dims, "option": {o.name for o in self.options}}
         for kind, names in taken.items():
             if name in names or f"*{name}" in names:
-                raise DeclarationError(f"{self.name}: {name!r} is the name of an {kind} already; {what}s need their own.")
+                owner = f"{'a' if kind == 'size' else 'an'} {kind}"
+                raise DeclarationError(f"{self.name}: {name!r} is taken by {owner}; {what}s need their own.")
 
     # equations
 
@@ -448,6 +449,13 @@ class _Ranges:
         self.shapes: dict[str, list[Expr | None]] = {n: list(t.shape) for n, t in draft.tensors.items()}
         for p in pending:
             self.shapes.setdefault(p.target, list(draft._shapes.get(p.target, [None] * len(p.subscripts))))
+        # where a result is also written at `n + i`, a plain subscript does not tell how long the axis is
+        self.mixed = {
+            (p.target, axis)
+            for p in pending
+            for axis, s in enumerate(p.subscripts)
+            if not isinstance(s, (Index, Const)) and not any(r.name in self.shapes for r in refs(s))
+        }
         self.slots = [
             (number, r.name, axis, s)
             for number, p in enumerate(pending)
@@ -470,11 +478,17 @@ class _Ranges:
             for i in p.order:
                 if (number, i) not in self.extents:
                     self._ask(p, i)
+            self._check_literals(p)
         return self.extents, {name: self._shape(name) for name in self.shapes}
 
     def _shape(self, name: str) -> tuple[Expr, ...]:
         shape = self.shapes[name]
-        assert all(e is not None for e in shape), name
+        if None in shape:
+            axis = shape.index(None)
+            raise ShapeError(
+                f"{self.draft.name}: nothing tells how long axis {axis} of {name} is. "
+                f"Say it by an index with an extent: {name}[{'k:n' if len(shape) == 1 else '..., k:n, ...'}] = 0."
+            )
         return tuple(e for e in shape if e is not None)
 
     def _plain(self) -> bool:
@@ -484,6 +498,8 @@ class _Ranges:
             if not isinstance(s, Index):
                 continue
             here, there = self.extents.get((number, s)), self.shapes[name][axis]
+            if (name, axis) in self.mixed and self.pending[number].target == name and here is not None:
+                continue
             if here is None and there is not None:
                 self.extents[number, s] = there
                 self.told_by[number, s] = f"in {name} (axis {axis})"
@@ -519,7 +535,7 @@ class _Ranges:
                         known = {i: e for (n, i), e in self.extents.items() if n == number}
                         ends.append(_largest(self._settled(number, p.subscripts[axis]), known))
                 if all(e is not None for e in ends):
-                    shape[axis] = _most([e + 1 for e in ends if e is not None])
+                    shape[axis] = _most([tidy(e + 1) for e in ends if e is not None])
                     news = True
         return news
 
@@ -551,8 +567,8 @@ class _Ranges:
             if is_exact(step) and value_of(step) < 0:
                 self.extents[number, i] = apply("floordiv", most, -step) + 1
             elif step is ONE:
-                self.extents[number, i] = _tidy(extent - most)
-            elif size(whole := _tidy(extent - 1 - most + step)) < size(less := _tidy(extent - 1 - most)):
+                self.extents[number, i] = tidy(extent - most)
+            elif size(whole := tidy(extent - 1 - most + step)) < size(less := tidy(extent - 1 - most)):
                 self.extents[number, i] = apply("floordiv", whole, step)
             else:
                 self.extents[number, i] = apply("floordiv", less, step) + 1
@@ -560,10 +576,23 @@ class _Ranges:
             return True
         return False
 
+    def _check_literals(self, p: _Pending) -> None:
+        """Refuse `y[2]` beside `y[i:2]`."""
+        for s, extent in zip(p.subscripts, self.shapes[p.target], strict=True):
+            if extent is not None and is_exact(s) and is_exact(extent) and value_of(s) >= value_of(extent):
+                raise ShapeError(
+                    f"{self.draft.name}: {show_element(p.target, p.subscripts)} is past the end of its axis, "
+                    f"which has {show(extent)} elements. Give the other index of this axis another extent."
+                )
+
     def _settled(self, number: int, s: Expr) -> Expr:
         """The subscript `s` with the extents that are known so far in place."""
-        inner = [r for r in refs(s) if r.name == _EXTENT]
-        return substitute(s, {r: self.extents[number, i] for r in inner for i in indices(r) if (number, i) in self.extents})
+        known: dict[Expr, Expr] = {}
+        for r in refs(s):
+            for i in indices(r) if r.name == _EXTENT else ():
+                if (number, i) in self.extents:
+                    known[r] = self.extents[number, i]
+        return substitute(s, known)
 
     def _ask(self, p: _Pending, i: Index) -> None:
         place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
@@ -582,7 +611,7 @@ def coefficient(s: Expr, i: Index) -> Expr | None:
 
 
 def _merged(s: Expr, i: Index, extent: Expr, known: Mapping[Index, Expr]) -> Expr | None:
-    """The extent of `i` in a merged subscript such as `h*extent(i) + i` over an axis of `extent` elements, if linear."""
+    """The extent of `i` in a merged subscript such as `h*extent(i) + i`, over an axis of `extent` elements."""
     unknown = ref("#unknown")
     last = _largest(substitute(s, {ref(_EXTENT, i): unknown, i: unknown - 1}), known)
     if last is None:
@@ -590,7 +619,7 @@ def _merged(s: Expr, i: Index, extent: Expr, known: Mapping[Index, Expr]) -> Exp
     placeholder = index("#unknown")
     last = substitute(last, {unknown: placeholder})
     step = coefficient(last, placeholder)
-    return None if step is None else apply("floordiv", _tidy(extent - 1 - substitute(last, {placeholder: ZERO})), step)
+    return None if step is None else apply("floordiv", tidy(extent - 1 - substitute(last, {placeholder: ZERO})), step)
 
 
 Polynomial = dict[tuple[Expr, ...], int]
@@ -640,7 +669,7 @@ def _rebuild(polynomial: Polynomial) -> Expr:
     return result
 
 
-def _tidy(s: Expr) -> Expr:
+def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
     polynomial = _expand(s)
     return s if polynomial is None else _rebuild(polynomial)
@@ -667,8 +696,10 @@ def _most(ends: list[Expr]) -> Expr:
     result = distinct[0]
     for end in distinct[1:]:
         difference = _expand(end - result)
-        if difference is not None and (not difference or set(difference) == {()}):
-            result = end if difference.get((), 0) > 0 else result
+        if difference is not None and all(c <= 0 for c in difference.values()):
+            continue  # sizes are not negative
+        if difference is not None and all(c >= 0 for c in difference.values()):
+            result = end
         else:
             result = apply("maximum", result, end)
     return result

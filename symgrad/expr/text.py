@@ -31,18 +31,23 @@ def infix(symbol: str, level: int, right: int | None = None) -> Form:
     return Form(f"{{}} {symbol} {{}}", level, (level, level + 1 if right is None else right))
 
 
+def _comparison(symbol: str) -> Form:
+    """A comparison; it does not chain, so that both operands need more than its own level."""
+    return Form(f"{{}} {symbol} {{}}", 6, (7, 7))
+
+
 FORMULA: Mapping[str, Form] = {
     "or": infix("|", 2),
     "and": infix("&", 4),
-    "not": Form("~{}", 60, (60,)),
-    **{op: infix(s, 6, 7) for op, s in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()},
+    "not": Form("~{}", 30, (30,)),
+    **{op: _comparison(s) for op, s in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()},
     "add": infix("+", 10),
     "sub": infix("-", 10),
     "neg": Form("-{}", 12, (20,)),
     "mul": infix("*", 20),
     "div": infix("/", 20),
-    "floordiv": infix("//", 20),
-    "mod": infix("%", 20),
+    "floordiv": infix("//", 18, 21),  # 18: beside a product or a sign, brackets say what is rounded
+    "mod": infix("%", 18, 21),
     "pow": Form("{}**{}", 40, (41, 40)),
     "select": Form("where({}, {}, {})", ATOM, (0, 0, 0)),
 }

@@ -43,7 +43,7 @@ class Program:
 
     tensors          every tensor of both procedures, temporaries included
     saved            the tensors that forward hands to backward
-    saved_sizes      sizes that backward reads and that neither a saved tensor nor grad_output tells
+    saved_sizes      sizes that backward works with and that no saved tensor tells
     saved_options    options that backward reads
     saved_presence   optional inputs whose presence backward needs, and that are not saved themselves
     indexed          (integer element, extent): subscripts taken from data, which must be in range(extent)

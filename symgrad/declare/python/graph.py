@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
-from ..draft import _tidy as tidy
+from ..draft import tidy
 
 _serials = itertools.count(1)
 
@@ -139,6 +139,11 @@ def axes_of(shape: Sequence[Expr]) -> tuple[Index, ...]:
     )
 
 
+def places_of(shape: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The canonical subscripts of the axes of an array: an axis of extent 1 is always read at 0."""
+    return tuple(ZERO if e is ONE else i for e, i in zip(shape, axes_of(shape), strict=True))
+
+
 def bound(number: int) -> Index:
     """The canonical index number `number` that a reduction binds."""
     return index(f"#s{number}")
@@ -165,8 +170,7 @@ def is_input(node: Node) -> bool:
     """Whether `node` is an input as it was declared."""
     if not isinstance(node, Value) or node.constant or node.operands or not isinstance(node.body, Ref):
         return False
-    plain = tuple(ZERO if e is ONE else i for e, i in zip(node.shape, axes_of(node.shape), strict=True))
-    return node.body.subscripts == plain
+    return node.body.subscripts == places_of(node.shape)
 
 
 def mentioned(operands: Mapping[str, Node], *bodies: Expr) -> dict[str, Node]:
@@ -262,11 +266,12 @@ Done = dict[str, tuple[tuple[Index, ...], Expr]]
 
 def resolve(body: Expr, done: Done) -> Expr:
     """`body` with the nodes of `done` (formal subscripts, expression) written out."""
+
     def replace(e: Expr) -> Expr:
         if not isinstance(e, Ref) or e.name not in done:
             return e
         formals, expression = done[e.name]
-        renamed = {f: s for f, s in zip(formals, e.subscripts, strict=True) if f is not s}
-        return substitute(expression, dict(renamed)) if renamed else expression
+        renamed: dict[Expr, Expr] = {f: s for f, s in zip(formals, e.subscripts, strict=True) if f is not s}
+        return substitute(expression, renamed) if renamed else expression
 
     return transform(body, replace)

@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...expr import Expr, Index, Ref, refs, substitute
 from ..draft import Draft
+from ..names import check_name
 from .graph import Node, Reduction, Written
 
 
@@ -25,13 +26,15 @@ class Scope:
     sizes    the sizes and options that strings may name
     code     of the Python function; its frame is remembered at the first operation, because a frame that is referred
              to keeps its local variables after the function has returned: so no hook is needed to learn their names
-    closed   reductions of index notation that have become arrays, by serial and extents
+    closed   reductions that are there already, by what they are; shared by all calls of one declaration
+    names    local names of nodes, by serial; those of the caller win over those of what it calls
     """
 
     draft: Draft
     sizes: Mapping[str, Expr]
     code: CodeType
     closed: dict[object, Reduction] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
     frame: FrameType | None = None
 
     @property
@@ -129,3 +132,12 @@ def here() -> str:
 def extents_of(given: Mapping[Index, Expr | Written], scope: Scope) -> dict[Index, Expr]:
     """The given extents, with their names looked up."""
     return {i: scope.resolve(extent) for i, extent in given.items()}
+
+
+def usable(name: str) -> bool:
+    """Whether a local variable's name can stand in the printed code."""
+    try:
+        check_name(name, "result")
+    except DeclarationError:
+        return False
+    return True

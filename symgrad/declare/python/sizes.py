@@ -66,7 +66,9 @@ def _factor(text: str, tokens: Sequence[str], at: int) -> tuple[Expr, int]:
         return const(int(token)), at + 1
     if token and (token[0].isalpha() or token[0] == "_"):
         return ref(token), at + 1
-    raise DeclarationError(f"the size {text!r} lacks a name or a number {f'before {token!r}' if token else 'at its end'}.")
+    raise DeclarationError(
+        f"the size {text!r} lacks a name or a number {f'before {token!r}' if token else 'at its end'}."
+    )
 
 
 def split_sizes(text: str) -> tuple[str, ...]:

@@ -1,10 +1,17 @@
 """Formula text: `squares(x, y) = x**2, x*y, y**2` to a Function.
 
-tokenizer.py    characters to tokens, and every limit on size; no later stage sees a text that is too large
-expression.py   tokens to expressions, by precedence
-declaration.py  the header, the statements, and what they tell the Draft
+One reader, in layers; each file adds to the one before:
 
-Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are those of the declaration and of `ops.NAMES`.
+tokenizer.py    characters to tokens, and every limit on size: no later layer sees a text that is too large
+cursor.py       a place among the tokens, and the errors that show it
+operators.py    operators by precedence, and the limits on numbers
+names.py        what a name stands for, subscripts, indices
+expression.py   numbers, brackets, reductions, calls
+header.py       inputs and options
+declaration.py  statements, and what they tell the Draft
+
+Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are those of the declaration and of
+`ops.NAMES`.
 """
 
 from .declaration import declare_inputs, parse

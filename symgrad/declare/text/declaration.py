@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...expr import Expr, Index, apply, const, index, is_exact, ref, substitute, value_of
-from ...expr.nodes import product
-from ...ir import Dtype, Function
+from ...expr import ZERO, Expr, Index, const, index, indices, is_exact, product, ref, substitute, value_of
+from ...ir import Function
 from ..draft import Draft
-from .expression import PACK, ExpressionReader, check_own_name
+from .header import HeaderReader
+from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
 
-MAX_OPTIONAL = 8  # every optional input doubles the equations that it stands in
-_DTYPES = {"int": Dtype.INT, "bool": Dtype.BOOL, "real": Dtype.REAL, "float": Dtype.REAL}
 _DEFINES = ("=", "+=")
 
 
 def parse(text: str) -> Function:
     """Return the Function that `text` declares.
 
-    `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names are
-    the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read; DeclarationError and
-    ShapeError for what can be read and makes no sense.
+    `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names
+    are the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read;
+    DeclarationError and ShapeError for what can be read and makes no sense.
     """
     return _Declaration(tokenize(text)).read()
 
@@ -47,7 +45,7 @@ class _Statement:
     axes: int
 
 
-class _Declaration(ExpressionReader):
+class _Declaration(HeaderReader):
     """Reads a whole declaration."""
 
     def __init__(self, formula: Formula, draft: Draft | None = None) -> None:
@@ -61,9 +59,8 @@ class _Declaration(ExpressionReader):
         header = self._header()
         if header is None:
             outputs = self._bare()
-            names = ", ".join(n for n in self.draft.tensors)
-            formula = tokenize(f"f({names}) = {self.formula.text}")
-            return self.draft.finish(outputs, tidy(formula), tidy(formula))
+            source = f"f({', '.join(self.draft.tensors)}) = {tidy(self.formula)}"
+            return self.draft.finish(outputs, source, source) if self.draft.tensors else parse(source)
         name = self.next()
         with self.at(name):
             self.draft = Draft(check_own_name(name.text, "function"))
@@ -83,110 +80,27 @@ class _Declaration(ExpressionReader):
             depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
             if not depth and token.text in ("=", "+=", ":", "->"):
                 what = tokens[0].text if tokens[0].kind == "name" and here else "f"
-                raise self.error(token, f"the inputs are missing before {token.text!r}. Write {what}(x, y) {token.text} ...")
+                raise self.error(
+                    token, f"the inputs are missing before {token.text!r}. Write {what}(x) = ... or f(x): ..."
+                )
         return None
-
-    # header
-
-    def inputs(self) -> None:
-        """Read `(x[n,k], bias[m]?, t[n]: int; eps=1e-5)`."""
-        end = self.formula.partner[self.here]
-        tokens = self.formula.tokens[self.here + 1 : end]
-        self.elementwise = bool(tokens) and tokens[0].text != ";" and not any(t.text == "[" for t in tokens)
-        self.next()
-        if self.token.text not in (")", ";"):
-            self._input()
-            while self.accept(","):
-                self._input()
-        if self.accept(";"):
-            self._option()
-            while self.accept(","):
-                self._option()
-        if self.here != end:
-            raise self.unexpected("',' or ')' is missing" if self.token.text != "=" else "an option stands behind ';'")
-        self.next()
-
-    def _input(self) -> None:
-        token = self.expect_name("the name of an input")
-        shape: list[Expr] = [self.draft.dim("...", pack=True)] if self.elementwise else []
-        with self.at(token):
-            check_own_name(token.text, "input")
-        if self.token.text == "[":
-            shape = self._shape()
-        optional = self.accept("?")
-        if optional and sum(t.optional for t in self.draft.tensors.values()) == MAX_OPTIONAL:
-            raise self.error(token, f"at most {MAX_OPTIONAL} inputs are optional.")
-        dtype = Dtype.REAL
-        if self.accept(":"):
-            kind = self.expect_name("int, bool or real")
-            if kind.text not in _DTYPES:
-                raise self.error(kind, f"the elements of an input are int, bool or real, not {kind.text}.")
-            dtype = _DTYPES[kind.text]
-        with self.at(token):
-            self.draft.input(token.text, shape, dtype, optional)
-        self.axes[token.text] = len(shape)
-
-    def _shape(self) -> list[Expr]:
-        self.next()
-        shape: list[Expr] = []
-        if self.accept("]"):
-            return shape
-        while True:
-            token = self.token
-            if self._at_pack():
-                token = self.pack_name()
-                with self.at(token):
-                    shape.append(self.draft.dim(token.text, pack=True))
-            elif token.kind == "number" and token.text.isdigit():
-                shape.append(const(int(self.next().text)))
-            elif token.kind == "name":
-                with self.at(self.next()):
-                    check_own_name(token.text, "size")
-                    shape.append(self.draft.dim(token.text))
-            else:
-                raise self.unexpected("a size is missing")
-            if not self.accept(","):
-                break
-        if self.token.text != "]":
-            raise self.error(self.token, "an axis of an input is a name, a whole number or `...`. Give it a name of its own.")
-        self.next()
-        return shape
-
-    def _option(self) -> None:
-        token = self.expect_name("the name of an option")
-        self.expect("=", f"behind {token.text}; an option has a default, such as {token.text}=1")
-        value = self._default()
-        with self.at(token):
-            check_own_name(token.text, "option")
-            self.draft.option(token.text, value)
-
-    def _default(self) -> int | float:
-        negative = self.accept("-")
-        token = self.token
-        if token.kind != "number":
-            raise self.unexpected("the default of an option is a number; it is missing")
-        self.next()
-        number: int | float = int(token.text) if token.text.isdigit() else float(token.text)
-        if isinstance(number, int) and number >= 2**63:
-            raise self.error(token, "an integer option is below 2**63. Write a real one with a point.")
-        return -number if negative else number
 
     # one statement
 
     def _bare(self) -> list[str]:
         """A formula alone."""
         self.undeclared = self.elementwise = True
-        self._bound_pack()
+        self._forget_indices()
         return self._bodies((), {}, "f(x) = ...")
 
-    def _bound_pack(self) -> tuple[Expr, ...]:
+    def _forget_indices(self) -> None:
+        """Begin a statement: its indices are its own."""
         self.bound, self.extents = ({"...": PACK} if self.elementwise else {}), {}
-        return (PACK,) if self.elementwise else ()
 
     def _single(self, behind: int) -> list[str]:
         """`name(inputs)[indices] = body`."""
         self.here = behind
-        self._bound_pack()
+        self._forget_indices()
         subscripts, extents = self.target()
         if not self.accept("="):
             raise self.unexpected(f"'=' is missing behind {self.draft.name}(...)")
@@ -214,7 +128,7 @@ class _Declaration(ExpressionReader):
             if self.here != end:
                 if self.token.kind == "newline" or self.token.text == ";":
                     raise self.error(self.token, f"several statements stand in a block: {block}")
-                raise self.unexpected("an operator is missing" if self.token.text not in ("=", "+=") else "one = is enough")
+                raise self.unexpected("an operator is missing")
         return names
 
     def _commas(self, start: int, stop: int) -> Iterator[int]:
@@ -262,23 +176,22 @@ class _Declaration(ExpressionReader):
                 self.here = start
                 raise self.unexpected("a statement is name[indices] = formula; its name is missing")
             here += 1
-            axes = self.elementwise
+            axes = int(self.elementwise)
             if tokens[here].text == "[":
                 close = self.formula.partner[here]
                 inside = tokens[here + 1 : close]
                 packed = any(t.text == "..." for t in inside)
-                axes = (axes and not packed) + (len(list(self._commas(here + 1, close))) + 1 if inside else 0)
+                axes = int(self.elementwise and not packed)
+                axes += len(list(self._commas(here + 1, close))) + 1 if inside else 0
                 here = close + 1
             if tokens[here].text not in _DEFINES:
                 self.here = here
                 raise self.unexpected(f"'=' is missing behind {tokens[start].text}")
             body = here + 1
-            while tokens[body + axes - axes].text == "[" and False:
-                break
             depth = 0
             while tokens[body + depth].text == "[":
                 depth += 1
-            found.append(_Statement(tokens[start], start, body, tokens[here].text == "+=", int(axes) + depth))
+            found.append(_Statement(tokens[start], start, body, tokens[here].text == "+=", axes + depth))
             while tokens[here].kind not in ("end", "newline") and tokens[here].text != ";":
                 here = self.formula.partner.get(here, here) + 1
         return found
@@ -288,7 +201,7 @@ class _Declaration(ExpressionReader):
         name = s.name.text
         with self.at(s.name):
             check_own_name(name, "result")
-        if name in self.draft.tensors or name in self._numbers():
+        if name in self.draft.tensors or name in self.numbers():
             what = "an input" if name in self.draft.tensors else "a size or an option"
             raise self.error(s.name, f"{name} is {what}. Give the result a name of its own.")
         if self.axes.setdefault(name, s.axes) != s.axes:
@@ -297,7 +210,7 @@ class _Declaration(ExpressionReader):
 
     def _statement(self, s: _Statement) -> None:
         self.here = s.start + 1
-        self._bound_pack()
+        self._forget_indices()
         subscripts, extents = self.target()
         self.here = s.body
         self.extents = dict(extents)
@@ -306,7 +219,7 @@ class _Declaration(ExpressionReader):
             advice = f"list them: {self.draft.name}(...) -> a, b: a = ...; b = ..."
             raise self.error(self.token, f"a statement has one result. Name several, and {advice}")
         if self.token.kind not in ("newline", "end") and self.token.text != ";":
-            raise self.unexpected("an operator or ';' is missing" if self.token.text not in _DEFINES else "';' is missing")
+            raise self.unexpected("an operator or ';' is missing")
 
     # defining
 
@@ -336,8 +249,9 @@ class _Declaration(ExpressionReader):
         """Step through `[a, b]` or `[[a, b], [c, d]]`, stopping before each element with its place."""
         opening = self.next()
         count = 0
+        flat = False
         while True:
-            if self.token.text == "[":
+            if self.token.text == "[" and not flat:
                 for place in self._stack(shape, level + 1):
                     yield (count, *place)
             elif self.token.text == "]":
@@ -347,6 +261,7 @@ class _Declaration(ExpressionReader):
             else:
                 if len(shape) > level + 1:
                     raise self.error(self.token, "the rows of a stack have one length.")
+                flat = True
                 yield (count,)
             count += 1
             if not self.accept(","):
@@ -390,9 +305,19 @@ class _Declaration(ExpressionReader):
         for s in subscripts:
             if is_exact(s) and value_of(s) < 0:
                 raise self.error(token, "subscripts count from 0.")
-        renamed = {i: index(f"#{k}") for k, i in enumerate(dict.fromkeys(j for s in subscripts for j in _indices(s)))}
-        place = tuple(substitute(s, dict(renamed)) for s in subscripts)
+        renamed: dict[Expr, Expr] = {
+            i: index(f"#{k}") for k, i in enumerate(dict.fromkeys(j for s in subscripts for j in indices(s)))
+        }
+        place = tuple(substitute(s, renamed) for s in subscripts)
         for other, added in self._written.get(name, []):
             if not accumulates and not added and _overlap(place, other):
-                raise self.error(token, f"{name} is defined twice at this place. `+=` adds to it; a name is defined once.")
+                raise self.error(
+                    token, f"{name} is defined twice at this place. `+=` adds to it; a name is defined once."
+                )
         self._written.setdefault(name, []).append((place, accumulates))
+
+
+def _overlap(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+    """Whether two targets certainly share an element: on each axis the same place, or an index and an index or 0."""
+    first = [(s, t) for s, t in zip(a, b, strict=True) if s is not t]
+    return all(x is ZERO or isinstance(x, Index) for pair in first for x in pair)

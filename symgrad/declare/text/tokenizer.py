@@ -102,7 +102,9 @@ def tokenize(text: str) -> Formula:
         if kind != "space":
             found.append(Token(kind, match.group(), at))
         if len(found) > MAX_TOKENS:
-            raise formula.error(at, f"a formula has at most {MAX_TOKENS} names, numbers and signs. Split it into functions.")
+            raise formula.error(
+                at, f"a formula has at most {MAX_TOKENS} names, numbers and signs. Split it into functions."
+            )
         at = match.end()
     tokens = [*_separated(formula, found), Token("end", "", len(text.rstrip()))]
     return Formula(text, tuple(tokens), _partners(formula, tokens))
@@ -114,14 +116,14 @@ def _refusal(character: str) -> str:
     if " " < character <= "~":
         return f"{character!r} has no meaning in a formula."
     name = unicodedata.name(character, f"a control character, U+{ord(character):04X}")
-    return f"the character {ascii(character)} is {name}; a formula is plain ASCII. Type the letter or sign again."
+    return f"the character {character!a} is {name}; a formula is plain ASCII. Type the letter or sign again."
 
 
 def _check_number(formula: Formula, match: re.Match[str]) -> None:
     number, at, end = match.group(), match.start(), match.end()
     rest = re.compile(r"[A-Za-z0-9_.]*", re.ASCII).match(formula.text, end)
     tail = rest.group() if rest and not rest.group().startswith("...") else ""
-    if tail and (tail[0].isalpha() and tail[0] not in "eExXjJ" or tail[0] in "xX" and number != "0"):
+    if tail and ((tail[0].isalpha() and tail[0] not in "eExXjJ") or (tail[0] in "xX" and number != "0")):
         raise formula.error(end, f"a sign is missing between {number} and {tail}. A product is {number}*{tail}.")
     if tail:
         raise formula.error(at, f"{number}{tail} is not a number. Write 12, 0.5 or 1e-5, and a product as {number}*x.")
@@ -130,12 +132,12 @@ def _check_number(formula: Formula, match: re.Match[str]) -> None:
     if not number.isdigit():
         value = float(number)
         nonzero = any(c in "123456789" for c in re.split("[eE]", number)[0])
-        if value == float("inf") or value == 0 and nonzero:
+        if value == float("inf") or (value == 0 and nonzero):
             raise formula.error(at, f"{number} is beyond the range of a double, 2.3e-308 to 1.8e308.")
 
 
 def _separated(formula: Formula, found: Sequence[Token]) -> list[Token]:
-    """The tokens without the line ends that separate nothing: in brackets, after a sign, before one, and at the ends."""
+    """The tokens without the line ends that separate nothing: in brackets, beside a sign, and at both ends."""
     tokens: list[Token] = []
     depth = 0
     for here, token in enumerate(found):
@@ -146,7 +148,9 @@ def _separated(formula: Formula, found: Sequence[Token]) -> list[Token]:
                 continue
         depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
         if depth > MAX_DEPTH:
-            raise formula.error(token.at, f"brackets are nested more than {MAX_DEPTH} deep. Name a part of the formula.")
+            raise formula.error(
+                token.at, f"brackets are nested more than {MAX_DEPTH} deep. Name a part of the formula."
+            )
         tokens.append(token)
     return tokens
 
@@ -185,9 +189,10 @@ def tidy(formula: Formula, separator: str = "; ", block: str = " ") -> str:
         if token.kind == "end":
             break
         text = "**" if token.text == "^" else token.text
-        if token.kind == "newline" or text == ";" and not brackets:
-            if any(t.kind != "newline" and t.text != ";" for t in formula.tokens[here:-1]):
-                parts.append(separator if parts[-1] != separator else "")
+        if token.kind == "newline" or (text == ";" and not brackets):
+            more = any(t.kind != "newline" and t.text != ";" for t in formula.tokens[here:-1])
+            if more and parts[-1] not in (separator, f":{block}"):
+                parts.append(separator)
             previous = Token("symbol", "(", 0)
             continue
         tight = bool(brackets) and brackets[-1] == "subscripts"
@@ -205,15 +210,13 @@ def tidy(formula: Formula, separator: str = "; ", block: str = " ") -> str:
             text = "; "
         elif text == ":":
             text = ":" if tight else ": " if brackets else f":{block}"
-        elif text in _SPACED or text == "=" and not brackets:
+        elif text in _SPACED or (text == "=" and not brackets):
             text = f" {text} "
         elif text in ("+", "-") and between:
             text = text if tight else f" {text} "
-        elif text in ("and", "or"):
+        elif text in ("and", "or") or (word and (previous.kind in ("name", "number") or previous.text in (")", "]"))):
             text = f" {text}"
-        elif word and (previous.kind in ("name", "number") or previous.text in (")", "]")):
-            text = f" {text}"
-        if text == "~" or text in ("-", "+") and not between:
+        if text == "~" or (text in ("-", "+") and not between):
             text = f" {text}" if previous.text in _WORDS else text
         parts.append(text)
         previous = token

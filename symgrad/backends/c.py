@@ -1,0 +1,362 @@
+"""C99: one file with `<name>_forward` and `<name>_backward`, and its header.
+
+A function of one point (one pack in front of everything, the other sizes literal) takes its numbers by value and gets
+a `_batch` beside it; any other one takes row-major arrays and their sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..expr import Const, Expr, Ref, product, refs
+from ..ir import Dtype, Tensor
+from ..ops import OPS
+from ..plan import Procedure, Program
+from ..plan.loops import Nest, flatten, nests, pointwise, size_names, walk
+from ..plan.loops.data import Guard
+from .base import template
+from .c_body import ELEMENT, Body, comment_text
+from .c_load import Artefact, compile_library
+from .c_text import LIMIT, Text, language
+
+INCLUDES = {"int64_t": "stdint.h"}
+HELPERS = {
+    "PI": ["static const double PI = 3.14159265358979323846;"],
+    "floor_div": [
+        "static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)",
+        "{",
+        "    return a / b - (a % b != 0 && (a < 0) != (b < 0));",
+        "}",
+    ],
+    "floor_mod": [
+        "static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)",
+        "{",
+        "    const ptrdiff_t rest = a % b;",
+        "    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;",
+        "}",
+    ],
+    "extent": [
+        "static size_t extent(ptrdiff_t n)",
+        "{",
+        "    return n > 0 ? (size_t)n : 0;",
+        "}",
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a printed function.
+
+    role     size, option, presence, input, saved, seed, output, gradient or work
+    element  the C type of the number or of its elements
+    pointer  whether it is a pointer
+    constant whether what it points to is only read
+    length   the number of elements, for an array of a function of one point
+    tensor   the tensor it stands for
+    nullable whether NULL says that it is absent or not wanted
+    """
+
+    name: str
+    role: str
+    element: str
+    pointer: bool = False
+    constant: bool = False
+    length: int | None = None
+    tensor: str | None = None
+    nullable: bool = False
+
+    def declared(self, definition: bool) -> str:
+        """The parameter as it stands in the parentheses."""
+        kind = f"const {self.element}" if self.constant else self.element
+        if not self.pointer:
+            return f"{kind} {self.name}"
+        if self.length is not None:
+            return f"{kind} {self.name}[{self.length}]"
+        restrict = "restrict " if definition and self.role != "work" else ""
+        return f"{kind} *{restrict}{self.name}"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One printed function: its name, parameters and body.
+
+    work   the shapes of the temporaries in its workspace
+    about  what stands above the prototype
+    macro  the macro that tells the size of the workspace
+    """
+
+    name: str
+    result: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[str, ...]
+    about: tuple[str, ...]
+    work: tuple[tuple[Expr, ...], ...] = ()
+    macro: str | None = None
+
+    @property
+    def prototype(self) -> str:
+        """The declaration of the header."""
+        return self._head(False) + ";"
+
+    @property
+    def definition(self) -> str:
+        """The first lines of the source."""
+        return self._head(True)
+
+    def _head(self, definition: bool) -> str:
+        return filled(f"{self.result} {self.name}(", [p.declared(definition) for p in self.parameters], ")")
+
+
+def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
+    """`head` and the items behind it, broken between items, aligned under the first."""
+    lines = [" " * indent + head]
+    column = indent + len(head)
+    for number, item in enumerate(items):
+        text = item + (tail if number == len(items) - 1 else ",")
+        if number and len(lines[-1]) + 1 + len(text) > LIMIT:
+            lines.append(" " * column + text)
+        else:
+            lines[-1] += (" " if number else "") + text
+    return "\n".join(lines if items else [f"{lines[0]}void{tail}"])
+
+
+class C:
+    """The C99 backend."""
+
+    name = "c"
+    style = "loops"
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return the source and the header; `header` is the text at the top of both."""
+        name = program.derivative.primal.name
+        functions, used = self.functions(program)
+        source = "\n".join(line for f in functions for line in f.body)
+        types = " ".join(p.element for f in functions for p in f.parameters)
+        top = [f" * {comment_text(line)}".rstrip() for line in header]
+        values = {
+            "name": name,
+            "guard": f"SYMGRAD_{name.upper()}_H",
+            "top": top,
+            "functions": functions,
+            "helpers": [HELPERS[h] for h in HELPERS if h in used],
+            "math": _calls_math(source) or "PI" in used,
+            "integers": "int64_t" in types,
+        }
+        return {
+            f"{name}.c": template("c_source.j2").render(values),
+            f"{name}.h": template("c_header.j2").render(values),
+        }
+
+    def functions(self, program: Program) -> tuple[list[Printed], set[str]]:
+        """The functions to print, and the names that they use."""
+        point = pointwise(program)
+        flat = point or flatten(program)
+        printed: list[Printed] = []
+        used: set[str] = set()
+        for procedure, nest in zip((flat.forward, flat.backward), nests(flat, language), strict=True):
+            kind = "forward" if procedure is flat.forward else "backward"
+            function = _Function(flat, procedure, nest, kind, size_names(program), literal=point is not None)
+            one = function.printed()
+            printed.append(one)
+            used |= set(function.body.text.used)
+            if point is not None:
+                printed.append(_batch(one, size_names(program)[program.derivative.primal.packs[0]], program))
+        return printed, used
+
+    def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
+        """Compile what was printed, and return it as Python functions."""
+        library = compile_library(program.derivative.primal.name, files)
+        functions, _ = self.functions(program)
+        return Artefact(program, library, functions)
+
+
+class _Function:
+    """Builds one function of a program without packs."""
+
+    def __init__(
+        self,
+        program: Program,
+        procedure: Procedure,
+        nest: Nest,
+        kind: str,
+        sizes: Mapping[str, str],
+        literal: bool,
+    ) -> None:
+        self._program = program
+        self._procedure = procedure
+        self._kind = kind
+        self._sizes = sizes
+        self._literal = literal
+        self._primal = program.derivative.primal
+        self._nest = nest
+        self._table = program.table
+        kinds = {t.name: t.dtype for t in nest.table.values()} | {o.name: o.dtype for o in self._primal.options}
+        given = frozenset(p.name for p in self._tensors() if p.pointer and not self._table[p.name].shape)
+        self.body = Body(nest, kinds, given, notes=not literal)
+
+    def printed(self) -> Printed:
+        """The function, with the parameters that its body uses."""
+        checks = [(e, extent) for e, extent in self._program.indexed if e.name in self._procedure.reads]
+        lines = self.body.lines(checks)
+        used = {*self.body.text.used, *self.body.asked}
+        tensors = self._tensors()
+        results = ("output", "gradient")
+        arguments = [p for p in tensors if p.name in used or p.role in results or p.role == "saved" and not p.constant]
+        dropped = [p for p in tensors if p.role == "seed" and p.name not in used]
+        arguments = sorted([*arguments, *dropped], key=tensors.index)
+        lines = [*(f"    (void){p.name};" for p in dropped), *lines]
+        checked = bool(self._program.indexed)
+        if checked:
+            lines = [*lines, "    return 0;"]
+        macro = self._macro()
+        used |= set(self.body.text.used)
+        parameters = [
+            *(Parameter(n, "size", "size_t") for n in self._sizes.values() if n in used),
+            *(Parameter(o.name, "option", _option_type(o.dtype)) for o in self._primal.options if o.name in used),
+            *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.inputs if f"has_{n}" in used),
+            *arguments,
+        ]
+        if "work" in used:
+            parameters.append(Parameter("work", "work", "double", pointer=True))
+        return Printed(
+            f"{self._primal.name}_{self._kind}",
+            "int" if checked else "void",
+            tuple(parameters),
+            tuple(lines),
+            self._about(parameters, macro),
+            self.body.workspace,
+            macro,
+        )
+
+    def _tensors(self) -> list[Parameter]:
+        """Every tensor parameter that there can be, in order."""
+        p, forward = self._program, self._kind == "forward"
+        found: list[Parameter] = []
+        reads = {*self._procedure.reads, *(n for s in self._procedure.steps for n, _ in s.when)}
+        inputs = self._primal.inputs
+        asked = {n for node in walk(self._nest.body) if isinstance(node, Guard) for n, _ in node.when}
+        for name in inputs:
+            if name in reads and (forward or name in (*self._procedure.reads, *p.saved)) or forward and name in asked:
+                found.append(self._reads(name, "input"))
+        for name in p.saved:
+            if name in inputs or forward and name in self._procedure.returns:
+                continue
+            found.append(self._writes(name, "saved", nullable=True) if forward else self._reads(name, "saved"))
+        if forward:
+            return found + [self._writes(name, "output") for name in self._procedure.returns]
+        for _, seed in p.derivative.seeds:
+            found.append(self._reads(seed, "seed"))
+        return found + [self._writes(name, "gradient", nullable=True) for name in self._procedure.returns]
+
+    def _reads(self, name: str, role: str) -> Parameter:
+        tensor = self._table[name]
+        if tensor.shape or tensor.optional:
+            return Parameter(
+                name, role, ELEMENT[tensor.dtype], True, True, self._length(tensor), name, nullable=tensor.optional
+            )
+        return Parameter(name, role, ELEMENT[tensor.dtype], tensor=name)
+
+    def _writes(self, name: str, role: str, nullable: bool = False) -> Parameter:
+        tensor = self._table[name]
+        return Parameter(name, role, ELEMENT[tensor.dtype], True, False, self._length(tensor), name, nullable)
+
+    def _length(self, tensor: Tensor) -> int | None:
+        count = product(tensor.shape)
+        return int(count.value) if self._literal and tensor.shape and isinstance(count, Const) else None
+
+    def _macro(self) -> str | None:
+        """The macro that tells how many doubles of workspace there must be."""
+        shapes = self.body.workspace
+        if not shapes:
+            return None
+        mentioned = {r.name for shape in shapes for r in refs(*shape)}
+        text = _InMacro({o.name: o.dtype for o in self._primal.options}, {})
+        terms = [" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes]
+        names = ", ".join(n for n in self._arguments() if n in mentioned)
+        return f"{self._primal.name.upper()}_{self._kind.upper()}_WORK({names}) ({' + '.join(terms)})"
+
+    def _arguments(self) -> list[str]:
+        return [*self._sizes.values(), *(o.name for o in self._primal.options)]
+
+    def _about(self, parameters: Sequence[Parameter], macro: str | None) -> tuple[str, ...]:
+        """What stands above the prototype."""
+        lines = []
+        outputs = [p.name for p in parameters if p.role == "output"]
+        if outputs:
+            lines.append(f"Compute {_and(outputs)}.")
+        saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
+        if saved and self._kind == "forward":
+            lines.append(f"For backward: {_and(saved)}; pass NULL for what is not needed.")
+        if any(p.role == "gradient" for p in parameters):
+            lines.append("Overwrite each gradient; pass NULL for one that is not needed.")
+        absent = [p.name for p in parameters if p.role == "input" and p.nullable]
+        if absent:
+            lines.append(f"{_and(absent)} may be absent: NULL.")
+        if macro:
+            lines.append(f"work has room for {macro.split(')')[0]}) doubles.")
+        if self._program.indexed:
+            lines.append("Return 0; or 1, with nothing written, if an index is out of range.")
+        return _comment(lines)
+
+
+class _InMacro(Text):
+    """Expressions of the parameters of a macro."""
+
+    def _leaf(self, node: Expr, texts: list[tuple[str, int]]) -> tuple[str, int]:
+        assert isinstance(node, Ref)
+        return f"({node.name})", 100
+
+
+def _batch(one: Printed, pack: str, program: Program) -> Printed:
+    """The same for `pack` points, one after the other."""
+    batched = {t.name for t in program.tensors if t.shape and isinstance(t.shape[0], Ref) and _is_pack(t, program)}
+    b = "b" if all(p.name != "b" for p in one.parameters) else "point"
+    parameters = [Parameter(pack, "size", "size_t")]
+    arguments = []
+    for p in one.parameters:
+        if p.tensor not in batched:
+            parameters.append(p)
+            arguments.append(p.name)
+            continue
+        constant = p.constant or not p.pointer
+        parameters.append(replace(p, pointer=True, constant=constant, length=None))
+        place = f"{p.name} + {b}" if p.length is None else f"{p.name} + {p.length} * {b}"
+        if not p.pointer:
+            place = f"{p.name}[{b}]"
+        arguments.append(f"{p.name} ? {place} : NULL" if p.nullable else place)
+    call = filled(f"{one.name}(", arguments, ");", 8).split("\n")
+    body = [f"    for (size_t {b} = 0; {b} < {pack}; ++{b}) {{", *call, "    }"]
+    return Printed(f"{one.name}_batch", one.result, tuple(parameters), tuple(body), _comment([f"The same at {pack} points, one after the other."]))
+
+
+def _is_pack(tensor: Tensor, program: Program) -> bool:
+    first = tensor.shape[0]
+    return isinstance(first, Ref) and first.name in program.derivative.primal.packs
+
+
+def _option_type(dtype: Dtype) -> str:
+    return "double" if dtype is Dtype.REAL else "ptrdiff_t"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _comment(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) < 2:
+        return tuple(f"/* {line} */" for line in lines)
+    return (f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */")
+
+
+def _tight(text: str) -> str:
+    """`text` as a factor."""
+    return text if " " not in text else f"({text})"
+
+
+def _calls_math(source: str) -> bool:
+    """Whether the text speaks of anything in math.h."""
+    names = {row.spell.get("c", row.name) for row in OPS.values()} | {"INFINITY", "isnan", "pow"}
+    return not names.isdisjoint(re.findall(r"\b[a-z0-9]+(?=\()|\bINFINITY\b", source))

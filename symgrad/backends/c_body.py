@@ -1,0 +1,272 @@
+"""The statements of one C function, from its loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, index, postorder, product, refs, select, transform
+from ..ir import Dtype
+from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, walk
+from ..plan.loops.integers import sides
+from .c_text import LIMIT, Text, broken
+
+SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
+ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
+SMALL = 256  # elements of a temporary that may stand on the stack
+_IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
+LONGEST_NOTE = 4 * LIMIT
+
+
+class Body:
+    """Prints the body of one function.
+
+    given  names of the parameters that are pointers to scalars
+    notes  whether every nest carries its equations
+    """
+
+    def __init__(self, nest: Nest, kinds: Mapping[str, Dtype], given: frozenset[str], notes: bool) -> None:
+        self._nest = nest
+        self._notes = notes
+        self._fixed, self._work, self._lent = _places(nest.arrays)
+        shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
+        shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
+        own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
+        own |= {a.name: a.dtype for a in nest.arrays}
+        self._kinds = {**kinds, **own}
+        self._extents = _computed_extents(nest, shapes)
+        doubles = frozenset(a.name for a in (*self._work, *self._lent) if a.dtype is not Dtype.REAL)
+        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, doubles)
+        self.asked: dict[str, None] = {}  # the pointers that a guard asks for
+
+    @property
+    def workspace(self) -> tuple[tuple[Expr, ...], ...]:
+        """The shapes of the temporaries that the caller gives memory for."""
+        return tuple(array.shape for array in (*self._work, *self._lent))
+
+    def lines(self, checks: Sequence[tuple[Ref, Expr]]) -> list[str]:
+        """The body, indented by one level."""
+        checked = [line for element, extent in checks for line in self._check(element, extent)]
+        main = self._block(self._nest.body, 1, top=True)
+        arrays = self._arrays()
+        extents = [
+            line
+            for name, extent in self._extents.items()
+            if name in self.text.used
+            for line in broken(f"const size_t {name} = {self.extent(extent)};", 4)
+        ]
+        parts = [part for part in (checked, [*extents, *arrays], main) if part]
+        return [line for number, part in enumerate(parts) for line in ([""] if number else []) + part]
+
+    # temporaries
+
+    def _arrays(self) -> list[str]:
+        lines = []
+        offset: Expr = ZERO
+        for array in self._fixed:
+            lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
+        for array in (*self._work, *self._lent):
+            place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            if array.stands_for is not None:
+                place = f"{array.stands_for} ? {array.stands_for} : {place}"
+                self.text.used[array.stands_for] = None
+            self.text.used["work"] = None
+            restrict = "" if array.stands_for else "restrict "
+            lines += broken(f"double *{restrict}const {array.name} = {place};", 4)
+            offset = offset + product(array.shape)
+        return lines
+
+    def extent(self, extent: Expr, text: Text | None = None) -> str:
+        """A size that is computed, 0 where it would be negative."""
+        plain = text or Text(self._kinds, {})
+        extent = transform(extent, _plain_maximum)
+        quotient, more = extent, ZERO
+        if isinstance(extent, Apply) and extent.op == "add" and isinstance(extent.args[1], Const):
+            quotient, more = extent.args
+        found: str | None = None
+        if isinstance(quotient, Apply) and quotient.op == "floordiv" and more in (ZERO, ONE):
+            top, bottom = quotient.args
+            moved = sides(top)
+            if moved is not None and all(plain.type_of(s) == "size" for s in moved):
+                p, q = moved
+                divided = f"{plain.as_kind(p - q, 'size', 40)} / {plain.as_kind(bottom, 'size', 41)}"
+                divided += "" if more is ZERO else " + 1"
+                found = divided if q is ZERO else f"{_compare(plain, p, '>=', q)} ? {divided} : 0"
+        elif (moved := sides(extent)) is not None and all(plain.type_of(s) == "size" for s in moved):
+            p, q = moved
+            difference = plain.as_kind(p - q, "size")
+            found = difference if q is ZERO else f"{_compare(plain, p, '>', q)} ? {difference} : 0"
+        elif plain.type_of(extent) == "size":
+            found = plain.as_kind(extent, "size")
+        if found is None:
+            self.text.used["extent"] = None
+            found = f"extent({plain.as_kind(extent, 'int')})"
+        self.text.used.update(plain.used)
+        return found
+
+    # checks
+
+    def _check(self, element: Ref, extent: Expr) -> list[str]:
+        """Return 1 if an index is out of its range, before anything is read by it."""
+        tensor = self._nest.table[element.name]
+        box = []
+        for axis, s in enumerate(element.subscripts):
+            if not isinstance(s, (Index, Const)):
+                names = [f"i{n}" if n else "i" for n in range(len(tensor.shape))]
+                subscripts = tuple(index(name) for name in names)
+                return self._check(_element(element.name, subscripts), extent)
+            if isinstance(s, Index):
+                box.append((s, tensor.shape[axis]))
+        x = self.text.element(element)
+        limit = self.text.as_kind(extent, "size", 21)
+        test = f"if ({x} < 0 || (size_t){x} >= {limit}) {{"
+        block = [f"    {line}" for line in broken(test, 0)] + ["        return 1;", "    }"]
+        for i, size in reversed(box):
+            head = f"    for (size_t {i.name} = 0; {i.name} < {self.text.as_kind(size, 'size', 21)}; ++{i.name}) {{"
+            block = [head, *("    " + line for line in block), "    }"]
+        if tensor.optional:
+            block = [f"    if ({element.name}) {{", *("    " + line for line in block), "    }"]
+        return block
+
+    # statements
+
+    def _block(self, block: Block, depth: int, top: bool = False) -> list[str]:
+        lines: list[str] = []
+        before: Node | None = None
+        for node in block:
+            new = self._node(node, depth)
+            apart = top and lines and not isinstance(before, (Note, Local))
+            if apart and (isinstance(node, (Note, Guard)) or isinstance(before, (Loop, Guard, If))) and new:
+                lines.append("")
+            lines += new
+            before = node if new else before
+        return lines
+
+    def _node(self, node: Node, depth: int) -> list[str]:
+        pad = "    " * depth
+        if isinstance(node, Note):
+            return self._note(node, depth) if self._notes else []
+        if isinstance(node, Local):
+            const = "" if node.changes else "const "
+            kind = {Dtype.REAL: "real", Dtype.INT: "int", Dtype.BOOL: "bool"}[node.dtype]
+            value = self.text.as_kind(node.value, kind)
+            return broken(f"{const}{SCALAR[node.dtype]} {node.name} = {value};", len(pad))
+        if isinstance(node, Store):
+            return broken(self._store(node), len(pad))
+        if isinstance(node, Loop):
+            i = node.index.name
+            lower = self.text.as_kind(node.lower, "size")
+            head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(node.extent, 'size', 21)}; ++{i}) {{"
+            return [head, *self._block(node.body, depth + 1), f"{pad}}}"]
+        if isinstance(node, If):
+            return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
+        return self._branches(self._asks(node), node.body, node.otherwise, depth)
+
+    def _branches(self, condition: str, body: Block, otherwise: Block, depth: int) -> list[str]:
+        pad = "    " * depth
+        lines = [*broken(f"if ({condition}) {{", len(pad)), *self._block(body, depth + 1)]
+        if not otherwise:
+            return [*lines, f"{pad}}}"]
+        if len(otherwise) == 1 and isinstance(otherwise[0], (If, Guard)):
+            first, *rest = self._node(otherwise[0], depth)
+            return [*lines, f"{pad}}} else {first.strip()}", *rest]
+        return [*lines, f"{pad}}} else {{", *self._block(otherwise, depth + 1), f"{pad}}}"]
+
+    def _asks(self, guard: Guard) -> str:
+        """The condition of a guard: pointers that are not NULL."""
+        self.asked.update(dict.fromkeys((*guard.wanted, *(name for name, _ in guard.when))))
+        wanted = " || ".join(guard.wanted)
+        if len(guard.wanted) > 1 and guard.when:
+            wanted = f"({wanted})"
+        return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in guard.when)])
+
+    def _store(self, node: Store) -> str:
+        how, value = node.how, node.value
+        if how == "+=" and isinstance(value, Apply) and value.op == "neg":
+            how, value = "-=", value.args[0]
+        elif how == "=" and isinstance(value, Apply) and value.op in _IN_PLACE and value.args[0] is node.element:
+            how, value = _IN_PLACE[value.op], value.args[1]
+        dtype = self._kinds.get(node.element.name, Dtype.REAL)
+        double = any(a.name == node.element.name for a in (*self._work, *self._lent))
+        kind = "real" if dtype is Dtype.REAL or double else "int" if dtype is Dtype.INT else "bool"
+        return f"{self.text.element(node.element)} {how} {self.text.as_kind(value, kind)};"
+
+    def _note(self, note: Note, depth: int) -> list[str]:
+        pad = "    " * depth
+        lines = [comment_text(line) for line in note.lines if len(line) <= LONGEST_NOTE]
+        broken_lines = [part for line in lines for part in broken(line, 0, LIMIT - len(pad) - 6)]
+        if len(broken_lines) == 1:
+            return [f"{pad}/* {broken_lines[0]} */"]
+        if not broken_lines:
+            return []
+        first, *others = broken_lines
+        return [f"{pad}/* {first}", *(f"{pad} * {line}" for line in others), f"{pad} */"]
+
+
+def comment_text(line: str) -> str:
+    """`line` as it may stand in a comment: it cannot end it, and holds no trigraph."""
+    return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def _element(name: str, subscripts: tuple[Expr, ...]) -> Ref:
+    from ..expr import ref
+
+    node = ref(name, *subscripts)
+    assert isinstance(node, Ref)
+    return node
+
+
+def _compare(text: Text, p: Expr, operator: str, q: Expr) -> str:
+    return f"{text.as_kind(p, 'size', 21)} {operator} {text.as_kind(q, 'size', 21)}"
+
+
+def _plain_maximum(node: Expr) -> Expr:
+    if isinstance(node, Apply) and node.op in ("maximum", "minimum"):
+        a, b = node.args
+        return select(apply("ge" if node.op == "maximum" else "le", a, b), a, b)
+    return node
+
+
+def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Array]]:
+    """The temporaries on the stack, in the workspace, and those that only stand in for a result."""
+    fixed, work, lent = [], [], []
+    for array in arrays:
+        count = product(array.shape)
+        if array.stands_for is not None:
+            lent.append(array)
+        elif isinstance(count, Const) and count.value <= SMALL:
+            fixed.append(array)
+        else:
+            work.append(array)
+    return fixed, work, lent
+
+
+def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dict[str, Expr]:
+    """Names for the extents that could be negative, or that nobody would want to read twice."""
+    taken = {*shapes, *(n.index.name for n in walk(nest.body) if isinstance(n, Loop))}
+    taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
+    found: dict[str, Expr] = {}
+    known: set[Expr] = set()
+
+    def add(extent: Expr, wish: str) -> None:
+        hard = any(isinstance(n, Apply) and n.op not in ("add", "mul") for n in postorder(extent))
+        if not hard or extent.key in known:
+            return
+        known.add(extent.key)
+        name, number = wish, 2
+        while name in taken:
+            name, number = f"{wish}_{number}", number + 1
+        taken.add(name)
+        found[name] = extent
+
+    for name, shape in shapes.items():
+        for axis, extent in enumerate(shape):
+            add(extent, f"{name}_size_{axis}")
+    by_index: dict[Expr, str] = {}
+    for node in walk(nest.body):
+        if isinstance(node, Loop) and node.extent.key in known:
+            by_index.setdefault(node.extent.key, f"size_{node.index.name}")
+    renamed: dict[str, Expr] = {}
+    for name, extent in found.items():
+        wish = by_index.get(extent.key, name)
+        renamed[name if wish in taken or wish in renamed else wish] = extent
+    return renamed

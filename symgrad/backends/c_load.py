@@ -1,0 +1,309 @@
+"""What was printed in C, compiled and called from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CompilerError
+from ..expr import Const, Expr, Ref, show
+from ..ir import Dtype, Tensor, extent_of
+from ..plan import Program
+
+if TYPE_CHECKING:
+    from .c import Parameter, Printed
+
+Array = np.ndarray[Any, Any]
+Size = int | tuple[int, ...]
+
+FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
+STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
+NUMBERS = {"double": ctypes.c_double, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "int": ctypes.c_int}
+NO_COMPILER = """there is no C compiler here ({command}). To get one:
+    Debian, Ubuntu   apt install gcc
+    macOS            xcode-select --install
+    Windows          MSYS2 or clang
+or set the environment variable CC to its command."""
+
+
+def compile_library(name: str, files: Mapping[str, str]) -> Library:
+    """Compile the printed files with the machine's C compiler ($CC, else cc) and load the result.
+
+    Raises CompilerError if there is no compiler, or if it refuses the text.
+    """
+    command = shlex.split(os.environ.get("CC") or "cc")
+    if shutil.which(command[0]) is None:
+        raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
+    folder = tempfile.TemporaryDirectory(prefix="symgrad-", ignore_cleanup_errors=True)
+    for file, text in files.items():
+        Path(folder.name, file).write_text(text, encoding="utf-8")
+    sources = [file for file in files if file.endswith(".c")]
+    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, "-lm"]
+    done = subprocess.run(line, cwd=folder.name, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
+    return Library(folder, ctypes.CDLL(str(Path(folder.name, f"{name}.so"))))
+
+
+class Library:
+    """A loaded library, and the temporary folder it lives in."""
+
+    def __init__(self, folder: tempfile.TemporaryDirectory[str], functions: ctypes.CDLL) -> None:
+        self._folder = folder
+        self.functions = functions
+
+
+class Artefact:
+    """`forward(*inputs, **options) -> (out, saved)` and `backward(saved, grad_output, needs_input_grad) -> gradients`.
+
+    They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back.
+    """
+
+    def __init__(self, program: Program, library: Library, printed: Sequence[Printed]) -> None:
+        self._program = program
+        self._primal = program.derivative.primal
+        self._library = library
+        by_name = {f.name: f for f in printed}
+        name = self._primal.name
+        self._forward = by_name.get(f"{name}_forward_batch", by_name[f"{name}_forward"])
+        self._backward = by_name.get(f"{name}_backward_batch", by_name[f"{name}_backward"])
+
+    def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Return the outputs (a tuple if there are several) and what backward needs."""
+        program, primal = self._program, self._primal
+        given = self._inputs(inputs)
+        numbers = {o.name: options.pop(o.name, o.default) for o in primal.options}
+        if options:
+            raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
+        sizes = self._bind(given)
+        values: dict[str, Any] = dict(given)
+        results = [*program.forward.returns, *(n for n in program.saved if n not in primal.inputs)]
+        for name in dict.fromkeys(results):
+            values[name] = self._empty(program.table[name], sizes, numbers)
+        self._call(self._forward, values, sizes, numbers, {n: given[n] is not None for n in primal.inputs})
+        outputs = tuple(self._result(values[n]) for n in program.forward.returns)
+        saved: list[Any] = [values[n] if n in given else self._result(values[n]) for n in program.saved]
+        saved += [sizes[n] for n in program.saved_sizes]
+        saved += [numbers[n] for n in program.saved_options]
+        saved += [given[n] is not None for n in program.saved_presence]
+        return (outputs if len(outputs) > 1 else outputs[0]), tuple(saved)
+
+    def backward(
+        self, saved: Sequence[Any], grad_output: Any = None, needs_input_grad: Sequence[bool] | None = None
+    ) -> tuple[Any, ...]:
+        """Return J^T grad_output: one gradient per input, None where it is not needed, absent or an integer."""
+        program, primal = self._program, self._primal
+        rest = list(saved)
+        values: dict[str, Any] = {n: rest.pop(0) for n in program.saved}
+        sizes: dict[str, Size] = {n: rest.pop(0) for n in program.saved_sizes}
+        numbers = {o.name: o.default for o in primal.options}
+        numbers |= {n: rest.pop(0) for n in program.saved_options}
+        present = {n: values[n] is not None for n in primal.inputs if n in values}
+        present |= {n: rest.pop(0) for n in program.saved_presence}
+        sizes = self._bind({n: v for n, v in values.items() if v is not None}, sizes)
+        values |= self._seeds(grad_output, sizes, numbers)
+        needs = tuple(needs_input_grad) if needs_input_grad is not None else (True,) * len(primal.inputs)
+        if len(needs) != len(primal.inputs):
+            raise ValueError(
+                f"{primal.name}: needs_input_grad has {len(needs)} entries for {len(primal.inputs)} inputs"
+            )
+        gradients = dict(program.derivative.gradients)
+        wanted = {
+            name: gradients[name]
+            for name, need in zip(primal.inputs, needs, strict=True)
+            if need and name in gradients and present.get(name, True)
+        }
+        for gradient in gradients.values():
+            values[gradient] = None
+        for gradient in wanted.values():
+            values[gradient] = self._empty(program.table[gradient], sizes, numbers)
+        self._call(self._backward, values, sizes, numbers, present)
+        return tuple(self._result(values[wanted[n]]) if n in wanted else None for n in primal.inputs)
+
+    # arguments
+
+    def _inputs(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        primal = self._primal
+        required = [n for n in primal.inputs if not primal.table[n].optional]
+        if not len(required) <= len(inputs) <= len(primal.inputs):
+            raise TypeError(f"{primal.name} takes {', '.join(primal.inputs)}; {len(inputs)} arguments were given")
+        padded = [*inputs, *([None] * (len(primal.inputs) - len(inputs)))]
+        found: dict[str, Any] = {}
+        for name, value in zip(primal.inputs, padded, strict=True):
+            tensor = primal.table[name]
+            if value is None:
+                if not tensor.optional:
+                    raise TypeError(f"{primal.name}: {name} is not optional")
+                found[name] = None
+            else:
+                found[name] = self._array(name, tensor, value)
+        return found
+
+    def _array(self, name: str, tensor: Tensor, value: Any) -> Array:
+        array = np.asarray(value)
+        allowed = {Dtype.REAL: "f", Dtype.INT: "iu", Dtype.BOOL: "b"}[tensor.dtype]
+        if array.dtype.kind not in allowed:
+            kind = {"real": "floating-point numbers", "int": "integers", "bool": "booleans"}[tensor.dtype]
+            raise TypeError(f"{self._primal.name}: {name} holds {array.dtype}; it must be an array of {kind}")
+        return np.array(array, dtype=STORED[tensor.dtype], order="C")
+
+    def _bind(self, arrays: Mapping[str, Any], known: Mapping[str, Size] | None = None) -> dict[str, Size]:
+        """The sizes that the arrays tell; ValueError where two of them disagree."""
+        sizes: dict[str, Size] = dict(known or {})
+        told: dict[str, str] = {}
+        name_of = self._primal.name
+        for name, array in arrays.items():
+            if array is None:
+                continue
+            shape, given = self._program.table[name].shape, np.shape(array)
+            axes, first = list(shape), 0
+            if axes and self._is_pack(axes[0]):
+                first = len(given) - len(axes) + 1
+                if first < 0:
+                    raise ValueError(f"{name_of}: {name} has {len(given)} axes; it needs {len(axes) - 1} or more")
+                self._agree(sizes, told, axes.pop(0), given[:first], name, "(leading axes)")
+            if len(given) - first != len(axes):
+                raise ValueError(f"{name_of}: {name} has {len(given)} axes; it needs {len(axes)}")
+            for axis, (extent, size) in enumerate(zip(axes, given[first:], strict=True), first):
+                if isinstance(extent, Ref):
+                    self._agree(sizes, told, extent, size, name, f"(axis {axis})")
+                elif isinstance(extent, Const) and extent.value != size:
+                    raise ValueError(f"{name_of}: {name} has {size} elements on axis {axis}; it needs {show(extent)}")
+        return sizes
+
+    def _agree(
+        self, sizes: dict[str, Size], told: dict[str, str], dim: Expr, size: Size, name: str, place: str
+    ) -> None:
+        assert isinstance(dim, Ref)
+        shown = "the batch" if dim.name == "..." else dim.name
+        here = f"{name} has {shown} = {size} {place}"
+        if sizes.setdefault(dim.name, size) != size:
+            before = told.get(dim.name, f"{shown} = {sizes[dim.name]} before")
+            raise ValueError(f"{self._primal.name}: {before}, {here}")
+        told.setdefault(dim.name, here)
+
+    def _seeds(self, grad_output: Any, sizes: dict[str, Size], numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """The cotangents as arrays; None among several means zero."""
+        program, name = self._program, self._primal.name
+        seeds = program.derivative.seeds
+        if grad_output is None and len(seeds) == 1:
+            shape = self._shape(program.table[seeds[0][0]], sizes, numbers)
+            if shape != ():
+                wanted = shape if shape is not None else "of the output"
+                raise ValueError(
+                    f"{name}: grad can be implicitly created only for scalar outputs; pass grad_output of shape {wanted}"
+                )
+            return {seeds[0][1]: np.ones(())}
+        given = (grad_output,) if len(seeds) == 1 else tuple(grad_output if grad_output is not None else ())
+        if len(given) != len(seeds):
+            outputs = ", ".join(output for output, _ in seeds)
+            raise ValueError(
+                f"{name}: grad can be implicitly created only for scalar outputs; pass grad_output as a tuple of one "
+                f"array for each of {outputs}"
+            )
+        arrays = {
+            seed: self._array(seed, program.table[seed], value)
+            for (_, seed), value in zip(seeds, given, strict=True)
+            if value is not None
+        }
+        for output, seed in seeds:
+            if seed in arrays:
+                shape = self._shape(program.table[output], sizes, numbers)
+                if shape is not None and arrays[seed].shape != shape:
+                    raise ValueError(f"{name}: {seed} has shape {arrays[seed].shape}, {output} has shape {shape}")
+                sizes |= self._bind({seed: arrays[seed]}, sizes)
+        for output, seed in seeds:
+            if seed not in arrays:
+                shape = self._shape(program.table[output], sizes, numbers)
+                if shape is None:
+                    raise ValueError(f"{name}: pass {seed}; nothing else tells its shape")
+                arrays[seed] = np.zeros(shape)
+        return arrays
+
+    def _is_pack(self, extent: Expr) -> bool:
+        return isinstance(extent, Ref) and extent.name in self._primal.packs
+
+    def _shape(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
+        """The shape of a tensor, packs in full; None if not all sizes are known."""
+        shape: list[int] = []
+        for extent in tensor.shape:
+            try:
+                if self._is_pack(extent):
+                    assert isinstance(extent, Ref)
+                    pack = sizes[extent.name]
+                    shape += pack if isinstance(pack, tuple) else (pack,)
+                else:
+                    shape.append(extent_of(extent, sizes, numbers))
+            except KeyError:
+                return None
+        return tuple(shape)
+
+    def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:
+        """Memory for a result, full of what nobody would take for one."""
+        shape = self._shape(tensor, sizes, numbers)
+        assert shape is not None, f"the sizes of {tensor.name} are not saved"
+        poison = np.nan if tensor.dtype is Dtype.REAL else np.iinfo(STORED[tensor.dtype]).max
+        return np.full(shape, poison, dtype=STORED[tensor.dtype])
+
+    def _result(self, array: Array | None) -> Any:
+        if array is None:
+            return None
+        array = array.astype(bool) if array.dtype == np.uint8 else array
+        return array if array.shape else array[()]
+
+    # the call
+
+    def _call(
+        self,
+        function: Printed,
+        values: Mapping[str, Any],
+        sizes: Mapping[str, Size],
+        numbers: Mapping[str, Any],
+        present: Mapping[str, bool],
+    ) -> None:
+        named = {d.name.removeprefix("*") if d.name != "..." else "batch": d.name for d in self._primal.dims}
+        arguments: list[Any] = []
+        alive: list[Array] = []
+        for p in function.parameters:
+            if p.role == "size":
+                size = sizes[named.get(p.name, p.name)]
+                arguments.append(ctypes.c_size_t(prod(size) if isinstance(size, tuple) else size))
+            elif p.role == "option":
+                arguments.append(NUMBERS[p.element](numbers[p.name]))
+            elif p.role == "presence":
+                arguments.append(ctypes.c_int(present[p.name.removeprefix("has_")]))
+            elif p.role == "work":
+                alive.append(np.full(self._work(sizes, numbers, function), np.nan))
+                arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
+            else:
+                arguments.append(self._argument(p, values[p.tensor or p.name], alive))
+        call = getattr(self._library.functions, function.name)
+        call.restype = ctypes.c_int if function.result == "int" else None
+        if call(*arguments):
+            raise IndexError(f"{self._primal.name}: an index is out of range")
+
+    def _argument(self, p: Parameter, value: Any, alive: list[Array]) -> Any:
+        if value is None:
+            return ctypes.c_void_p(None)
+        tensor = self._program.table[p.tensor or p.name]
+        if not p.pointer:
+            return NUMBERS.get(p.element, ctypes.c_int64)(np.asarray(value)[()])
+        array = np.asarray(value, dtype=STORED[tensor.dtype], order="C")
+        assert array is value or p.constant, f"{p.name} would be written to a copy"
+        alive.append(array)
+        return ctypes.c_void_p(array.ctypes.data)
+
+    def _work(self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], function: Printed) -> int:
+        names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
+        names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
+        return sum(prod(extent_of(e, names) for e in shape) for shape in function.work)

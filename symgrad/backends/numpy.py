@@ -1,0 +1,512 @@
+"""NumPy: one file with `forward` and `backward`, which imports NumPy (and SciPy only where a function needs it)."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from ..expr import Apply, Const, Expr, Ref, postorder, show
+from ..ir import Dtype, Tensor, show_shape
+from ..plan import Program
+from ..plan.arrays import ArrayProcedure, array_procedures
+from ..plan.arrays.tree import AddAt, Assign, Guard, Statement, Update
+from .base import template
+from .python_text import ArrayPrinter, assigned, pack_name, sizes
+
+INLINE = 118  # a value moves into the line that reads it while the line is not longer; lines break at 88
+
+
+class NumPy:
+    """The target `numpy`."""
+
+    name = "numpy"
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return {file name: text}."""
+        function = program.derivative.primal.name
+        return {f"{function}/{function}_numpy.py": _File(program).text(header)}
+
+    def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
+        """Import the printed text as a module, without writing it anywhere."""
+        ((path, text),) = files.items()
+        return module_from(path, text)
+
+
+def module_from(path: str, text: str) -> ModuleType:
+    """A module of that text; its lines show up in tracebacks."""
+    stem = path.rsplit("/", 1)[-1].removesuffix(".py")
+    module = ModuleType(stem)
+    module.__file__ = f"<symgrad {path}>"
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
+    exec(compile(text, module.__file__, "exec"), module.__dict__)  # symgrad's own text, of checked names
+    return module
+
+
+class _File:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.primal = program.derivative.primal
+        self.forward, self.backward = array_procedures(program, self._fits)
+
+    def _fits(self, statement: Statement) -> bool:
+        return max(len(line) for line in self._flat(statement, ArrayPrinter("numpy", "np", "x.dtype"))) <= INLINE
+
+    def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
+        if isinstance(s, Guard):
+            return [line for inner in (*s.body, *s.otherwise) for line in self._flat(inner, text)]
+        return [f"{s.name} = {text(s.value)}"]
+
+    def text(self, header: Sequence[str]) -> str:
+        forward, backward = self._forward(), self._backward()
+        helpers = self._helpers([*forward["lines"], *backward["lines"]])
+        body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
+        imports = ["import math", ""] if any("math." in line for line in body) else []
+        imports.append("import numpy as np")
+        if any("special." in line for line in body):
+            imports.append("from scipy import special")
+        return template("numpy.j2").render(
+            header=[_in_docstring(line) for line in header],
+            imports=imports,
+            forward=forward,
+            backward=backward,
+            helpers=helpers,
+        )
+
+    # forward
+
+    def _forward(self) -> dict[str, Any]:
+        primal = self.primal
+        parameters = self._parameters()
+        reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
+        sure = [n for n in reals if not primal.table[n].optional] or reals
+        printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "float")
+        lines: list[str] = []
+        if primal.inputs:
+            names = ", ".join(primal.inputs)
+            lines.append(f"{names} = _inputs({names})")
+        tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
+        saved_sizes = self.program.saved_sizes
+        lines += _size_lines([*self.forward.sizes], tensors)
+        if len(lines) > 1:
+            lines.append("")
+        lines += _statement_lines(self.forward.statements, printer, [], 4)
+        saved = [*self.program.saved]
+        saved += [self._size_text(d, tensors) for d in saved_sizes]
+        saved += [*self.program.saved_options, *(f"{n} is not None" for n in self.program.saved_presence)]
+        if self._saves_dtype():
+            saved.append(printer.dtype)
+        outputs = _tuple(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
+        lines = _returned(lines, f"return {outputs}, {_tuple(saved)}", primal.outputs, self.program.saved)
+        shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
+        return {
+            "parameters": parameters,
+            "doc": f"Return {shown}, and what backward needs.",
+            "lines": lines,
+        }
+
+    def _size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
+        """A size that is saved: its local if forward has one, else where it is read from."""
+        if name in self.forward.sizes:
+            return pack_name(name)
+        return _where_told(name, tensors)
+
+    def _saves_dtype(self) -> bool:
+        """Whether backward would have no array to take the type from."""
+        table = self.program.table
+        reals = [n for n in self.program.saved if table[n].dtype == Dtype.REAL and not table[n].optional]
+        return not reals and bool(self.primal.inputs) and self._needs_dtype()
+
+    def _needs_dtype(self) -> bool:
+        return len(self.primal.outputs) > 1 or self._scalar_output() or not self._cotangents_used()
+
+    def _cotangents_used(self) -> bool:
+        seeds = {s for _, s in self.program.derivative.seeds}
+        return any(r.name in seeds for step in self.program.backward.steps for e in step.equations for r in e.reads)
+
+    def _scalar_output(self) -> bool:
+        return len(self.primal.outputs) == 1 and not self.primal.table[self.primal.outputs[0]].shape
+
+    def _parameters(self) -> str:
+        primal = self.primal
+        parts = []
+        optional = False
+        for name in primal.inputs:
+            optional = optional or primal.table[name].optional
+            parts.append(f"{name}=None" if optional else name)
+        if primal.options:
+            parts.append("*")
+            parts += [f"{o.name}={_number(o.default)}" for o in primal.options]
+        return ", ".join(parts)
+
+    # backward
+
+    def _backward(self) -> dict[str, Any]:
+        primal, program = self.primal, self.program
+        derivative = program.derivative
+        reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
+        dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
+        printer = ArrayPrinter("numpy", "np", dtype)
+        names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
+        names += [f"has_{n}" for n in program.saved_presence]
+        if self._saves_dtype():
+            names.append("dtype")
+        told = [program.table[n] for n in program.saved if not program.table[n].optional]
+        kept = self.forward.kept
+        lines = [_unpacked(names, "saved")] if names else []
+        needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
+        shapes, more = self._seed_shapes(told)
+        needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
+        lines += _size_lines([d for d in needed], [t for t in told if t.name not in kept])
+        lines += self._cotangent_lines(shapes, dtype)
+        gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
+        if gradients:
+            lines.append(" = ".join(gradients) + " = None")
+        guard = [*gradients.items()]
+        body = _statement_lines(self.backward.statements, printer, guard, 4, program)
+        lines += body
+        result = [self._gradient_of(n) or "None" for n in primal.inputs]
+        lines.append(f"return {_tuple(result)}")
+        several = len(primal.outputs) > 1
+        what = _tuple([s for _, s in derivative.seeds]) if several else "grad_output"
+        default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
+        return {
+            "parameters": f"saved, grad_output=None, needs_input_grad={default}",
+            "doc": f"Return J.T @ {what}: one gradient per input, None where it is not needed."
+            if not several
+            else f"Return J.T @ grad_output, with grad_output = {what}; None in it counts as zero.",
+            "lines": lines,
+        }
+
+    def _gradient_of(self, name: str) -> str | None:
+        return dict(self.program.derivative.gradients).get(name)
+
+    def _seed_shapes(self, told: Sequence[Tensor]) -> tuple[list[str], set[str]]:
+        """The text of the shape of each cotangent, and the sizes that this text mentions."""
+        texts, mentioned = [], set[str]()
+        kept = self.forward.kept
+        for output, _ in self.program.derivative.seeds:
+            shape = self.primal.table[output].shape
+            same = next((t.name for t in told if t.shape == shape and t.name not in kept and shape), None)
+            if same is not None:
+                texts.append(f"{same}.shape")
+            else:
+                texts.append(sizes.shape(shape))
+                names = {n.name for e in shape for n in postorder(e) if isinstance(n, Ref)}
+                mentioned |= names - set(self.program.saved_sizes)
+        return texts, mentioned
+
+    def _cotangent_lines(self, shapes: Sequence[str], dtype: str) -> list[str]:
+        seeds = [s for _, s in self.program.derivative.seeds]
+        extra = f", {dtype}" if self._needs_dtype() or len(seeds) > 1 else ""
+        if len(seeds) == 1:
+            return [f"grad_output = _cotangent(grad_output, {shapes[0]}{extra})"]
+        return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]
+
+    # helpers
+
+    def _helpers(self, lines: Sequence[str]) -> list[list[str]]:
+        helpers = []
+        if self.primal.inputs:
+            helpers.append(self._inputs_helper())
+        text = "\n".join(line for h in helpers for line in h)
+        for word, kind, check in (
+            ("_real", "floating point", "np.floating"),
+            ("_integer", "integer", "np.integer"),
+            ("_boolean", "boolean", "np.bool_"),
+        ):
+            if f"{word}(" in text:
+                helpers.append(_type_helper(self.primal.name, word, kind, check))
+        seeds = self.program.derivative.seeds
+        if len(seeds) > 1:
+            helpers.append(_cotangents_helper(self.primal.name, [o for o, _ in seeds]))
+        else:
+            helpers.append(_cotangent_helper(self.primal.name, seeds[0][0], self._scalar_output()))
+        return helpers
+
+    def _inputs_helper(self) -> list[str]:
+        primal = self.primal
+        lines = [
+            f"def _inputs({', '.join(primal.inputs)}):",
+            '    """Return the inputs as arrays; refuse what is of another type or shape."""',
+        ]
+        words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
+        for name in primal.inputs:
+            tensor = primal.table[name]
+            value = f'{words[tensor.dtype]}("{name}", {name})'
+            lines.append(f"    {name} = None if {name} is None else {value}" if tensor.optional else f"    {name} = {value}")
+        bound: dict[str, tuple[str, str]] = {}
+        for name in primal.inputs:
+            checks = self._shape_checks(primal.table[name], bound)
+            if primal.table[name].optional and checks:
+                checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
+            lines += [f"    {line}" for line in checks]
+        lines += [f"    {line}" for line in self._index_checks(bound)]
+        lines.append(f"    return {', '.join(primal.inputs)}")
+        return lines
+
+    def _shape_checks(self, tensor: Tensor, bound: dict[str, tuple[str, str]]) -> list[str]:
+        """Lines that compare the shape of an input with what earlier inputs told; `bound` is (text, place) by size."""
+        name, primal = tensor.name, self.primal
+        extents = list(tensor.shape)
+        pack = extents[0] if extents and isinstance(extents[0], Ref) and extents[0].name in primal.packs else None
+        rank = len(extents) - (pack is not None)
+        lines: list[str] = []
+        wanted = show_shape(tensor)
+        if pack is None or rank:
+            test = f"{name}.ndim {'!=' if pack is None else '<'} {rank}"
+            lines += [
+                f"if {test}:",
+                *_raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}"),
+            ]
+        for place, extent in enumerate(extents):
+            first = pack is not None and place == 0
+            axis = place if pack is None else place - len(extents)
+            text = f"{name}.shape" if first and not rank else f"{name}.shape[:-{rank}]" if first else f"{name}.shape[{axis}]"
+            where = "leading axes" if first else f"axis {axis}"
+            lines += self._axis_check(name, extent, text, where, bound)
+        return lines
+
+    def _axis_check(
+        self, name: str, extent: Expr, text: str, where: str, bound: dict[str, tuple[str, str]]
+    ) -> list[str]:
+        function = self.primal.name
+        if isinstance(extent, Const):
+            return [
+                f"if {text} != {show(extent)}:",
+                *_raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
+            ]
+        assert isinstance(extent, Ref)
+        if extent.name not in bound:
+            if not self.primal.table[name].optional or True:
+                bound[extent.name] = (text, f"{name} has {extent.name} = {{{text}}} ({where})")
+            return []
+        other, told = bound[extent.name]
+        mine = f"{name} has {extent.name} = {{{text}}} ({where})"
+        if not extent.name.isidentifier():
+            mine, told = (t.replace(f"{extent.name} = ", "shape ").replace(" (leading axes)", " there") for t in (mine, told))
+        return [f"if {text} != {other}:", *_raised("ValueError", f"{function}: {told}, {mine}")]
+
+    def _index_checks(self, bound: Mapping[str, tuple[str, str]]) -> list[str]:
+        lines = []
+        for element, extent in self.program.indexed:
+            name = element.name
+            if name not in self.primal.inputs:
+                continue
+            text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
+            lines += [
+                f"if {name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
+                *_raised(
+                    "IndexError",
+                    f"{self.primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
+                ),
+            ]
+        return lines
+
+
+# lines of Python
+
+
+def _statement_lines(
+    statements: Sequence[Statement],
+    text: ArrayPrinter,
+    gradients: Sequence[tuple[str, int]],
+    indent: int,
+    program: Program | None = None,
+) -> list[str]:
+    lines: list[str] = []
+    for s in statements:
+        match s:
+            case Assign(name, value):
+                lines += assigned(name, text(value), indent)
+            case Update(name, items, value):
+                inner = ", ".join(text._item(i, text) for i in items)
+                lines.append(f"{name}[{inner}] += {text(value)}")
+            case AddAt(name, items, value):
+                inner = ", ".join(text._item(i, text) for i in items)
+                index = f"({inner})" if len(items) > 1 else inner
+                lines.append(f"np.add.at({name}, {index}, {text(value)})")
+            case Guard(serves, when, body, otherwise):
+                lines.append(f"if {_condition(serves, when, gradients, program)}:")
+                lines += [f"    {x}" for x in _statement_lines(body, text, gradients, indent + 4, program)]
+                if otherwise:
+                    lines.append("else:")
+                    lines += [f"    {x}" for x in _statement_lines(otherwise, text, gradients, indent + 4, program)]
+    return lines
+
+
+def _condition(
+    serves: Sequence[str],
+    when: Sequence[tuple[str, bool]],
+    gradients: Sequence[tuple[str, int]],
+    program: Program | None,
+) -> str:
+    place = dict(gradients)
+    needs = [f"needs_input_grad[{place[g]}]" for g in serves]
+    parts = [" or ".join(needs)] if needs else []
+    if len(needs) > 1 and when:
+        parts = [f"({parts[0]})"]
+    for name, present in when:
+        if program is not None and name in program.saved_presence:
+            parts.append(f"has_{name}" if present else f"not has_{name}")
+        else:
+            parts.append(f"{name} is not None" if present else f"{name} is None")
+    return " and ".join(parts)
+
+
+def _returned(lines: list[str], last: str, outputs: Sequence[str], saved: Sequence[str]) -> list[str]:
+    """The lines and the return; an output that is only returned stands in the return itself while that is short."""
+    inlined = last
+    dropped: list[str] = []
+    for line in reversed(lines):
+        name, _, value = line.partition(" = ")
+        if name not in outputs or name in saved or value.endswith("("):
+            break
+        dropped.append(line)
+    head, tail = last.split("return ", 1)[1], ""
+    if dropped and len(dropped) == len(outputs) and len(outputs) > 1:
+        values = {d.partition(" = ")[0]: d.partition(" = ")[2] for d in dropped}
+        reads = [n for n in outputs if any(_mentions(v, n) for v in values.values())]
+        _, _, rest = head.partition("), ")
+        inlined = f"return ({', '.join(values[o] for o in outputs)}), {rest}"
+        if not reads and len(inlined) <= 84:
+            return [*lines[: len(lines) - len(dropped)], inlined]
+    return [*lines, last + tail]
+
+
+def _mentions(text: str, name: str) -> bool:
+    import re
+
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def _size_lines(names: Sequence[str], tensors: Sequence[Tensor]) -> list[str]:
+    """`n, k = x.shape` for the sizes that are needed."""
+    lines: list[str] = []
+    left = list(names)
+    for tensor in tensors:
+        own = [e.name if isinstance(e, Ref) else None for e in tensor.shape]
+        if len(own) > 1 and all(n in left for n in own) and len(set(own)) == len(own):
+            if own[0] is not None and own[0].isidentifier():
+                lines.append(f"{', '.join(str(n) for n in own)} = {tensor.name}.shape")
+                left = [n for n in left if n not in own]
+    for name in left:
+        lines.append(f"{pack_name(name)} = {_where_told(name, tensors)}")
+    return lines
+
+
+def _where_told(name: str, tensors: Sequence[Tensor]) -> str:
+    """`x.shape[1]`: where the size `name` is read from."""
+    for tensor in tensors:
+        for place, extent in enumerate(tensor.shape):
+            if isinstance(extent, Ref) and extent.name == name:
+                head = tensor.shape[0]
+                packed = isinstance(head, Ref) and not head.name.isidentifier()
+                if packed and place == 0:
+                    rest = len(tensor.shape) - 1
+                    return f"{tensor.name}.shape[:-{rest}]" if rest else f"{tensor.name}.shape"
+                return f"{tensor.name}.shape[{place - len(tensor.shape) if packed else place}]"
+    raise AssertionError(f"no tensor tells the size {name}")
+
+
+def _unpacked(names: Sequence[str], value: str) -> str:
+    return f"{', '.join(names)}{',' if len(names) == 1 else ''} = {value}"
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _number(value: object) -> str:
+    return repr(value)
+
+
+def _in_docstring(line: str) -> str:
+    return line.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _raised(kind: str, message: str) -> list[str]:
+    """`raise kind(f"...")`, one column in; a long message in two strings."""
+    line = f'    raise {kind}(f"{message}")'
+    if len(line) <= 80:
+        return [line]
+    cut = message.rfind(", ", 0, 76)
+    cut = cut if cut > 0 else message.rfind(" ", 0, 76)
+    first, second = message[: cut + 1], message[cut + 1 :]
+    return [
+        f"    raise {kind}(",
+        f"        {_string(first)}",
+        f"        {_string(second)}",
+        "    )",
+    ]
+
+
+def _string(text: str) -> str:
+    return f'f"{text}"' if "{" in text else f'"{text}"'
+
+
+def _type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
+    return [
+        f"def {word}(name, value):",
+        f'    """Return `value` as an array, which must be {kind}."""',
+        "    array = np.asarray(value)",
+        f"    if not np.issubdtype(array.dtype, {check}):",
+        f'        raise TypeError(f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}")',
+        "    return array",
+    ]
+
+
+def _cotangent_helper(function: str, output: str, scalar: bool) -> list[str]:
+    lines = [
+        f"def _cotangent(grad_output, shape{', dtype' if scalar else ''}):",
+        f'    """Return grad_output as an array of the shape of {output}."""',
+        "    if grad_output is None:",
+    ]
+    if scalar:
+        lines.append("        return np.ones(shape, dtype=dtype)")
+    else:
+        lines += [
+            "        raise ValueError(",
+            f'            "{function}: grad can be implicitly created only for scalar outputs; "',
+            f'            f"pass grad_output of shape {{shape}}, the shape of {output}"',
+            "        )",
+        ]
+    return [
+        *lines,
+        "    grad_output = np.asarray(grad_output)",
+        "    if grad_output.shape != shape:",
+        "        raise ValueError(",
+        f'            f"{function}: grad_output has shape {{grad_output.shape}}, "',
+        f'            f"{output} has shape {{shape}}"',
+        "        )",
+        "    return grad_output",
+    ]
+
+
+def _cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
+    names = ", ".join(outputs)
+    count = len(outputs)
+    return [
+        "def _cotangents(grad_output, shapes, dtype):",
+        f'    """Return the gradients of {names} as arrays; None counts as zero."""',
+        "    if grad_output is None:",
+        "        raise ValueError(",
+        f'            "{function}: grad can be implicitly created only for scalar outputs; "',
+        f'            f"pass a tuple of {count} gradients of the shapes {{shapes}}"',
+        "        )",
+        f"    if len(grad_output) != {count}:",
+        f'        raise ValueError(f"{function}: {{len(grad_output)}} gradients given for {count} outputs")',
+        "    gradients = []",
+        "    for g, shape in zip(grad_output, shapes, strict=True):",
+        "        g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)",
+        "        if g.shape != shape:",
+        "            raise ValueError(",
+        f'                f"{function}: a gradient has shape {{g.shape}}, its output {{shape}}"',
+        "            )",
+        "        gradients.append(g)",
+        "    return gradients",
+    ]
+
+
+__all__ = ["Apply", "ArrayProcedure", "NumPy", "module_from"]

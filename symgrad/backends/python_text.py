@@ -1,0 +1,277 @@
+"""Python source from array expressions: parentheses by precedence, long lines broken at their weakest operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..expr import ATOM, Const, Expr, Form, Printer, Ref
+from ..ops import OPS
+from ..plan.arrays.tree import (
+    ARRAYS,
+    Array,
+    BroadcastTo,
+    Copy,
+    Einsum,
+    Elementwise,
+    Full,
+    Item,
+    MatMul,
+    Num,
+    Permute,
+    Range,
+    Real,
+    Reduce,
+    Reshape,
+    SizeOf,
+    Slice,
+    Stack,
+    Take,
+    Var,
+    children,
+)
+
+WIDTH = 88
+
+INFIX: Mapping[str, Form] = {
+    "or": Form("{} | {}", 7, (7, 8)),
+    "and": Form("{} & {}", 9, (9, 10)),
+    "not": Form("~{}", 60, (60,)),
+    **{
+        op: Form(f"{{}} {symbol} {{}}", 6, (10, 10))
+        for op, symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()
+    },
+    "add": Form("{} + {}", 10, (10, 11)),
+    "sub": Form("{} - {}", 10, (10, 11)),
+    "neg": Form("-{}", 12, (20,)),
+    "mul": Form("{} * {}", 20, (20, 21)),
+    "div": Form("{} / {}", 20, (20, 21)),
+    "floordiv": Form("{} // {}", 20, (20, 21)),
+    "mod": Form("{} % {}", 20, (20, 21)),
+    "pow": Form("{}**{}", 40, (41, 41)),
+}
+
+
+def pack_name(name: str) -> str:
+    """What a pack is called in code: `...` is `batch`."""
+    return "batch" if name == "..." else name.lstrip("*")
+
+
+class SizePrinter(Printer):
+    """Sizes in Python; a pack is splatted where a shape is written."""
+
+    def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
+        if isinstance(node, Ref) and not node.name.isidentifier():
+            return f"math.prod({pack_name(node.name)})", ATOM
+        return super().leaf(node, args)
+
+    def axis(self, node: Expr) -> str:
+        """One entry of a shape."""
+        if isinstance(node, Ref) and not node.name.isidentifier():
+            return f"*{pack_name(node.name)}"
+        return self(node)
+
+    def shape(self, extents: Sequence[Expr]) -> str:
+        """A shape as a tuple; a lone pack is a tuple already."""
+        if len(extents) == 1 and isinstance(extents[0], Ref) and not extents[0].name.isidentifier():
+            return pack_name(extents[0].name)
+        inner = ", ".join(self.axis(e) for e in extents)
+        return f"({inner},)" if len(extents) == 1 else f"({inner})"
+
+
+sizes = SizePrinter()
+
+
+class ArrayPrinter:
+    """Array expressions in the vocabulary of one module (`np`); `dtype` is the text of the inputs' type.
+
+    spell  the words of the target for the operators of `symgrad.ops`
+    """
+
+    def __init__(self, target: str, module: str, dtype: str) -> None:
+        self.target = target
+        self.module = module
+        self.dtype = dtype
+
+    def __call__(self, array: Array, level: int = 0) -> str:
+        """The text of `array`, in parentheses where it binds less tightly than `level`."""
+        done: dict[int, tuple[str, int]] = {}
+        stack: list[tuple[Array, bool]] = [(array, False)]
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in done:
+                continue
+            if ready:
+                done[id(node)] = self._node(node, lambda a, need: _wrap(*done[id(a)], need))
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in children(node))
+        return _wrap(*done[id(array)], level)
+
+    def _node(self, node: Array, text: Callable[[Array, int], str]) -> tuple[str, int]:
+        np = self.module
+        match node:
+            case Var(name):
+                return name, ATOM
+            case Num(value):
+                return number(value)
+            case SizeOf(value):
+                return sizes(value, 41), ATOM
+            case Elementwise(op, args):
+                return self._elementwise(op, args, text)
+            case Take(base, items):
+                inner = ", ".join(self._item(i, text) for i in items)
+                return f"{text(base, ATOM)}[{inner}]", ATOM
+            case Permute(base, axes):
+                return f"{text(base, ATOM)}{_permutation(axes)}", ATOM
+            case Reduce(kind, base, axes_, keepdims):
+                options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
+                options += ["keepdims=True"] if keepdims else []
+                return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
+            case MatMul(left, right):
+                return f"{text(left, 20)} @ {text(right, 21)}", 20
+            case Einsum(subscripts, operands):
+                inner = ", ".join(text(o, 0) for o in operands)
+                return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
+            case Reshape(base, shape):
+                inner = ", ".join("-1" if e is None else sizes.axis(e) for e in shape)
+                return f"{text(base, ATOM)}.reshape({inner})", ATOM
+            case Range(extent, real):
+                return f"{np}.arange({sizes(extent)}{f', dtype={self.dtype}' if real else ''})", ATOM
+            case Stack(items_, axis):
+                return f"{np}.stack([{', '.join(text(i, 0) for i in items_)}], axis={axis})", ATOM
+            case BroadcastTo(base, shape_):
+                return f"{np}.broadcast_to({text(base, 0)}, {sizes.shape(shape_)})", ATOM
+            case Full(value, shape_):
+                if value.value == 0:
+                    return f"{np}.zeros({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
+                return f"{np}.full({sizes.shape(shape_)}, {number(value)[0]}, dtype={self.dtype})", ATOM
+            case Real(base):
+                return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
+            case Copy(base):
+                return f"{text(base, ATOM)}.copy()", ATOM
+
+    def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
+        form = INFIX.get(op)
+        if form is not None:
+            return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
+        if op == "select":
+            return f"{self.module}.where({', '.join(text(a, 0) for a in args)})", ATOM
+        word = OPS[op].spell.get(self.target, f"{self.module}.{op}")
+        inner = [text(a, 0) for a in args]
+        if "{" in word:
+            return word.format(*inner), ATOM
+        return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
+        if isinstance(item, Slice):
+            start, stop = (sizes(e) if e is not None else "" for e in (item.start, item.stop))
+            return f"{start}:{stop}" + (f":{sizes(item.step)}" if item.step is not None else "")
+        if item is None or isinstance(item, str):
+            return str(item)
+        if isinstance(item, Expr):
+            return sizes(item)
+        assert isinstance(item, ARRAYS)
+        return text(item, 0)
+
+
+def number(node: Const) -> tuple[str, int]:
+    """A number in Python."""
+    return Printer().number(node) if node.text or node.value.denominator & (node.value.denominator - 1) == 0 else (
+        f"{node.value.numerator} / {node.value.denominator}",
+        20 if node.value > 0 else 12,
+    )
+
+
+def _wrap(text: str, level: int, need: int) -> str:
+    return text if level >= need else f"({text})"
+
+
+def _axes(axes: Sequence[int]) -> str:
+    return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+
+
+def _permutation(axes: Sequence[int]) -> str:
+    rank = len(axes)
+    if tuple(axes) == (1, 0):
+        return ".T"
+    if tuple(axes) == (-1, -2) or tuple(axes) == (*range(rank - 2), rank - 1, rank - 2):
+        return ".swapaxes(-1, -2)"
+    return f".transpose({', '.join(map(str, axes))})"
+
+
+# long lines
+
+
+def assigned(target: str, value: str, indent: int) -> list[str]:
+    """`target = value` in lines of at most WIDTH columns where that is possible."""
+    line = f"{target} = {value}"
+    if len(line) + indent <= WIDTH:
+        return [line]
+    if value[-1] in ")]" and (opening := _last_opening(value)) is not None and not _splits(value):
+        head, inner = value[: opening + 1], value[opening + 1 : -1]
+        return [f"{target} = {head}", *_inside(inner, indent + 4), value[-1]]
+    return [f"{target} = (", *_inside(value, indent + 4), ")"]
+
+
+def _inside(text: str, indent: int) -> list[str]:
+    """`text` on lines of its own, each four columns in."""
+    if len(text) + indent <= WIDTH:
+        return [f"    {text}"]
+    pieces = _splits(text)
+    if pieces:
+        lines: list[str] = []
+        for piece in pieces:
+            lines += _piece(piece, indent)
+        return lines
+    arguments = _arguments(text)
+    if len(arguments) > 1:
+        return [line for a in arguments for line in _piece(f"{a},", indent)]
+    return _piece(text, indent)
+
+
+def _piece(text: str, indent: int) -> list[str]:
+    comma = "," if text.endswith(",") else ""
+    body = text.removesuffix(",")
+    if len(text) + indent <= WIDTH or body[-1] not in ")]":
+        return [f"    {text}"]
+    opening = _last_opening(body)
+    if opening is None:
+        return [f"    {text}"]
+    inner = _inside(body[opening + 1 : -1], indent + 4)
+    return [f"    {body[: opening + 1]}", *(f"    {line}" for line in inner), f"    {body[-1]}{comma}"]
+
+
+def _depths(text: str) -> list[int]:
+    depths, depth = [], 0
+    for c in text:
+        depth -= c in ")]"
+        depths.append(depth)
+        depth += c in "(["
+    return depths
+
+
+def _last_opening(text: str) -> int | None:
+    """Where the bracket that closes at the end opens."""
+    depths = _depths(text)
+    places = [k for k, c in enumerate(text) if c in "([" and depths[k] == depths[-1]]
+    return places[-1] if places else None
+
+
+def _splits(text: str) -> list[str]:
+    """`text` cut before its weakest operators outside of brackets; empty if it has none."""
+    depths = _depths(text)
+    for symbols in ((" + ", " - "), (" * ", " / ", " @ ")):
+        cuts = [
+            k for k in range(len(text)) if depths[k] == 0 and any(text.startswith(s, k) for s in symbols)
+        ]
+        if cuts:
+            ends = [*cuts, len(text)]
+            return [text[: cuts[0]], *(text[a + 1 : b] for a, b in zip(cuts, ends[1:], strict=True))]
+    return []
+
+
+def _arguments(text: str) -> list[str]:
+    depths = _depths(text)
+    cuts = [k for k, c in enumerate(text) if c == "," and depths[k] == 0]
+    starts = [0, *(k + 1 for k in cuts)]
+    return [text[a:b].strip() for a, b in zip(starts, [*cuts, len(text)], strict=True)]

@@ -1,0 +1,79 @@
+"""Arrays that assignments fill: `out = sg.tensor.new("n m")`, then `out[0] = x`, `out[i, 2*j] += y[i, j]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, Index, const, indices, show
+from .closing import Term, close
+from .graph import Piece, Pieces, axes_of, gather, is_loop, same_extent, value
+from .scope import extents_of, here, inside
+from .subscripts import Place, select_axes
+from .values import Array, as_array, broadcast, elementwise, expand, line
+
+
+class _Added:
+    """What `out[key] += x` hands back to be stored."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Array) -> None:
+        self.term = term
+
+
+class _Element(Array):
+    """`out[key]` of an array that is being built: it can be read, and it takes `+=` and `-=`."""
+
+    __slots__ = ()
+
+    def __iadd__(self, other: Any) -> _Added:  # type: ignore[override, misc]  # only __setitem__ sees the result
+        return _Added(as_array(other))
+
+    def __isub__(self, other: Any) -> _Added:  # type: ignore[override, misc]  # as above
+        return _Added(elementwise("neg", other))
+
+
+class Building(Array):
+    """An array that assignments fill; what none of them writes is 0."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Array:
+        place = select_axes(self, key)
+        return _Element(super()._at(place)._node, place.lead)
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        place = select_axes(self, key)
+        if isinstance(x, _Added):
+            self._write(place, x.term, adds=True)
+        else:
+            self._write(place, as_array(x), adds=False)
+
+    def _write(self, place: Place, x: Array, adds: bool) -> None:
+        node = self._node
+        assert isinstance(node, Pieces)
+        scope = inside("an assignment to an element")
+        fits, _ = broadcast([Array(value(place.shape, const(0)), place.lead), x], "the assignment")
+        if len(fits) != len(place.shape) or not all(map(same_extent, fits, place.shape)):
+            inner = ", ".join(show(e) for e in place.shape)
+            raise ShapeError(f"{here()}{x!r} does not fit into a place of shape ({inner}) ({line()}).")
+        if not adds and any(earlier.subscripts == place.subscripts for earlier in node.log.pieces):
+            raise DeclarationError(f"{here()}an element is assigned twice ({line()}); to add to it write +=.")
+        shown = {i for i in indices(*place.subscripts) if is_loop(i)}
+        loose = [i.name for i in x._node.free if i not in shown]
+        if loose and not adds:
+            raise DeclarationError(
+                f"{here()}the value has the index {loose[0]}, which the element on the left does not show ({line()})."
+            )
+        nodes = (x._node, *place.nodes)
+        _, given = gather(nodes)
+        body, subscripts = expand(x, place.shape), place.subscripts
+        box: dict[Index, Any] = dict(zip(axes_of(place.shape), place.shape, strict=True))
+        if shown or x._node.free:
+            known = extents_of(given, scope)
+            mine = {i: e for i, e in known.items() if i in shown or i in x._node.free}
+            term = close(scope, Term(body, subscripts, nodes, box | mine, node.shape), known)
+            body, subscripts, nodes, box = term.body, term.subscripts, term.nodes, dict(term.extents)
+        operands, _ = gather(nodes)
+        node.log.write(Piece(subscripts, body, {i: e for i, e in box.items() if e is not ONE}, adds), operands)

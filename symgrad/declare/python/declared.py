@@ -1,0 +1,289 @@
+"""`@sg.function`: a Python function that is a declaration. It is run once, on symbols."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import PurePath
+from types import CodeType
+from typing import Any, overload
+
+from ...errors import DeclarationError, ShapeError, SymgradError
+from ...expr import Expr, const, is_exact, ref, show
+from ...ir import Function, show_element
+from ..draft import Draft
+from .formula import formula
+from .graph import Node, Value, constant, is_pack, places_of, same_extent, value
+from .lowering import lower
+from .scope import Scope, current, entered, usable
+from .signature import Signature, TensorType, read_signature
+from .values import Absent, Array, as_array, line
+
+
+class Declared:
+    """A declaration written in Python.
+
+    `function` is what it declares. Called inside of another declaration, it is traced as a part of that one.
+    """
+
+    __wrapped__: Callable[..., Any]
+    __name__: str
+
+    def __init__(
+        self, python: Callable[..., Any], text: str | None = None, static: Mapping[str, Any] | None = None
+    ) -> None:
+        functools.update_wrapper(self, python)
+        self._text = text
+        self.signature: Signature = read_signature(python, text)
+        self.static: dict[str, Any] = {**self.signature.static, **(static or {})}
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.__wrapped__.__name__
+
+    @cached_property
+    def function(self) -> Function:
+        """The Function that is declared; the Python function runs when this is first asked for."""
+        return _trace(self)
+
+    def with_static(self, **values: Any) -> Declared:
+        """Return the declaration with static options fixed to other values: `softmax.with_static(axis=0)`."""
+        unknown = [k for k in values if k not in self.signature.static]
+        if unknown:
+            known = ", ".join(self.signature.static) or "none"
+            raise DeclarationError(f"{self.name} has no static option {unknown[0]}. Known: {known}.")
+        return Declared(self.__wrapped__, self._text, {**self.static, **values})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is None:
+            raise DeclarationError(
+                f"{self.name} is a declaration, and has no values. Call it inside of another one, or print its code: "
+                f"sg.generate({self.name}, to='numpy'); sg.load({self.name}) gives forward and backward to call."
+            )
+        return _inline(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<symgrad function {self.name}>"
+
+    @property
+    def _code(self) -> CodeType:
+        code: CodeType = inspect.unwrap(self.__wrapped__).__code__
+        return code
+
+    @property
+    def _source(self) -> str:
+        """What prints it again: `package.module:name`, or `layers.py:name` for a file that is no module."""
+        module = self.__wrapped__.__module__
+        file = f"{PurePath(self._code.co_filename).name}:{self.name}"
+        return file if module == "__main__" or module not in sys.modules else f"{module}:{self.name}"
+
+
+@overload
+def function(python: Callable[..., Any], /) -> Declared: ...
+@overload
+def function(python: str, /) -> Callable[[Callable[..., Any]], Declared]: ...
+def function(python: Callable[..., Any] | str, /) -> Declared | Callable[[Callable[..., Any]], Declared]:
+    """Declare a Python function: `@sg.function`, or `@sg.function("x[n,k], weight[m,k], bias[m]?")`."""
+    if isinstance(python, str):
+        return functools.partial(Declared, text=python)
+    return Declared(python)
+
+
+def _run(
+    declared: Declared, scope: Scope, arguments: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> tuple[Any, dict[int, str]]:
+    """Call the Python function; return what it returns, and its local names of what it has computed."""
+    missing = [k for k in declared.signature.static if keywords.get(k) is inspect.Parameter.empty]
+    if missing:
+        raise DeclarationError(
+            f"{declared.name}: the static option {missing[0]} has no value. "
+            f"Fix it: {declared.name}.with_static({missing[0]}=...)."
+        )
+    try:
+        with entered(scope):
+            result = declared.__wrapped__(**arguments, **keywords)
+        given = {a._node.serial for a in (*arguments.values(), *keywords.values()) if isinstance(a, Array)}
+        names: dict[int, str] = {}
+        for name, local in scope.locals.items():
+            if isinstance(local, Array) and local._node.serial not in given and usable(name):
+                names.setdefault(local._node.serial, name)
+        return result, names
+    except SymgradError as error:
+        _locate(error, scope)
+        raise
+    finally:
+        scope.frame = None  # its local variables may hold much
+
+
+def _locate(error: SymgradError, scope: Scope) -> None:
+    """Say where it happened, if the message does not."""
+    file = PurePath(scope.code.co_filename).name
+    if f"{file}:" in str(error):
+        return
+    where = scope.code.co_firstlineno
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is scope.code:
+            where = trace.tb_lineno
+        trace = trace.tb_next
+    error.args = (f"{error}\n    at {file}:{where}",)
+
+
+def _trace(declared: Declared) -> Function:
+    draft = Draft(declared.name)
+    scope = Scope(draft, {}, declared._code)
+    signature = declared.signature
+    try:
+        sizes: dict[str, Expr] = {}
+        arguments: dict[str, Any] = {}
+        for name, kind in signature.tensors.items():
+            shape = [_size(draft, dim, sizes) for dim in kind.dims]
+            draft.input(name, shape, kind.dtype, kind.optional)
+            node = value(shape, ref(name, *places_of(shape)))
+            arguments[name] = Array(node, int(bool(shape) and is_pack(shape[0])))
+        keywords: dict[str, Any] = dict(declared.static)
+        for name, default in signature.options.items():
+            sizes[name] = draft.option(name, default)
+            keywords[name] = Array(constant(sizes[name]))
+        scope.sizes = sizes
+        result, names = _run(declared, scope, arguments, keywords)
+        scope.names.update(names)
+        outputs = [_output(declared, x) for x in _several(result)]
+        if signature.bare:
+            outputs = [_spread(node) for node in outputs]
+        lowered = lower(draft, outputs, scope.names)
+        text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
+        return draft.finish(lowered.outputs, text, declared._source)
+    except SymgradError as error:
+        _locate(error, scope)
+        raise
+
+
+def _size(draft: Draft, dim: str, sizes: dict[str, Expr]) -> Expr:
+    if dim.isdecimal():
+        return const(int(dim))
+    sizes[dim] = draft.dim(dim, pack=dim == "..." or dim.startswith("*"))
+    return sizes[dim]
+
+
+def _several(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _output(declared: Declared, x: Any) -> Node:
+    if x is None:
+        raise DeclarationError(f"{declared.name} returns nothing; return its outputs.")
+    node = as_array(x)._node
+    if node.free:
+        loose = node.free[0].name
+        raise DeclarationError(
+            f"{declared.name} returns a term with the index {loose}. Make it an array, sg.tensor[{loose}](...), or reduce "
+            f"it, sg.sum[{loose}](...)."
+        )
+    return node
+
+
+def _spread(node: Node) -> Node:
+    """A number among the outputs of a function of bare parameters has their one shape."""
+    if isinstance(node, Value) and node.constant:
+        return value([ref("...")], node.body, [node])
+    return node
+
+
+def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Trace a call inside of another declaration as a part of it."""
+    caller = current()
+    assert caller is not None
+    signature = declared.signature
+    names = list(signature.tensors)
+    given = dict(zip(names, args, strict=False))
+    extra = [k for k in kwargs if k not in {*names, *signature.options, *declared.static}]
+    twice = [k for k in kwargs if k in given]
+    if len(args) > len(names) or extra or twice:
+        wrong = f"no argument {extra[0]}" if extra else f"{twice[0]} once" if twice else f"{len(names)} inputs"
+        raise DeclarationError(f"{caller.draft.name}: {declared.name} takes {wrong} ({line()}).")
+    given |= {k: v for k, v in kwargs.items() if k in signature.tensors}
+    sizes: dict[str, Expr] = {}
+    packs: dict[str, tuple[Expr, ...]] = {}
+    told: dict[str, str] = {}
+    arguments: dict[str, Any] = {}
+    for name, kind in signature.tensors.items():
+        x = given.get(name)
+        if x is None and kind.optional or isinstance(x, Absent):
+            arguments[name] = Absent(name)
+        elif x is None:
+            raise DeclarationError(f"{caller.draft.name}: {declared.name} needs {name} ({line()}).")
+        else:
+            lead = 0 if signature.bare else _bind(declared, name, kind, as_array(x), sizes, packs, told)
+            arguments[name] = Array(as_array(x)._node, as_array(x)._lead if signature.bare else lead)
+    keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
+    for name, default in signature.options.items():
+        keywords[name] = as_array(kwargs.get(name, default))
+        node = keywords[name]._node
+        if isinstance(node, Value) and node.constant:
+            sizes[name] = node.body
+    scope = Scope(caller.draft, sizes, declared._code, closed=caller.closed, names=caller.names)
+    result, found = _run(declared, scope, arguments, keywords)
+    scope.names.update(found)
+    if isinstance(result, (tuple, list)):
+        return type(result)(_returned(x) for x in result)
+    return _returned(result)
+
+
+def _returned(x: Any) -> Any:
+    """A value of the inner function where it is again a value of the outer one: only a true pack stands in front."""
+    if not isinstance(x, Array):
+        return x
+    shape = x._node.shape
+    return Array(x._node, int(bool(shape) and is_pack(shape[0])))
+
+
+def _bind(
+    declared: Declared,
+    name: str,
+    kind: TensorType,
+    x: Array,
+    sizes: dict[str, Expr],
+    packs: dict[str, tuple[Expr, ...]],
+    told: dict[str, str],
+) -> int:
+    """Check the shape of one argument against its declaration; return how many of its axes the pack takes."""
+    shape = x._node.shape
+    dims = kind.dims
+    packed = dims[:1] if dims and (dims[0] == "..." or dims[0].startswith("*")) else ()
+    own = dims[len(packed) :]
+    lead = len(shape) - len(own)
+    if lead < 0 or lead and not packed or not packed and shape and is_pack(shape[0]) and not own:
+        raise ShapeError(
+            f"{declared.name}: {name} has the shape ({', '.join(map(show, shape))}), and is declared as "
+            f"{show_element(name, tuple(ref(d) for d in dims))} ({line()})."
+        )
+    for pack in packed:
+        front = shape[:lead]
+        before = packs.setdefault(pack, front)
+        if len(before) != len(front) or not all(map(same_extent, before, front)):
+            raise ShapeError(f"{declared.name}: `{pack}` has two shapes, in {told[pack]} and in {name} ({line()}).")
+        told.setdefault(pack, name)
+        if len(front) == 1:
+            sizes.setdefault(pack, front[0])
+    for axis, (dim, extent) in enumerate(zip(own, shape[lead:], strict=True), lead):
+        if dim.isdecimal():
+            if not is_exact(extent) or not same_extent(extent, const(int(dim))):
+                raise ShapeError(
+                    f"{declared.name}: axis {axis} of {name} is {show(extent)}, declared as {dim} ({line()})."
+                )
+            continue
+        before_extent = sizes.setdefault(dim, extent)
+        if not same_extent(before_extent, extent):
+            raise ShapeError(
+                f"{declared.name}: {dim} has two sizes\n"
+                f"    {show(before_extent)} in {told[dim]}\n"
+                f"    {show(extent)} in {name}   {line()}\n"
+                f"  Give both axes one name where they are declared, or transpose one."
+            )
+        told.setdefault(dim, name)
+    return lead

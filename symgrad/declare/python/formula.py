@@ -1,0 +1,82 @@
+"""The declaration as mathematics, for people: what the draft hoisted is written back where it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...expr import ATOM, Expr, Index, Printer, Ref, indices, refs, show, substitute
+from ...ir import show_element
+from ..draft import fresh_indices
+
+_DEEPEST = 8  # reductions within reductions that are written as one formula
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`name[subscripts] = kind[over](body)`; `hoisted` if only the draft needed it to be an equation of its own."""
+
+    name: str
+    subscripts: tuple[Expr, ...]
+    kind: str
+    over: tuple[Index, ...]
+    body: Expr
+    hoisted: bool = False
+    adds: bool = False
+
+
+class _Formula(Printer):
+    """Formula text in which a hoisted reduction is written out."""
+
+    def __init__(self, hoisted: Mapping[str, Line], bare: bool) -> None:
+        self.hoisted = hoisted
+        self.bare = bare
+
+    def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
+        """A reduction in place of its name; no subscript where all tensors have the one shape `...`."""
+        if isinstance(node, Ref) and node.name in self.hoisted:
+            line = self.hoisted[node.name]
+            renaming: dict[Expr, Expr] = dict(zip(line.subscripts, node.subscripts, strict=True))
+            shown = set(indices(*node.subscripts))
+            clash = [i for i in line.over if i in shown]
+            names = {i.name for i in indices(line.body, *node.subscripts)} | {r.name for r in refs(line.body)}
+            fresh: dict[Expr, Expr] = dict(zip(clash, fresh_indices(len(clash), names), strict=True))
+            renaming |= fresh
+            body = substitute(line.body, {k: v for k, v in renaming.items() if k is not v})
+            return self.reduction(line.kind, [fresh.get(i, i) for i in line.over], body), ATOM
+        if isinstance(node, Ref) and self.bare and args == ["..."]:
+            return node.name, ATOM
+        return super().leaf(node, args)
+
+    def reduction(self, kind: str, over: Sequence[Expr], body: Expr) -> str:
+        """`sum[i,j](body)`."""
+        return f"{kind}[{','.join(show(i) for i in over)}]({self(body)})"
+
+
+def formula(name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Sequence[Line], bare: bool) -> str:
+    """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`."""
+    hoisted: dict[str, Line] = {}
+    depths: dict[str, int] = {}
+    for line in lines:
+        if line.hoisted:
+            depth = 1 + max((depths[r.name] for r in refs(line.body) if r.name in depths), default=0)
+            if depth <= _DEEPEST:
+                hoisted[line.name], depths[line.name] = line, depth
+    text = _Formula(hoisted, bare)
+    shown = [line for line in lines if line.name not in hoisted]
+    texts = {line.name: _right(text, line) for line in shown}
+    if bare and len(shown) == len(outputs) == len(texts):
+        whole = f"{name}({', '.join(inputs)}) = {', '.join(texts[o] for o in outputs)}"
+        if len(whole) <= _LONGEST and not any(r.name in outputs for line in shown for r in refs(line.body)):
+            return whole
+    return "\n".join(f"{_left(line, bare)} {'+=' if line.adds else '='} {_right(text, line)}" for line in shown)
+
+
+def _left(line: Line, bare: bool) -> str:
+    text = show_element(line.name, line.subscripts)
+    return line.name if bare and text == f"{line.name}[...]" else text
+
+
+def _right(text: _Formula, line: Line) -> str:
+    return text.reduction(line.kind, line.over, line.body) if line.over else text(line.body)

@@ -1,0 +1,309 @@
+"""From the graph that a traced function left behind to the equations of a draft.
+
+An array that has a name, is reduced, or enters a matrix product becomes an equation of its own; the others are written
+into the bodies of those that read them. The same axis of related tensors gets the same letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import DeclarationError
+from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
+from ..draft import Draft, fresh_indices
+from .formula import Line
+from .graph import (
+    Done,
+    Node,
+    Pieces,
+    Reduction,
+    Value,
+    axes_of,
+    is_input,
+    is_loop,
+    is_pack,
+    places_of,
+    read,
+    reachable,
+    resolve,
+)
+
+_WORDS = {"add": "total", "sub": "difference", "mul": "product", "div": "quotient", "neg": "negative", "pow": "power"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The names of the outputs, and every equation as it was before the draft split and hoisted it."""
+
+    outputs: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def lower(draft: Draft, outputs: Sequence[Node], names: Mapping[int, str]) -> Lowered:
+    """Write the equations of `outputs` into `draft`.
+
+    names  the user's name for a node, by its serial
+    """
+    return _Lowering(draft, outputs, names).run()
+
+
+class _Lowering:
+    def __init__(self, draft: Draft, outputs: Sequence[Node], names: Mapping[int, str]) -> None:
+        self.draft = draft
+        self.outputs = tuple(outputs)
+        self.nodes = reachable(outputs)
+        self.names: dict[int, str] = {}
+        self.copies: list[tuple[str, Node]] = []
+        self.done: Done = {}
+        self.lines: list[Line] = []
+        self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
+        self._name_all(names)
+
+    # names
+
+    def _name_all(self, names: Mapping[int, str]) -> None:
+        """Decide which nodes become equations, and what they are called."""
+        wishes: dict[int, str] = {}
+        automatic = {self._out(number) for number in range(len(self.outputs))}
+        returned = {node.serial for node in self.outputs}
+        for node in self.nodes:
+            wish = names.get(node.serial) or names.get(node.origin or 0)
+            if wish in automatic and node.serial not in returned:
+                continue  # the output will be called that
+            if wish and not (isinstance(node, Value) and (node.constant or is_input(node))):
+                wishes[node.serial] = wish
+        self._hand_down(wishes)
+        self.result: list[str] = []
+        named_outputs: set[int] = set()
+        for number, node in enumerate(self.outputs):
+            fixed = isinstance(node, Value) and (is_input(node) or node.constant)
+            if fixed or node.serial in named_outputs:
+                name = self._fresh(self._out(number))
+                self.copies.append((name, node))
+            else:
+                name = self._fresh(wishes.pop(node.serial, self._out(number)))
+                self.names[node.serial] = name
+                named_outputs.add(node.serial)
+            self.result.append(name)
+        for node in self.nodes:
+            if node.serial in wishes:
+                self.names[node.serial] = self._fresh(wishes[node.serial])
+        for node in self.nodes:
+            if isinstance(node, Pieces) and node.serial not in self.names:
+                self.names[node.serial] = self._fresh(node.wish)
+            if isinstance(node, Reduction) and node.matmul:
+                self._name_factors(node)
+        self._hand_down_outputs()
+
+    def _out(self, number: int) -> str:
+        return "out" if len(self.outputs) == 1 else f"out{number}"
+
+    def _fresh(self, wish: str) -> str:
+        taken = {*self.names.values(), *(name for name, _ in self.copies)}
+        name, number = wish, 2
+        while name in taken or name != self.draft.name_for(name):
+            name, number = f"{wish}_{number}", number + 1
+        return name
+
+    def _name_factors(self, product: Reduction) -> None:
+        """What enters a matrix product is computed once, and not once for every element of the product."""
+        for operand in product.operands.values():
+            node = operand
+            while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
+                node = node.operands[node.body.name]  # through transposes and the like
+            if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
+                op = node.body.op
+                self.names[node.serial] = self._fresh(
+                    _WORDS.get(op, f"{op}_of_input" if op == "select" else f"{op}_value")
+                )
+
+    def _source(self, node: Node) -> Reduction | None:
+        """The reduction that `node` shows as it is, but for axes of extent 1."""
+        if not isinstance(node, Value) or not isinstance(node.body, Ref):
+            return None
+        source = node.operands.get(node.body.name)
+        if not isinstance(source, Reduction):
+            return None
+        wide = tuple(s for s, e in zip(node.body.subscripts, source.shape, strict=True) if e is not ONE)
+        return source if wide == tuple(i for i in places_of(node.shape) if isinstance(i, Index)) else None
+
+    def _hand_down(self, wishes: dict[int, str]) -> None:
+        """A name of `x.mean(axis=-1, keepdims=True)` is the name of the mean, which has no axis of extent 1."""
+        outputs = {n.serial for n in self.outputs}
+        for node in self.nodes:
+            source = self._source(node) if node.serial in wishes and node.serial not in outputs else None
+            if source is not None and source.serial not in outputs:
+                wish = wishes.pop(node.serial)
+                wishes.setdefault(source.serial, wish)
+
+    def _hand_down_outputs(self) -> None:
+        """An output that is a reduction and nothing else is one equation."""
+        for node in self.outputs:
+            source = self._source(node)
+            if source is None or source.serial in self.names or node.serial not in self.names:
+                continue
+            if len(source.shape) == len(node.shape):
+                self.names[source.serial] = self.names.pop(node.serial)
+
+    # equations
+
+    def run(self) -> Lowered:
+        """Write every equation."""
+        for node in self.nodes:
+            if isinstance(node, Pieces):
+                self.done[node.key] = (node.formals, ref(self.names[node.serial], *places_of(node.shape)))
+        for node in self.nodes:
+            if isinstance(node, Pieces):
+                self._pieces(node)
+            elif isinstance(node, Reduction):
+                self._reduction(node)
+            else:
+                assert isinstance(node, Value)
+                self._value(node)
+        for name, node in self.copies:
+            assert isinstance(node, Value) or node.key in self.done
+            shape = node.shape
+            body = resolve(read(node, places_of(node.shape)), self.done)
+            self._define(name, shape, places_of(shape), "none", {}, body, _letters_of(node), whole=True)
+        return Lowered(tuple(self.result), tuple(self.lines))
+
+    def _value(self, node: Value) -> None:
+        body = resolve(node.body, self.done)
+        name = self.names.get(node.serial)
+        if name is None:
+            self.done[node.key] = (node.formals, body)
+            return
+        whole = name in self.result
+        shown = self._define(name, node.shape, places_of(node.shape), "none", {}, body, node.letters, whole)
+        self.done[node.key] = (node.formals, ref(name, *shown))
+
+    def _reduction(self, node: Reduction) -> None:
+        body = resolve(node.body, self.done)
+        over = {i: e for i, e in node.over.items() if e is not None}
+        assert len(over) == len(node.over), "an open reduction"
+        name = self.names.get(node.serial)
+        if name is not None:
+            whole = name in self.result
+            shown = self._define(name, node.shape, places_of(node.shape), node.kind, over, body, node.letters, whole)
+            self.done[node.key] = (node.formals, ref(name, *shown))
+            return
+        axes = {i: e for i, e in zip(axes_of(node.shape), node.shape, strict=True) if i in indices(body)}
+        letters = self.letters.choose(axes, over, dict(zip(axes_of(node.shape), node.letters, strict=False)))
+        written = substitute(body, dict(letters))
+        extents = {letters.get(i, i): e for i, e in (axes | over).items()}
+        reduced = tuple(letters.get(i, i) for i in over)
+        found = self.draft.reduce(node.kind, reduced, written, extents)
+        assert isinstance(found, Ref)
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, written, hoisted=True))
+        self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
+
+    def _pieces(self, node: Pieces) -> None:
+        name = self.names[node.serial]
+        if not node.log.pieces:
+            raise DeclarationError(
+                f"{self.draft.name}: {name} is created by sg.tensor.new, and nothing is written to it."
+            )
+        for number, piece in enumerate(node.log.pieces):
+            body = resolve(piece.body, self.done)
+            subscripts = tuple(resolve(s, self.done) for s in piece.subscripts)
+            letters = self.letters.choose({i: e for i, e in piece.box.items() if not is_loop(i)}, {}, {}, piece.box)
+            renaming = dict(letters)
+            extents = {letters.get(i, i): e for i, e in piece.box.items()}
+            subs = tuple(substitute(s, renaming) for s in subscripts)
+            written = substitute(body, renaming)
+            self.draft.define(name, subs, written, extents, shape=node.shape)
+            shown = {i for s in subs for i in indices(s)}
+            summed = tuple(i for i in extents if i not in shown)
+            kind = "sum" if summed else "none"
+            self.lines.append(Line(name, subs, kind, summed, written, adds=piece.adds and number > 0))
+
+    def _define(
+        self,
+        name: str,
+        shape: Sequence[Expr],
+        places: Sequence[Expr],
+        kind: str,
+        over: Mapping[Index, Expr],
+        body: Expr,
+        preferred: Sequence[str | None],
+        whole: bool,
+    ) -> tuple[Expr, ...]:
+        """Write the equation of `name`, and return its subscripts in canonical indices.
+
+        whole  keep axes of extent 1, which a local array does without
+        """
+        kept = [(i, e) for i, e in zip(places, shape, strict=True) if whole or e is not ONE]
+        axes = {i: e for i, e in kept if isinstance(i, Index)}
+        wishes = dict(zip(axes_of(shape), preferred, strict=False))
+        letters = self.letters.choose(axes, over, wishes)
+        renaming = dict(letters)
+        shown = tuple(i for i, _ in kept)
+        subs = tuple(substitute(i, renaming) for i in shown)
+        written = substitute(body, renaming)
+        extents = {letters.get(i, i): e for i, e in (axes | dict(over)).items()}
+        reduced = tuple(letters.get(i, i) for i in over)
+        self.lines.append(Line(name, subs, kind, reduced, written))
+        if kind == "mean":
+            kind = "sum"
+            count: Expr = ONE
+            for extent in over.values():
+                count = count * extent
+            written = written / count
+        self.draft.define(name, subs, written, extents, shape=[e for _, e in kept], reduce=kind if over else "sum")
+        return shown
+
+
+def _letters_of(node: Node) -> tuple[str | None, ...]:
+    return node.letters if isinstance(node, (Value, Reduction)) else ()
+
+
+class _Letters:
+    """Gives indices their letters: the axes of one extent get one letter throughout, a second axis of it the next."""
+
+    def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
+        taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
+        loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
+        loops += [letter for n in nodes for letter in _letters_of(n) if letter]
+        skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
+        self._fresh = iter([i.name for i in fresh_indices(400, {*taken, *loops})][skipped:])
+        self._found: dict[tuple[Expr, int], str] = {}
+        for node in nodes:
+            self._learn(node)
+        for node in outputs:
+            self.choose(dict(zip(axes_of(node.shape), node.shape, strict=True)), {}, {})
+
+    def _learn(self, node: Node) -> None:
+        """The letters that the user wrote for the axes of an array are those of their extents."""
+        counts: dict[Expr, int] = {}
+        for extent, letter in zip(node.shape, _letters_of(node), strict=False):
+            number = counts.get(extent.key, 0)
+            counts[extent.key] = number + 1
+            if letter and letter not in self._found.values():
+                self._found.setdefault((extent.key, number), letter)
+
+    def choose(
+        self,
+        axes: Mapping[Index, Expr],
+        over: Mapping[Index, Expr],
+        wishes: Mapping[Index, str | None],
+        loops: Iterable[Index] = (),
+    ) -> dict[Expr, Index]:
+        """New names for the indices of one equation; those of packs and of the user's own stay."""
+        used = {i.name for i in loops if is_loop(i)}
+        chosen: dict[Expr, Index] = {}
+        counts: dict[Expr, int] = {}
+        for i, extent in (*axes.items(), *over.items()):
+            if is_pack(extent) and i.name[0] in ".*":
+                continue
+            letter = wishes.get(i) or (i.name if is_loop(i) else None)
+            while letter is None or letter in used:
+                number = counts.get(extent.key, 0)
+                counts[extent.key] = number + 1
+                place = (extent.key, number)
+                if place not in self._found:
+                    self._found[place] = next(self._fresh)
+                letter = self._found[place]
+            used.add(letter)
+            chosen[i] = index(letter)
+        return chosen

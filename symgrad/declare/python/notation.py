@@ -1,0 +1,287 @@
+"""Index notation in Python, and the functions that are no operator: indices, tensor, sum, where, stack, given, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, Expr, Index, apply, const, index, ref
+from ...ops import ROWS
+from ..names import check_name
+from .building import Building
+from .closing import closed
+from .graph import (
+    Given,
+    Piece,
+    Pieces,
+    Value,
+    Written,
+    axes_of,
+    constant,
+    gather,
+    is_input,
+    is_pack,
+    places_of,
+    read,
+    reduction,
+    value,
+)
+from .scope import extents_of, here, inside
+from .sizes import read_size, split_sizes
+from .values import (
+    Absent,
+    Array,
+    Axis,
+    IndexValue,
+    as_array,
+    axis_of,
+    broadcast,
+    elementwise,
+    expand,
+    function_of,
+    line,
+    reduced,
+)
+
+
+def _function_names() -> dict[str, str]:
+    """The elementwise functions by every name they have, but those that Python or a reduction needs."""
+    taken = {"max", "min", "where", "select", "and", "or", "not"}
+    return {name: row.name for row in ROWS if row.arity for name in (row.name, *row.names) if name not in taken}
+
+
+FUNCTIONS: Mapping[str, Callable[..., Array]] = {name: function_of(name) for name in _function_names()}
+pi = Array(constant(apply("pi")))
+
+
+# indices
+
+
+def indices(names: str, **extents: int | str | Array) -> Any:
+    """Return loop indices by their names: `i, j = sg.indices("i j")`; a single one for a single name.
+
+    extents  how far an index runs, where no subscript tells: `sg.indices("i", i="n-1")`
+    """
+    wanted = split_sizes(names)
+    unknown = [name for name in extents if name not in wanted]
+    if unknown or not wanted:
+        raise DeclarationError(f"sg.indices({names!r}) makes no index {unknown[0] if unknown else ''}".rstrip() + ".")
+    made = tuple(_index(name, extents.get(name)) for name in wanted)
+    return made if len(made) > 1 else made[0]
+
+
+def _index(name: str, extent: int | str | Array | None) -> IndexValue:
+    i = index(check_name(name, "index"))
+    given: Given = {} if extent is None else {i: _extent(extent)}
+    return IndexValue(constant(i, given))
+
+
+def _extent(extent: Any) -> Expr | Written:
+    if isinstance(extent, str):
+        return Written(read_size(extent))
+    node = as_array(extent)._node
+    if node.rank or node.operands:
+        raise DeclarationError(f"{here()}an extent is made of sizes and numbers ({line()}).")
+    return read(node, ())
+
+
+def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | Written]]:
+    """The indices in brackets, None for `...`, and the extents that came with them: `sum[r:2, s]`."""
+    found: list[Index | None] = []
+    given: dict[Index, Expr | Written] = {}
+    for k in key if isinstance(key, tuple) else (key,):
+        if k is Ellipsis:
+            found.append(None)
+            continue
+        i = k.start if isinstance(k, slice) else k
+        if not isinstance(i, IndexValue):
+            raise DeclarationError(f"{here()}{what}[...] takes indices of sg.indices, not {i!r} ({line()}).")
+        body = read(i._node, ())
+        assert isinstance(body, Index)
+        given.update(i._node.given)
+        if isinstance(k, slice):
+            given[body] = _extent(k.stop)
+        found.append(body)
+    if len(set(found)) < len(found):
+        raise DeclarationError(f"{here()}{what}[...] names an index twice ({line()}).")
+    return found, given
+
+
+class Reducing:
+    """A reduction, used as NumPy's function `sg.sum(x, axis=-1)` and as index notation `sg.sum[l](x[i, l])`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(self, x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+        return reduced(self.kind, x, axis, keepdims)
+
+    def __getitem__(self, key: Any) -> Callable[[Any], Array]:
+        over, given = _named(key, self.kind)
+        if None in over:
+            raise DeclarationError(f"{here()}{self.kind}[...] takes indices; for the axes write axis= ({line()}).")
+        bound = [i for i in over if i is not None]
+
+        def of(x: Any) -> Array:
+            scope = inside(f"sg.{self.kind}[...]")
+            term = as_array(x)
+            shape = term._node.shape
+            known = extents_of({**term._node.given, **given}, scope)
+            missing = [i for i in bound if i not in term._node.free and i not in known]
+            if missing:
+                raise DeclarationError(
+                    f"{here()}{self.kind}[{missing[0].name}] of a term that has no index {missing[0].name} ({line()})."
+                )
+            body = read(term._node, axes_of(shape))
+            node = reduction(self.kind, {i: known.get(i) for i in bound}, shape, body, [term._node])
+            result = Array(node, term._lead)
+            return result if node.free else Array(closed(scope, result._node, (), {}), term._lead)
+
+        return of
+
+    def __repr__(self) -> str:
+        return f"sg.{self.kind}"
+
+
+sum, mean, max, min = Reducing("sum"), Reducing("mean"), Reducing("max"), Reducing("min")  # noqa: A001  # NumPy's names
+prod, logsumexp, argmax = Reducing("prod"), Reducing("logsumexp"), Reducing("argmax")
+
+
+class _Tensor:
+    """`sg.tensor[i, j](term)` is the array with those elements; `sg.tensor.new("n m")` one to be written."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Callable[[Any], Array]:
+        order, given = _named(key, "tensor")
+
+        def of(x: Any) -> Array:
+            scope = inside("sg.tensor[...]")
+            term = as_array(x)
+            shape = term._node.shape
+            if shape and None not in order:
+                raise ShapeError(f"{here()}{term!r} has axes besides the indices ({line()}); write tensor[..., i](x).")
+            at = order.index(None) if None in order else len(order)
+            if term._lead and at:
+                raise DeclarationError(f"{here()}`...` comes first: tensor[..., i] ({line()}).")
+            before = tuple(i for i in order[:at] if i is not None)
+            after = tuple(i for i in order[at:] if i is not None)
+            left = [i.name for i in term._node.free if i not in (*before, *after)]
+            if left:
+                raise DeclarationError(
+                    f"{here()}the term has the index {left[0]}, which tensor[{', '.join(i.name if i else '...' for i in order)}] "
+                    f"does not show ({line()}). Reduce it: sg.sum[{left[0]}](...)."
+                )
+            return Array(closed(scope, term._node, (*before, *after), given, len(before)), term._lead)
+
+        return of
+
+    def new(self, shape: str, name: str | None = None) -> Building:
+        """Return an array of zeros that assignments fill: `out[...] += x`, `out[0] = y`; sizes as in `"n o 2*h"`."""
+        scope = inside("sg.tensor.new")
+        extents: list[Expr] = []
+        for part in split_sizes(shape):
+            pack = part if part == "..." else part if part.startswith("*") else None
+            found = ref(pack) if pack else scope.resolve(Written(read_size(part)))
+            if pack and (pack not in scope.sizes or extents):
+                raise DeclarationError(f"{here()}{part} is no pack of this declaration, or not in front ({line()}).")
+            extents.append(scope.sizes[pack] if pack else found)
+        lead = int(bool(extents) and is_pack(extents[0]))
+        return Building(Pieces(shape=tuple(extents), wish=name or "built"), lead)
+
+    def __repr__(self) -> str:
+        return "sg.tensor"
+
+
+tensor = _Tensor()
+
+
+# functions that are no operator
+
+
+def where(condition: Any, then: Any, otherwise: Any) -> Array:
+    """`then` where the condition holds, else `otherwise`; the other branch is not evaluated."""
+    return elementwise("select", condition, then, otherwise)
+
+
+def given(mask: Any, then: Any, otherwise: Any) -> Array:
+    """`then` where the optional input `mask` is given, else `otherwise`."""
+    if isinstance(mask, Absent):
+        return as_array(otherwise)
+    scope = inside("sg.given")
+    node = as_array(mask)._node
+    name = node.body.name if isinstance(node, Value) and is_input(node) and hasattr(node.body, "name") else ""
+    if name not in scope.draft.tensors or not scope.draft.tensors[name].optional:
+        return as_array(then)
+    arrays = [as_array(then), as_array(otherwise)]
+    shape, lead = broadcast(arrays, "sg.given")
+    absent = ref(name, *(const(0) for _ in node.shape))  # settled before anything reads it
+    body = apply("given", absent, *(expand(a, shape) for a in arrays))
+    return Array(value(shape, body, [node, *(a._node for a in arrays)]), lead)
+
+
+def merge(outer: Array, inner: Array) -> Array:
+    """The subscript of two indices merged into one axis: `outer*extent(inner) + inner`."""
+    body = read(as_array(inner)._node, ())
+    if not isinstance(inner, IndexValue) or not isinstance(body, Index):
+        raise DeclarationError(f"{here()}the inner part of sg.merge is an index of sg.indices ({line()}).")
+    extent = inside("sg.merge").draft.extent(body)
+    return outer * Array(constant(extent, inner._node.given)) + inner
+
+
+def stack(arrays: Sequence[Any], axis: int = -1) -> Array:
+    """The arrays along a new axis, the last one unless `axis` says another."""
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise DeclarationError(f"{here()}sg.stack of nothing ({line()}).")
+    shape, lead = broadcast(parts, "sg.stack")
+    rank = len(shape) + 1
+    if not -rank <= axis < rank or lead and not lead - rank <= axis < 0:
+        raise DeclarationError(f"{here()}sg.stack along axis {axis} of a result with {rank} axes ({line()}).")
+    at = axis % rank
+    whole = (*shape[:at], const(len(parts)), *shape[at:])
+    return _joined(whole, at, [(const(k), None) for k in range(len(parts))], parts, shape, lead, "stacked")
+
+
+def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
+    """The arrays one behind the other along an axis that they have."""
+    parts = [as_array(a) for a in arrays]
+    if not parts or any(p._node.rank != parts[0]._node.rank or p._lead != parts[0]._lead for p in parts):
+        raise ShapeError(f"{here()}concatenated arrays have the same number of axes ({line()}).")
+    at = axis_of(parts[0], axis)
+    fronts = [Array(value([const(1) if a == at else e for a, e in enumerate(p._node.shape)], const(0))) for p in parts]
+    shape, lead = broadcast(fronts, "the concatenation")
+    places: list[tuple[Expr, Expr | None]] = []
+    start: Expr = const(0)
+    for p in parts:
+        places.append((start, p._node.shape[at]))
+        start = start + p._node.shape[at]
+    return _joined(
+        (*shape[:at], start, *shape[at + 1 :]), at, places, parts, shape, parts[0]._lead, "joined"
+    )
+
+
+def _joined(
+    whole: Sequence[Expr],
+    at: int,
+    places: Sequence[tuple[Expr, Expr | None]],
+    parts: Sequence[Array],
+    shape: Sequence[Expr],
+    lead: int,
+    wish: str,
+) -> Array:
+    """Each part written at its place in axis `at`: at a number (a new axis), or from a number on over an extent."""
+    made = Pieces(shape=tuple(whole), wish=wish)
+    for (start, extent), part in zip(places, parts, strict=True):
+        local = list(shape) if extent is None else [*shape[:at], extent, *shape[at + 1 :]]
+        box = {i: e for i, e in zip(axes_of(local), local, strict=True) if e is not ONE}
+        moved = places_of(local)
+        subscripts = [*moved[:at], start, *moved[at:]] if extent is None else list(moved)
+        if extent is not None:
+            subscripts[at] = moved[at] + start
+        operands, _ = gather([part._node])
+        made.log.write(Piece(tuple(subscripts), expand(part, local), box), operands)
+    return Array(made, lead)

@@ -1,0 +1,164 @@
+"""What the parameters of a declared Python function are: tensors, options, and what is fixed when generating."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import DeclarationError
+from ...ir import Dtype
+from ..names import check_name
+from .sizes import split_sizes
+
+_MISSING = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The annotation of one tensor: its dims as they were written. `sg.Tensor["n k"]` makes it."""
+
+    dims: tuple[str, ...]
+    dtype: Dtype = Dtype.REAL
+    optional: bool = False
+
+    def __or__(self, other: object) -> TensorType:
+        if other is not None:
+            return NotImplemented
+        return replace(self, optional=True)
+
+    __ror__ = __or__
+
+    def __call__(self) -> None:  # an annotation in a Union must be callable for `typing`
+        raise TypeError("an annotation makes no tensors")
+
+
+def _dims(text: object, what: str) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise DeclarationError(f'{what}[...] takes the sizes as one string: {what}["n k"].')
+    parts = split_sizes(text)
+    for place, part in enumerate(parts):
+        pack = part == "..." or part.startswith("*")
+        if pack and place:
+            raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
+        if not part.isdecimal() and part != "...":
+            check_name(part.removeprefix("*"), "size")
+        if part.isdecimal() and int(part) == 0:
+            raise DeclarationError(f'{what}["{text}"]: an axis of size 0 holds nothing.')
+    return parts
+
+
+class Tensor:
+    """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`."""
+
+    def __class_getitem__(cls, dims: str) -> TensorType:
+        return TensorType(_dims(dims, "Tensor"))
+
+
+class Int:
+    """An array of integers: `sg.Int["n"]`."""
+
+    def __class_getitem__(cls, dims: str) -> TensorType:
+        return TensorType(_dims(dims, "Int"), Dtype.INT)
+
+
+class Bool:
+    """An array of truth values, 0 and 1 in arithmetic: `sg.Bool["n"]`."""
+
+    def __class_getitem__(cls, dims: str) -> TensorType:
+        return TensorType(_dims(dims, "Bool"), Dtype.BOOL)
+
+
+class Static:
+    """The annotation of a keyword that is fixed when code is generated: it may steer Python code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """tensors by parameter; run-time options and static ones by keyword, with their defaults (`missing` if none)."""
+
+    tensors: Mapping[str, TensorType]
+    options: Mapping[str, int | float]
+    static: Mapping[str, Any]
+    missing: frozenset[str]
+    bare: bool
+
+
+def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
+    """Read the annotations of `function`, or `text` instead: `x[n,k], bias[m]?, t[n]: int`."""
+    name = function.__name__
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except NameError as error:
+        raise DeclarationError(
+            f"{name}: the annotation {error.name!r} is not defined where the function stands."
+        ) from error
+    written = None if text is None else _written(text, name)
+    tensors: dict[str, TensorType | None] = {}
+    options: dict[str, int | float] = {}
+    static: dict[str, Any] = {}
+    missing = set()
+    for p in parameters:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise DeclarationError(f"{name}: the number of inputs is fixed; name them instead of *{p.name}.")
+        if p.kind is p.KEYWORD_ONLY and not isinstance(p.annotation, TensorType):
+            number = isinstance(p.default, (int, float)) and not isinstance(p.default, bool)
+            if p.annotation is Static or not number:
+                static[p.name] = p.default
+                missing |= {p.name} if p.default is _MISSING else set()
+            else:
+                options[check_name(p.name, "option")] = p.default
+            continue
+        tensors[p.name] = _tensor(p, name, written)
+    if written is not None and set(written) - set(tensors):
+        unknown = ", ".join(sorted(set(written) - set(tensors)))
+        raise DeclarationError(f"{name}: the signature names {unknown}, which the function does not take.")
+    if not tensors:
+        raise DeclarationError(f"{name} has no inputs; a declared function has at least one.")
+    bare = all(t is None for t in tensors.values())
+    scalar = TensorType(("...",) if bare else ())
+    known = {n: scalar if t is None else t for n, t in tensors.items()}
+    return Signature(known, options, static, frozenset(missing), bare)
+
+
+def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType | None] | None) -> TensorType | None:
+    """The type of one parameter; None if it is bare."""
+    if written is not None and p.name not in written:
+        raise DeclarationError(f"{name}: the signature does not say what {p.name} is.")
+    found = p.annotation if written is None else written[p.name]
+    if isinstance(found, type) and issubclass(found, (Tensor, Int, Bool)):
+        raise DeclarationError(f'{name}: {p.name} lacks its sizes: sg.{found.__name__}["n k"], or [""] for a scalar.')
+    if not isinstance(found, TensorType):
+        if p.default is not _MISSING:
+            raise DeclarationError(
+                f"{name}: {p.name} has the default {p.default!r}. A number given by keyword stands behind a *: "
+                f"def {name}(..., *, {p.name}={p.default!r}); an optional input is a tensor with the default None."
+            )
+        return None
+    if p.default is None:
+        return replace(found, optional=True)
+    if p.default is not _MISSING:
+        raise DeclarationError(f"{name}: {p.name} is a tensor; its default can only be None, which makes it optional.")
+    return found
+
+
+_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[([^\[\]]*)\])?\s*(\?)?\s*(?::\s*(int|bool|real)\b)?\s*(,|$)", re.ASCII)
+
+
+def _written(text: str, name: str) -> dict[str, TensorType | None]:
+    found: dict[str, TensorType | None] = {}
+    place = 0
+    while place < len(text):
+        match = _INPUT.match(text, place)
+        if match is None or match[1] in found:
+            raise DeclarationError(
+                f"{name}: the signature cannot be read at {text[place:].strip()[:20]!r}. It is written like "
+                f'"x[n,k], bias[m]?, t[n]: int".'
+            )
+        plain = match[2] is None and match[3] is None and match[4] is None
+        dims = _dims(match[2] or "", name)
+        found[match[1]] = None if plain else TensorType(dims, Dtype(match[4] or "real"), bool(match[3]))
+        place = match.end()
+    return found

@@ -1,0 +1,182 @@
+"""What `x[key]` selects: the subscripts of an array, and the axes that remain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, value_of
+from ..draft import tidy
+from .graph import Node, is_pack, places_of, read
+from .scope import current, here
+
+if TYPE_CHECKING:
+    from .values import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of an array: its shape, where it stands in the array, and the nodes that the subscripts read."""
+
+    shape: tuple[Expr, ...]
+    subscripts: tuple[Expr, ...]
+    nodes: tuple[Node, ...]
+    lead: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """An axis that remains: `start + step*i` for i below `extent`."""
+
+    extent: Expr
+    start: Expr
+    step: int
+
+
+def _at() -> str:
+    scope = current()
+    return f" ({scope.line})" if scope else ""
+
+
+def select_axes(x: Array, key: Any) -> Place:
+    """Read a key of integers, sizes, loop indices, slices, None, `...` and integer tensors."""
+    from .values import Array, broadcast  # here, not above: they index with this function
+
+    node, lead = x._node, x._lead
+    keys = list(key) if isinstance(key, tuple) else [key]
+    taken = sum(k is not None and k is not Ellipsis for k in keys)
+    dots = [n for n, k in enumerate(keys) if k is Ellipsis]
+    if len(dots) > 1:
+        raise DeclarationError(f"{here()}a subscript has `...` twice{_at()}.")
+    if lead and dots[:1] != [0]:
+        raise DeclarationError(f"{here()}{x!r} has `...` in front; its subscript starts with it: x[..., 0]{_at()}.")
+    if taken > node.rank - lead:
+        raise ShapeError(f"{here()}{taken} subscripts for {x!r}{_at()}.")
+    at = dots[0] if dots else len(keys)
+    keys[at : at + 1] = [slice(None)] * (node.rank - taken)
+
+    parts: list[_Slice | Expr | Array | None] = []
+    nodes: list[Node] = []
+    axis = 0
+    for k in keys:
+        if k is None:
+            parts.append(None)
+            continue
+        part = _part(x, k, axis)
+        if isinstance(part, Array) and not part._node.rank:
+            nodes.append(part._node)
+            parts.append(read(part._node, ()))
+        else:
+            parts.append(part)
+        axis += 1
+    tensors = [(n, p) for n, p in enumerate(parts) if isinstance(p, Array)]
+    places = [n for n, _ in tensors]
+    if places and [n for n in range(places[0], places[-1] + 1) if n not in places and not isinstance(parts[n], Expr)]:
+        raise DeclarationError(f"{here()}integer tensors in a subscript must stand side by side{_at()}.")
+    together, _ = broadcast([p for _, p in tensors], "the subscript")
+
+    shape: list[Expr] = []
+    for n, p in enumerate(parts):
+        if p is None:
+            shape.append(ONE)
+        elif isinstance(p, _Slice):
+            shape.append(p.extent)
+        elif places and n == places[0]:
+            shape.extend(together)
+    axes = list(places_of(shape))
+    subscripts: list[Expr] = []
+    shared: Sequence[Expr] = ()
+    for n, p in enumerate(parts):
+        if p is None:
+            axes.pop(0)
+        elif isinstance(p, _Slice):
+            i = axes.pop(0)
+            subscripts.append(p.step * i + p.start if p.step > 0 else p.start - (-p.step) * i)
+        elif isinstance(p, Array):
+            if n == places[0]:
+                shared, axes = axes[: len(together)], axes[len(together) :]
+            nodes.append(p._node)
+            subscripts.append(read(p._node, shared[len(shared) - p._node.rank :]))
+        else:
+            subscripts.append(p)
+    kept = sum(isinstance(p, _Slice) for p in parts[:lead])
+    return Place(tuple(shape), tuple(subscripts), tuple(nodes), kept if at == 0 else 0)
+
+
+def _part(x: Array, key: Any, axis: int) -> _Slice | Expr | Array:
+    from .values import Array, as_array
+
+    extent = x._node.shape[axis]
+    if isinstance(key, slice):
+        return _slice(x, key, extent)
+    if isinstance(key, (bool, np.bool_)) or isinstance(key, np.ndarray) and key.ndim:
+        raise DeclarationError(f"{here()}a mask or an array of numbers cannot be a subscript; use sg.where{_at()}.")
+    if isinstance(key, (int, np.integer)):
+        literal = int(key)
+        if is_exact(extent) and not -value_of(extent) <= literal < value_of(extent):
+            raise ShapeError(f"{here()}subscript {literal} is outside of an axis of {show(extent)}{_at()}.")
+        return const(literal) if literal >= 0 else tidy(extent + literal)
+    if isinstance(key, Array):
+        return key
+    if isinstance(key, float):
+        raise DeclarationError(f"{here()}a subscript is an integer, not {key}{_at()}.")
+    return as_array(key)
+
+
+def _slice(x: Array, key: slice, extent: Expr) -> _Slice:
+    if key == slice(None):
+        return _Slice(extent, const(0), 1)
+    if is_pack(extent):
+        raise DeclarationError(f"{here()}`...` cannot be sliced{_at()}.")
+    step = 1 if key.step is None else key.step
+    if not isinstance(step, int) or step == 0:
+        raise DeclarationError(f"{here()}the step of a slice is a literal number{_at()}.")
+    if is_exact(extent) and all(k is None or isinstance(k, int) for k in (key.start, key.stop)):
+        whole = range(int(value_of(extent)))[key]
+        return _Slice(const(len(whole)), const(whole.start), step)
+    if step < 0:
+        if key.start is not None or key.stop is not None:
+            raise DeclarationError(f"{here()}a backward slice of an axis of {show(extent)} takes no bounds{_at()}.")
+        start, count = extent - 1, extent
+    else:
+        start = _bound(key.start, extent, const(0))
+        count = tidy(_bound(key.stop, extent, extent) - start)
+    size = abs(step)
+    return _Slice(count if size == 1 else floor_divide(tidy(count + (size - 1)), size), tidy(start), step)
+
+
+def _bound(key: Any, extent: Expr, default: Expr) -> Expr:
+    from .values import as_array
+
+    if key is None:
+        return default
+    if isinstance(key, int):
+        return const(key) if key >= 0 else extent + key
+    node = as_array(key)._node
+    if node.rank or node.operands:
+        raise DeclarationError(f"{here()}the bound of a slice is a number or a size{_at()}.")
+    return read(node, ())
+
+
+def floor_divide(e: Expr, by: int) -> Expr:
+    """`e // by` for a sum of terms: multiples of `by` leave the division, (2*n + 1)//2 is n."""
+    whole: Expr = const(0)
+    rest: Expr = const(0)
+    stack = [(e, False)]
+    while stack:
+        node, negative = stack.pop()
+        if isinstance(node, Apply) and node.op in ("add", "sub"):
+            a, b = node.args
+            stack += [(b, negative != (node.op == "sub")), (a, negative)]
+            continue
+        number, factor = node.args if isinstance(node, Apply) and node.op == "mul" else (node, const(1))
+        if is_exact(number) and value_of(number) % by == 0:
+            term = const(value_of(number) / by) * factor
+            whole = whole - term if negative else whole + term
+        else:
+            rest = rest - node if negative else rest + node
+    return whole + apply("floordiv", rest, by)

@@ -1,0 +1,357 @@
+"""The SymPy door: expressions and matrices to a Function, and scalar expressions back to SymPy.
+
+Nothing is evaluated or reordered on the way in: operands keep the order of SymPy's `args`, and are only written as
+people write them, `x - y` for `Add(x, Mul(-1, y))` and `a/b` for `Mul(a, Pow(b, -1))`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Union
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+from sympy.matrices.expressions.matexpr import MatrixElement
+
+from ..errors import DeclarationError, UnsupportedError
+from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
+from ..ir import Function
+from ..ops import OPS, ROWS
+from .draft import Draft
+from .python.formula import Line, formula
+
+Input = Union[sympy.Symbol, sympy.MatrixBase, sympy.MatrixSymbol]
+Output = Union[sympy.Basic, sympy.MatrixBase, int, float]
+
+_CLASSES: Mapping[type, str] = {row.sympy: row.name for row in ROWS if isinstance(row.sympy, type)}
+_FOLDED = frozenset({sympy.Max, sympy.Min, sympy.And, sympy.Or})
+_RECIPROCALS = {
+    sympy.sec: "cos",
+    sympy.csc: "sin",
+    sympy.cot: "tan",
+    sympy.sech: "cosh",
+    sympy.csch: "sinh",
+    sympy.coth: "tanh",
+}
+_PACK = index("...")
+
+
+def from_sympy(
+    name: str,
+    inputs: Sequence[Input] | Mapping[str, Input],
+    outputs: Sequence[Output] | Mapping[str, Output] | Output,
+) -> Function:
+    """Return the Function of SymPy expressions.
+
+    inputs   symbols, MatrixSymbols of literal shape, or (by name, in a mapping) matrices of symbols. Symbols alone make
+             a function of scalars or of arrays of one equal shape; beside a matrix a symbol is a scalar
+    outputs  expressions (out0, out1, ...; out for one), or a mapping from names to expressions. A matrix is one output
+             of its shape; a column is a vector
+
+    Raises DeclarationError for a symbol that is no input, UnsupportedError for what has no real value everywhere or is
+    no elementary operation; both name it.
+    """
+    draft = Draft(name)
+    known = _declare(draft, inputs)
+    bare = all(isinstance(e, sympy.Symbol) for e in (inputs.values() if isinstance(inputs, Mapping) else inputs))
+    front = (_PACK,) if bare else ()
+    lines: list[Line] = []
+    named = _named(name, outputs)
+    for target, expression in named.items():
+        check = isinstance(outputs, Mapping)
+        for place, shape, entry in _entries(expression):
+            body = _Reader(name, known).read(entry)
+            subscripts = (*front, *map(const, place))
+            whole = (*(ref("...") for _ in front), *map(const, shape))
+            draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
+            lines.append(Line(target, subscripts, "none", (), body))
+    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare)
+    return draft.finish(tuple(named), text, text)
+
+
+def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dict[sympy.Basic, Expr]:
+    """Declare the inputs; return what stands for each symbol or element."""
+    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(_name_of(draft, x), x) for x in inputs]
+    if not pairs:
+        raise DeclarationError(f"{draft.name} has no inputs; a declared function has at least one.")
+    bare = all(isinstance(x, sympy.Symbol) for _, x in pairs)
+    known: dict[sympy.Basic, Expr] = {}
+    for name, x in pairs:
+        if isinstance(x, sympy.Symbol):
+            if x in known:
+                raise DeclarationError(f"{draft.name}: {x} is an input twice.")
+            draft.input(name, [draft.dim("...", pack=True)] if bare else [])
+            known[x] = ref(name, _PACK) if bare else ref(name)
+        elif isinstance(x, (sympy.MatrixBase, sympy.MatrixSymbol)):
+            shape = _literal_shape(draft.name, name, x)
+            draft.input(name, [const(n) for n in shape])
+            for place in itertools.product(*map(range, shape)):
+                row, column = (*place, 0)[:2]
+                entry = x[row, column]
+                if not isinstance(entry, (sympy.Symbol, MatrixElement)) or entry in known:
+                    raise DeclarationError(
+                        f"{draft.name}: {name} is an input, and its element {entry} is no symbol of its own."
+                    )
+                known[entry] = ref(name, *place)
+        else:
+            raise DeclarationError(f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.")
+    return known
+
+
+def _name_of(draft: Draft, x: Input) -> str:
+    if isinstance(x, sympy.MatrixBase):
+        raise DeclarationError(f"{draft.name}: a matrix of symbols has no name; pass the inputs as {{'p': {x}}}.")
+    if not isinstance(x, (sympy.Symbol, sympy.MatrixSymbol)):
+        raise DeclarationError(f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.")
+    return str(x.name)
+
+
+def _literal_shape(function: str, name: str, x: Any) -> tuple[int, ...]:
+    """(r,) for a column, else (r, c)."""
+    rows, columns = x.shape
+    if not (isinstance(rows, (int, sympy.Integer)) and isinstance(columns, (int, sympy.Integer))):
+        raise DeclarationError(f"{function}: {name} has the shape {x.shape}; SymPy's matrices need numbers here.")
+    return (int(rows),) if int(columns) == 1 else (int(rows), int(columns))
+
+
+def _named(name: str, outputs: Any) -> dict[str, Any]:
+    if isinstance(outputs, Mapping):
+        return dict(outputs)
+    if not isinstance(outputs, (list, tuple, sympy.Tuple)):
+        return {"out": outputs}
+    if not outputs:
+        raise DeclarationError(f"{name} returns nothing; a function has at least one output.")
+    return {"out": outputs[0]} if len(outputs) == 1 else {f"out{k}": e for k, e in enumerate(outputs)}
+
+
+def _entries(expression: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Any]]:
+    """Place, shape and expression of every element of an output."""
+    if isinstance(expression, sympy.MatrixExpr):
+        expression = expression.as_explicit()
+    if not isinstance(expression, sympy.MatrixBase):
+        yield (), (), expression
+        return
+    shape = _literal_shape("", "the output", expression)
+    for place in itertools.product(*map(range, shape)):
+        row, column = (*place, 0)[:2]
+        yield place, shape, expression[row, column]
+
+
+class _Reader:
+    """Reads SymPy expressions of one function."""
+
+    def __init__(self, name: str, known: Mapping[sympy.Basic, Expr]) -> None:
+        self.name = name
+        self.known = known
+
+    def read(self, root: Any) -> Expr:
+        """`root` as an expression; a loop, because SymPy's trees are as deep as people's formulas are long."""
+        if isinstance(root, (bool, int, float, Fraction)):
+            return const(int(root) if isinstance(root, bool) else root)
+        done: dict[int, Expr] = {}
+        stack: list[Any] = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in done:
+                stack.pop()
+                continue
+            below = self._below(node)
+            waiting = [a for a in below if id(a) not in done]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            done[id(node)] = self._node(node, [done[id(a)] for a in below])
+        return done[id(root)]
+
+    def _below(self, node: Any) -> tuple[Any, ...]:
+        """The expressions that `node` is computed from; those of a Piecewise in turn."""
+        if isinstance(node, MatrixElement) or not isinstance(node, sympy.Basic):
+            return ()
+        if isinstance(node, sympy.Piecewise):
+            return tuple(part for pair in node.args for part in pair.args)
+        self._refuse(node)
+        return tuple(node.args)
+
+    def _refuse(self, node: Any) -> None:
+        unreal = (sympy.I, sympy.zoo, sympy.nan, sympy.oo, -sympy.oo)
+        if node in unreal:
+            raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.")
+        if isinstance(node, AppliedUndef):
+            raise DeclarationError(
+                f"{self.name}: {node} is a function without a definition; put its formula in its place."
+            )
+        binders = (sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs)
+        if isinstance(node, binders):
+            advice = (
+                "write its terms out, or use sg.parse and sum[i](...)"
+                if isinstance(node, sympy.Sum)
+                else "call .doit() first"
+            )
+            raise UnsupportedError(f"{self.name}: {type(node).__name__} stands for a computation: {node}; {advice}.")
+
+    def _node(self, node: Any, args: list[Expr]) -> Expr:
+        if isinstance(node, (sympy.Symbol, MatrixElement)):
+            return self._symbol(node)
+        if isinstance(node, (sympy.Number, sympy.NumberSymbol, BooleanTrue, BooleanFalse)):
+            return self._number(node)
+        if isinstance(node, sympy.Add):
+            return _sum(args)
+        if isinstance(node, sympy.Mul):
+            return _quotient(node.args, args)
+        if isinstance(node, sympy.Pow):
+            return _power(node.base, node.exp, *args)
+        if isinstance(node, sympy.Piecewise):
+            return self._piecewise(node, args)
+        if isinstance(node, sympy.UnevaluatedExpr):
+            return args[0]
+        kind = type(node)
+        if kind in _RECIPROCALS:
+            return 1 / apply(_RECIPROCALS[kind], *args)
+        op = _CLASSES.get(kind)
+        if op is None:
+            raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")
+        if kind in _FOLDED:
+            result = args[0]
+            for a in args[1:]:
+                result = apply(op, result, a)
+            return result
+        if len(args) != OPS[op].arity:
+            raise UnsupportedError(f"{self.name}: {node} has {len(args)} arguments; {op} takes {OPS[op].arity}.")
+        return apply(op, *args)
+
+    def _symbol(self, node: Any) -> Expr:
+        found = self.known.get(node)
+        if found is not None:
+            return found
+        same = [str(s) for s in self.known if str(s) == str(node)]
+        if same:
+            raise DeclarationError(
+                f"{self.name}: two symbols are called {node}, with different assumptions; create it once and use it twice."
+            )
+        listed = ", ".join(str(s) for s in self.known)
+        raise DeclarationError(f"{self.name}: {node} is no input. Inputs: {listed}.")
+
+    def _number(self, node: Any) -> Expr:
+        if isinstance(node, sympy.Rational):
+            return const(Fraction(int(node.p), int(node.q)))
+        if isinstance(node, sympy.Float):
+            return const(float(node))
+        if isinstance(node, (BooleanTrue, BooleanFalse)):
+            return const(int(isinstance(node, BooleanTrue)))
+        if node is sympy.pi:
+            return apply("pi")
+        if node is sympy.E:
+            return apply("exp", 1)
+        raise UnsupportedError(f"{self.name}: the constant {node} has no name in the printed languages; use its value.")
+
+    def _piecewise(self, node: Any, args: list[Expr]) -> Expr:
+        if node.args[-1].args[1] != sympy.true:
+            raise UnsupportedError(
+                f"{self.name}: {node} has no value where no condition holds; end it with (..., True)."
+            )
+        result = args[-2]
+        for k in range(len(args) - 4, -1, -2):
+            result = select(args[k + 1], args[k], result)
+        return result
+
+
+def _negated(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op == "neg" or isinstance(e, Const) and e.value < 0
+
+
+def _sum(terms: list[Expr]) -> Expr:
+    """The terms in their order, but one that is not negated first: x - y, not -y + x."""
+    first = next((k for k, t in enumerate(terms) if not _negated(t)), 0)
+    result = terms[first]
+    for k, t in enumerate(terms):
+        if k != first:
+            result = result - (-t) if _negated(t) else result + t
+    return result
+
+
+def _quotient(originals: Sequence[Any], factors: list[Expr]) -> Expr:
+    """The factors with a number in front, over those that SymPy has with a negative exponent."""
+    above: list[Expr] = []
+    below: list[Expr] = []
+    sign = 1
+    for original, factor in zip(originals, factors, strict=True):
+        if isinstance(original, sympy.Rational):
+            value = Fraction(int(original.p), int(original.q))
+            sign = -sign if value < 0 else sign
+            if abs(value.numerator) != 1:
+                above.insert(0, const(abs(value.numerator)))
+            if value.denominator != 1:
+                below.insert(0, const(value.denominator))
+        elif (
+            isinstance(original, sympy.Pow)
+            and _falls(original.exp)
+            and isinstance(factor, Apply)
+            and factor.op == "div"
+        ):
+            below.append(factor.args[1])
+        else:
+            above.append(factor)
+    numbers = [f for f in above if isinstance(f, Const)]
+    result = product([*numbers, *(f for f in above if not isinstance(f, Const))])
+    if below:
+        result = result / product(below)
+    return result if sign > 0 else -result
+
+
+def _falls(exponent: Any) -> bool:
+    return isinstance(exponent, sympy.Rational) and exponent < 0
+
+
+def _power(base: Any, exponent: Any, b: Expr, e: Expr) -> Expr:
+    if base is sympy.E:
+        return apply("exp", e)
+    if not isinstance(exponent, sympy.Rational):
+        return b**e
+    raised = const(abs(Fraction(int(exponent.p), int(exponent.q))))
+    root = apply("sqrt", b) if exponent in (sympy.S.Half, -sympy.S.Half) else b**raised
+    return 1 / root if exponent < 0 else root
+
+
+def to_sympy(expr: Expr, symbols: Mapping[str, sympy.Symbol] | None = None) -> Any:
+    """Return a scalar expression as SymPy's, for display and for checking.
+
+    symbols  by the name of a tensor without subscripts (or of one shape `...`), else by its text, `p[0]`; a real symbol
+             is made for what is missing
+    """
+    given = symbols or {}
+    done: dict[Expr, Any] = {}
+    for node in postorder(expr):
+        done[node] = _twin(node, [done[a] for a in node.args], given)
+    return done[expr]
+
+
+def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> Any:
+    if isinstance(node, Const):
+        if node.text is not None:
+            return sympy.Float(node.text)
+        return sympy.Rational(node.value.numerator, node.value.denominator)
+    if isinstance(node, Index):
+        return symbols.get(node.name, sympy.Symbol(node.name, integer=True))
+    if isinstance(node, Ref):
+        plain = not node.subscripts or node.subscripts == (_PACK,)
+        text = node.name if plain else show(node)
+        return symbols.get(text, sympy.Symbol(text, real=True))
+    assert isinstance(node, Apply)
+    conditions = {"and", "or", "not", "select"}
+    if node.op in conditions:
+        truths = args[:1] if node.op == "select" else args
+        args = [_truth(a) for a in truths] + args[len(truths) :]
+    return OPS[node.op].sympy(*args)
+
+
+def _truth(condition: Any) -> Any:
+    """A condition as SymPy wants it: a boolean tensor is 0 or 1."""
+    return (
+        condition
+        if isinstance(condition, sympy.logic.boolalg.Boolean) and not condition.is_Symbol
+        else sympy.Ne(condition, 0)
+    )

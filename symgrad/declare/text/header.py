@@ -1,0 +1,100 @@
+"""The header: the inputs with their shapes, and the options."""
+
+from __future__ import annotations
+
+from ...expr import Expr, const
+from ...ir import Dtype
+from .expression import ExpressionReader
+from .names import check_own_name
+
+MAX_OPTIONAL = 8  # every optional input doubles the equations that it stands in
+_DTYPES = {"int": Dtype.INT, "bool": Dtype.BOOL, "real": Dtype.REAL, "float": Dtype.REAL}
+
+
+class HeaderReader(ExpressionReader):
+    """Reads what stands in the brackets behind the name of a function."""
+
+    def inputs(self) -> None:
+        """Read `(x[n,k], bias[m]?, t[n]: int; eps=1e-5)`."""
+        end = self.formula.partner[self.here]
+        tokens = self.formula.tokens[self.here + 1 : end]
+        self.elementwise = bool(tokens) and tokens[0].text != ";" and not any(t.text == "[" for t in tokens)
+        self.next()
+        if self.token.text not in (")", ";"):
+            self._input()
+            while self.accept(","):
+                self._input()
+        if self.accept(";"):
+            self._option()
+            while self.accept(","):
+                self._option()
+        if self.here != end:
+            raise self.unexpected("',' or ')' is missing" if self.token.text != "=" else "an option stands behind ';'")
+        self.next()
+
+    def _input(self) -> None:
+        token = self.expect_name("the name of an input")
+        shape: list[Expr] = [self.draft.dim("...", pack=True)] if self.elementwise else []
+        with self.at(token):
+            check_own_name(token.text, "input")
+        if self.token.text == "[":
+            shape = self._shape()
+        optional = self.accept("?")
+        if optional and sum(t.optional for t in self.draft.tensors.values()) == MAX_OPTIONAL:
+            raise self.error(token, f"at most {MAX_OPTIONAL} inputs are optional.")
+        dtype = Dtype.REAL
+        if self.accept(":"):
+            kind = self.expect_name("int, bool or real")
+            if kind.text not in _DTYPES:
+                raise self.error(kind, f"the elements of an input are int, bool or real, not {kind.text}.")
+            dtype = _DTYPES[kind.text]
+        with self.at(token):
+            self.draft.input(token.text, shape, dtype, optional)
+        self.axes[token.text] = len(shape)
+
+    def _shape(self) -> list[Expr]:
+        self.next()
+        shape: list[Expr] = []
+        if self.accept("]"):
+            return shape
+        while True:
+            token = self.token
+            if self.at_pack():
+                token = self.pack_name()
+                with self.at(token):
+                    shape.append(self.draft.dim(token.text, pack=True))
+            elif token.kind == "number" and token.text.isdigit():
+                shape.append(const(int(self.next().text)))
+            elif token.kind == "name":
+                with self.at(self.next()):
+                    check_own_name(token.text, "size")
+                    shape.append(self.draft.dim(token.text))
+            else:
+                raise self.unexpected("a size is missing")
+            if not self.accept(","):
+                break
+        if self.token.text != "]":
+            raise self.error(
+                self.token, "an axis of an input is a name, a whole number or `...`. Give it a name of its own."
+            )
+        self.next()
+        return shape
+
+    def _option(self) -> None:
+        token = self.expect_name("the name of an option")
+        self.expect("=", f"behind the option {token.text}, for its default")
+        value = self._default()
+        with self.at(token):
+            check_own_name(token.text, "option")
+            self.draft.option(token.text, value)
+
+    def _default(self) -> int | float:
+        negative = self.accept("-")
+        token = self.token
+        if token.kind != "number":
+            raise self.unexpected("the default of an option, a number, is missing")
+        self.next()
+        number: int | float = int(token.text) if token.text.isdigit() else float(token.text)
+        if isinstance(number, int) and number >= 2**63:
+            raise self.error(token, "an integer option is below 2**63. Write a real one with a point.")
+        return -number if negative else number

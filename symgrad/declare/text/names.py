@@ -1,0 +1,245 @@
+"""Names: what they stand for, their subscripts, and the indices that a target or a reduction binds."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from ...errors import DeclarationError, FormulaError
+from ...expr import ONE, ZERO, Apply, Expr, Index, apply, index, indices, is_exact, postorder, ref, refs, value_of
+from ...ir import REDUCTIONS as KINDS
+from ...ir import Dtype
+from ...ops import NAMES, OPS
+from ..draft import Draft, dtype_of
+from ..names import check_name
+from .operators import INFINITY, SUM, Operators
+from .tokenizer import Formula, Token
+
+PACK = index("...")
+REDUCTIONS = frozenset({"mean", *KINDS} - {"none"})
+CONSTANTS: Mapping[str, Expr] = {"pi": apply("pi"), "True": ONE, "False": ZERO, "oo": INFINITY}
+
+
+class Names(Operators):
+    """Knows the names of the declaration.
+
+    axes         the number of axes of every input and result, the pack included
+    elementwise  every input is bare: a bare name is an element of an array of the one shape `...`
+    undeclared   a formula without a header: a new name is an input
+    bound        the indices of the target and of the reductions around this place, and the extents given to them
+    """
+
+    def __init__(self, formula: Formula, draft: Draft) -> None:
+        super().__init__(formula)
+        self.draft = draft
+        self.axes: dict[str, int] = {}
+        self.elementwise = False
+        self.undeclared = False
+        self.bound: dict[str, Index] = {}
+        self.extents: dict[Index, Expr] = {}
+        self._binding = False
+
+    def value(self) -> Expr:
+        """The value of a name: an index, an element, a size, an option or a constant."""
+        token = self.next()
+        name = token.text
+        if name in self.bound:
+            if self.token.text == "[":
+                raise self.error(self.token, f"{name} is an index and has no axes.")
+            return self.bound[name]
+        if name in self.axes:
+            return self._element(token)
+        if name in self.draft.dims or any(o.name == name for o in self.draft.options):
+            if self.token.text == "[":
+                raise self.error(self.token, f"{name} is a number and has no axes.")
+            return ref(name)
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        if self._binding:
+            return self.bind(token)
+        if name in NAMES or name in REDUCTIONS:
+            usage = f"{name}[i](...)" if name in REDUCTIONS and name not in NAMES else f"{name}(...)"
+            raise self.error(token, f"{name} is a function. Write {usage}.")
+        if self.undeclared and self.token.text != "[":
+            with self.at(token):
+                self.draft.input(name, [self.draft.dim("...", pack=True)])
+            self.axes[name] = 1
+            return self._element(token)
+        if self.undeclared:
+            raise self.error(token, f"nothing tells the shape of {name}. Declare it: f({name}[n])[i] = ...")
+        raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES])
+
+    def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
+        names = [n for n in dict.fromkeys(known) if n not in ("...", "add", "sub", "mul", "neg")]
+        near = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
+        own = [n for n in names if n not in NAMES]
+        advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
+        return self.error(token, f"{token.text} is not known. {advice}")
+
+    def numbers(self) -> list[str]:
+        return [*(n for n in self.draft.dims if n != "..."), *(o.name for o in self.draft.options)]
+
+    def _element(self, token: Token) -> Expr:
+        name, axes = token.text, self.axes[token.text]
+        given: tuple[Expr, ...] = ()
+        if self.token.text == "[":
+            given = self.subscripts(token)
+        if self.elementwise and PACK not in given:
+            given = (PACK, *given)
+        if len(given) != axes:
+            shown = axes - self.elementwise
+            if not shown:
+                raise self.error(token, f"{name} is declared without axes, and is read without subscripts.")
+            example = ",".join([*"ijklpqrs"[:shown], "..."][: shown if shown <= 8 else 9])
+            raise self.error(
+                token,
+                f"{name} has {shown} {'axis' if shown == 1 else 'axes'}. Write {shown} of them: {name}[{example}].",
+            )
+        self._check_range(token, given)
+        return ref(name, *given)
+
+    def _check_range(self, token: Token, given: tuple[Expr, ...]) -> None:
+        tensor = self.draft.tensors.get(token.text)
+        for axis, s in enumerate(given):
+            extent = tensor.shape[axis] if tensor else None
+            if is_exact(s) and value_of(s) < 0:
+                raise self.error(token, f"subscripts count from 0; the last of n is {token.text}[n-1].")
+            if extent is None:
+                continue
+            if s is extent and not is_exact(s):
+                raise self.error(
+                    token,
+                    f"{extent} is the size of this axis, so {token.text}[{extent}] is past its end. Name an index.",
+                )
+            if is_exact(s) and is_exact(extent) and value_of(s) >= value_of(extent):
+                last = value_of(extent) - 1
+                raise self.error(token, f"this axis of {token.text} has {extent} elements, the last is {last}.")
+
+    # subscripts
+
+    def subscripts(self, owner: Token) -> tuple[Expr, ...]:
+        self.expect("[", "here")
+        found: list[Expr] = []
+        if not self.accept("]"):
+            while True:
+                found.append(self.subscript())
+                if self.token.text == ":":
+                    raise self.error(self.token, "a subscript is one position. Name an index, and read x[i+1].")
+                if not self.accept(","):
+                    break
+            self.expect("]", f"at the end of the subscripts of {owner.text}")
+        return tuple(found)
+
+    def subscript(self) -> Expr:
+        """One position: a pack, a merged pair `(h e)`, or an integer expression."""
+        token = self.token
+        if self.at_pack():
+            return self._pack()
+        if token.text == "(" and self.peek().kind == "name" and self.peek(2).kind == "name":
+            return self._merged()
+        with self.deeper():
+            value = self.expression()
+        self.check_integer(token, value, "a subscript")
+        return value
+
+    def at_pack(self) -> bool:
+        return self.token.text in ("...", "*")
+
+    def _pack(self) -> Index:
+        name = self.pack_name()
+        found = self.bound.get(name.text)
+        if found is not None:
+            return found
+        if name.text not in self.draft.dims:
+            raise self.error(name, f"no input has the axes {name.text}. Declare them: x[{name.text},n].")
+        if self._binding:
+            return self.bind(name)
+        raise self.error(
+            name, f"the result does not show `{name.text}`. Write it behind its name, or sum[{name.text}](...)."
+        )
+
+    def pack_name(self) -> Token:
+        """Read `...` or `*batch` as one token."""
+        token = self.next()
+        if token.text == "...":
+            return token
+        return Token("name", f"*{self.expect_name('the name of the axes behind *').text}", token.at)
+
+    def _merged(self) -> Expr:
+        """`(h e)`: two axes as one, h*extent(e) + e."""
+        self.next()
+        result: Expr | None = None
+        while self.token.kind == "name":
+            token = self.next()
+            i = self.bound.get(token.text)
+            if i is None and self._binding and token.text not in self.axes and token.text not in self.numbers():
+                i = self.bind(token)
+            if i is None:
+                raise self.error(token, f"{token.text} is no index here; (h e) merges two indices.")
+            result = i if result is None else result * self.draft.extent(i) + i
+        self.expect(")", "behind the merged indices")
+        assert result is not None
+        return result
+
+    def check_integer(self, token: Token, value: Expr, what: str) -> None:
+        """Refuse a subscript or an extent that is not an integer."""
+        kinds = {t.name: t.dtype for t in self.draft.tensors.values()} | {o.name: o.dtype for o in self.draft.options}
+        if any(isinstance(n, Apply) and n.op not in OPS for n in postorder(value)):
+            raise self.error(token, f"{what} is made of indices, sizes and integers.")
+        if dtype_of(value, kinds) == Dtype.REAL:
+            raise self.error(token, f"{what} is an integer; this is a real number. `//` divides integers.")
+
+    def extent(self) -> Expr:
+        """How far an index runs: an integer made of sizes and options."""
+        token = self.token
+        value = self.expression(SUM)
+        self.check_integer(token, value, "an extent")
+        if indices(value) or any(r.name in self.axes for r in refs(value)):
+            raise self.error(token, "an extent is made of sizes, options and integers.")
+        if is_exact(value) and value_of(value) < 0:
+            raise self.error(token, "an extent is at least 0.")
+        return value
+
+    def bind(self, token: Token) -> Index:
+        """Make `token` an index of this statement."""
+        name = token.text
+        if name in self.bound:
+            raise self.error(token, f"the index {name} is taken already around this place. Use another letter.")
+        pack = name == "..." or name.startswith("*")
+        if not pack and (name in self.axes or name in self.numbers()):
+            what = "a size or an option" if name in self.numbers() else "a tensor"
+            raise self.error(token, f"{name} is {what}, and cannot be an index as well. Use another letter.")
+        if not pack:
+            with self.at(token):
+                check_own_name(name, "index")
+        self.bound[name] = index(name)
+        return self.bound[name]
+
+    def target(self) -> tuple[tuple[Expr, ...], dict[Index, Expr]]:
+        """Read `[i, j:n-1, 2*k]` behind the name of a target: its subscripts and the extents that are given."""
+        extents: dict[Index, Expr] = {}
+        found: list[Expr] = []
+        if self.accept("["):
+            self._binding = True
+            while self.token.text != "]":
+                if self.token.kind == "name" and self.peek().text == ":":
+                    i = self.bind(self.next())
+                    self.next()
+                    self._binding = False
+                    extents[i] = self.extent()
+                    self._binding = True
+                    found.append(i)
+                else:
+                    found.append(self.subscript())
+                if not self.accept(","):
+                    break
+            self._binding = False
+            self.expect("]", "at the end of the subscripts")
+        return tuple(found), extents
+
+
+def check_own_name(name: str, what: str) -> str:
+    """Return `name`; raise DeclarationError for a word of the formula text or of a printed language."""
+    if name in CONSTANTS:
+        raise DeclarationError(f"{what} {name!r} is a constant. Choose another name for this {what}.")
+    return check_name(name, what)

@@ -1,0 +1,145 @@
+"""Operators by precedence: sums, products and signs are loops, only brackets and powers nest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import inf, log2
+
+from ...expr import ZERO, Const, Expr, apply, postorder, value_of
+from .cursor import Cursor
+from .tokenizer import MAX_DIGITS, Token
+
+MAX_BITS = 4_096  # of a constant that is worked out here; 1,200 digits fit
+MAX_EXPONENT = 1_000_000
+MAX_DOUBLE_EXPONENT = 1_024
+INFINITY = apply("oo")  # lives only until the reduction that it is neutral for has been read
+SUM = 10  # how tightly + and - bind
+_COMPARISON = 6
+_BINARY: Mapping[str, tuple[int, str]] = {
+    **{"|": (2, "or"), "or": (2, "or"), "&": (4, "and"), "and": (4, "and")},
+    **{"<": (6, "lt"), "<=": (6, "le"), ">": (6, "gt"), ">=": (6, "ge"), "==": (6, "eq"), "!=": (6, "ne")},
+    **{"+": (10, "add"), "-": (10, "sub")},
+    **{"*": (20, "mul"), "/": (20, "div"), "//": (20, "floordiv"), "%": (20, "mod")},
+}
+_NOT, _PRODUCT = 5, 20
+_BEYOND_DOUBLE = "this holds a number beyond the range of a double, 2.3e-308 to 1.8e308."
+NO_INFINITY = (
+    "oo is a value only where it changes nothing: max[i](where(c, a, -oo)), min[i](where(c, a, oo)), "
+    "logsumexp[i](where(c, a, -oo))."
+)
+
+
+class Operators(Cursor):
+    """Reads what stands between operands; a subclass reads the operands."""
+
+    def operand(self) -> Expr:
+        """Read a number, a name, a call or a bracket."""
+        raise NotImplementedError
+
+    def expression(self, least: int = 0) -> Expr:
+        """Read operators that bind at least as tightly as `least`."""
+        value = self._signed(least)
+        waiting: list[tuple[int, Token, str, Expr]] = []
+        while True:
+            token = self.token
+            level, op = _BINARY.get(token.text, (-1, ""))
+            while waiting and waiting[-1][0] >= level:
+                above, sign, waits, left = waiting.pop()
+                if above == level == _COMPARISON:
+                    raise self.error(token, "comparisons do not chain. Write (a < b) & (b < c).")
+                value = self.build(sign, waits, left, value)
+            if level < max(least, 0):
+                return value
+            waiting.append((level, self.next(), op, value))
+            value = self._signed(level + 1)
+
+    def _signed(self, least: int) -> Expr:
+        """An operand with its signs. A minus takes in the products behind it: -2*x is -(2*x), and -x//2 is (-x)//2."""
+        if self.token.kind == "name" and self.token.text == "not":
+            return self._negation(least)
+        negative = False
+        while self.token.kind == "symbol" and self.token.text in ("-", "+"):
+            negative ^= self.next().text == "-"
+        left = self._factor()
+        if not negative:
+            return left
+        while least <= _PRODUCT and self.token.text in ("*", "/"):
+            token = self.next()
+            left = self.build(token, _BINARY[token.text][1], left, self._signed(_PRODUCT + 1))
+        return -left
+
+    def _negation(self, least: int) -> Expr:
+        first, odd = self.token, False
+        while self.token.kind == "name" and self.token.text == "not":
+            self.next()
+            odd = not odd
+        if least > _NOT:
+            raise self.error(first, "`not` binds less tightly than this operator. Write (not a) in brackets, or ~a.")
+        operand = self.expression(_NOT)
+        return apply("not", operand) if odd else apply("not", apply("not", operand))
+
+    def _factor(self) -> Expr:
+        """Signs, an atom, and its power; a power binds more tightly than the signs before it."""
+        signs: list[str] = []
+        while self.token.kind == "symbol" and self.token.text in ("-", "+", "~"):
+            signs.append(self.next().text)
+        value = self.operand()
+        if self.token.text in ("**", "^"):
+            token = self.next()
+            with self.deeper():
+                value = self.build(token, "pow", value, self._factor())
+        for sign in reversed(signs):
+            value = -value if sign == "-" else apply("not", value) if sign == "~" else value
+        return value
+
+    def build(self, token: Token, op: str, *args: Expr) -> Expr:
+        """Apply `op`, unless it would make a number too large to work with, or divide by nothing."""
+        if op in ("div", "floordiv", "mod") and args[1] is ZERO:
+            raise self.error(token, "this divides by zero.")
+        if op == "pow":
+            self._check_power(token, *args)
+        result = apply(op, *args)
+        if isinstance(result, Const) and _bits(result) > MAX_BITS:
+            raise self.error(token, f"this number has more than {MAX_DIGITS} digits. Write it as a decimal.")
+        return result
+
+    def _check_power(self, token: Token, base: Expr, exponent: Expr) -> None:
+        if not isinstance(exponent, Const):
+            return
+        if abs(exponent.value) > MAX_EXPONENT:
+            raise self.error(token, f"an exponent is at most {MAX_EXPONENT}.")
+        if isinstance(base, Const):
+            if base.value == 0 and exponent.value < 0:
+                raise self.error(token, "this divides by zero.")
+            if base.value < 0 and exponent.value.denominator != 1:
+                raise self.error(token, "a root of a negative number is not real.")
+            if _bits(base) * abs(exponent.value) > MAX_BITS and abs(base.value) != 1:
+                raise self.error(token, f"this number has more than {MAX_DIGITS} digits. Write it as a decimal.")
+            if base.value and abs(exponent.value * Fraction(_log2(base))) > MAX_DOUBLE_EXPONENT:
+                raise self.error(token, _BEYOND_DOUBLE)
+
+    def check_constants(self, token: Token, body: Expr) -> None:
+        """Refuse what is no number in double precision."""
+        for node in postorder(body):
+            if node is INFINITY:
+                raise self.error(token, NO_INFINITY)
+            if isinstance(node, Const) and not _is_double(node.value):
+                raise self.error(token, _BEYOND_DOUBLE)
+
+
+def _bits(node: Expr) -> int:
+    value = value_of(node)
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _log2(node: Expr) -> float:
+    value = abs(value_of(node))
+    return log2(value.numerator) - log2(value.denominator)
+
+
+def _is_double(value: Fraction) -> bool:
+    try:
+        return value == 0 or 0 < abs(float(value)) < inf
+    except OverflowError:
+        return False

@@ -1,0 +1,134 @@
+"""Axes: the order in which an equation's indices stand in arrays, and which results keep a reduced axis of length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ...expr import Index, Ref
+from ...ir import Equation
+
+Pattern = tuple[bool, ...]  # per axis: an index (True) or a kept axis of length 1 (False)
+
+
+def plain(element: Ref) -> bool:
+    """Whether the subscripts are distinct indices."""
+    return all(isinstance(s, Index) for s in element.subscripts) and len(set(element.subscripts)) == len(
+        element.subscripts
+    )
+
+
+def labels(element: Ref) -> tuple[Index, ...]:
+    """The indices that stand alone in an axis of `element`, in the order of its axes."""
+    found: list[Index] = []
+    for s in element.subscripts:
+        if isinstance(s, Index) and s not in found:
+            found.append(s)
+    return tuple(found)
+
+
+def frame(e: Equation, values: Sequence[Ref]) -> tuple[Index, ...]:
+    """Every index of the box in the order of the operands' axes; ties in the order of the target."""
+    rank = {i: place for place, (i, _) in enumerate(e.box)}
+    after: dict[Index, set[Index]] = {i: set() for i in rank}
+    for r in sorted(values, key=lambda r: -len(r.subscripts)):
+        mine = labels(r)
+        pairs = list(zip(mine, mine[1:], strict=False))
+        if not any(_reaches(after, b, a) for a, b in pairs):
+            for a, b in pairs:
+                after[a].add(b)
+    result: list[Index] = []
+    left = sorted(rank, key=lambda i: (not is_pack(i), rank[i]))
+    while left:
+        ready = next(i for i in left if not any(i in after[j] for j in left if j is not i))
+        result.append(ready)
+        left.remove(ready)
+    return tuple(result)
+
+
+def is_pack(i: Index) -> bool:
+    """The index of a pack is named like the pack."""
+    return not i.name.isidentifier()
+
+
+def _reaches(after: Mapping[Index, set[Index]], start: Index, goal: Index) -> bool:
+    stack, seen = [start], set[Index]()
+    while stack:
+        i = stack.pop()
+        if i is goal:
+            return True
+        if i not in seen:
+            seen.add(i)
+            stack.extend(after[i])
+    return False
+
+
+def natural(inner: Collection[Index], outer: Sequence[Index]) -> Pattern:
+    """How `inner` must lie to broadcast against `outer`: from its first index on, an axis for every index of outer."""
+    first = next((k for k, i in enumerate(outer) if i in inner), len(outer))
+    return tuple(i in inner for i in outer[first:])
+
+
+def kept_axes(
+    equations: Sequence[Equation],
+    values: Mapping[int, Sequence[Ref]],
+    contracted: Collection[int],
+    fixed: Collection[str],
+    given: Mapping[str, Pattern],
+) -> dict[str, Pattern]:
+    """The locals that keep their reduced axes, because everything that reads them wants to broadcast them so.
+
+    values      the elements that each equation (by position) reads as values
+    contracted  the equations that are matrix products
+    fixed       the tensors that have their declared shape: inputs and what is returned
+    given       patterns that are settled already: what forward saved
+    """
+    frames = {k: frame(e, values[k]) for k, e in enumerate(equations)}
+    writers: dict[str, list[int]] = {}
+    for k, e in enumerate(equations):
+        writers.setdefault(e.target, []).append(k)
+    pattern: dict[str, Pattern] = dict(given)
+    possible = {t for t, ks in writers.items() if t not in fixed and t not in given and len(ks) == 1}
+    banned: set[str] = set()
+    while True:
+        pattern = dict(given)
+        for k, e in enumerate(equations):
+            made = _produced(e, frames[k], values[k], pattern)
+            simple = e.plain and k not in contracted and not e.when
+            if e.target in possible and e.target not in banned and simple and made is not None and not all(made):
+                pattern[e.target] = made
+        violated = {
+            r.name
+            for k, e in enumerate(equations)
+            for r in values[k]
+            if r.name in pattern
+            and r.name not in given
+            and not _fits(e, frames[k], r, pattern, k in contracted)
+        }
+        if not violated:
+            return pattern
+        banned |= violated
+
+
+def _produced(
+    e: Equation, order: Sequence[Index], values: Sequence[Ref], pattern: Mapping[str, Pattern]
+) -> Pattern | None:
+    shown = {i for i, _ in e.shown}
+    if e.reduced:
+        return natural(shown, order) if e.subscripts == tuple(i for i in order if i in shown) else None
+    kept = {pattern[r.name] for r in values if r.name in pattern}
+    exact = [r for r in values if r.subscripts and r.name not in pattern]
+    if len(kept) == 1 and not exact and e.subscripts == tuple(i for i in order if i in shown):
+        (one,) = kept
+        return one if sum(one) == len(shown) else None
+    return None
+
+
+def _fits(e: Equation, order: Sequence[Index], r: Ref, pattern: Mapping[str, Pattern], contracted: bool) -> bool:
+    """Whether the reader `e` can take `r` with its kept axes as it is."""
+    if contracted or not plain(r):
+        return False
+    mine = pattern[r.name]
+    if natural(labels(r), order) == mine and tuple(i for i in order if i in labels(r)) == r.subscripts:
+        return True
+    return pattern.get(e.target) == mine and not e.reduced
+

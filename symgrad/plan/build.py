@@ -1,0 +1,210 @@
+"""Derivative -> Program: lower, cut between forward and backward, order, guard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs
+from ..ir import Derivative, Equation, Function, Tensor
+from .lower import CHEAP, Names, aligned, expanded, shared, tidied, without_logsumexp
+from .program import Procedure, Program, Step
+
+NOMINAL = 64  # the size of every axis when saving is weighed against computing again
+LARGE = 2_000  # operations; a longer straight line is not searched for shared parts here
+
+
+def plan(derivative: Derivative, to: str) -> Program:
+    """Return what forward and backward of `derivative` compute in the target `to`.
+
+    Saved is the cheapest cut: inputs and outputs are free, a reduction is never computed again, and an elementwise
+    value is computed again when that costs less than keeping it.
+    """
+    joint, primal = derivative.function, derivative.primal
+    tensors = dict(joint.table)
+    names = Names(_taken(joint))
+    forward = [expanded(e, to) for e in joint.statements if e.target in _forward_targets(derivative)]
+    backward = [expanded(e, to) for e in joint.statements if e.target not in _forward_targets(derivative)]
+    forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names)
+    forward, backward = aligned(forward), [tidied(e) for e in backward]
+    saved, again = _cut(derivative, forward, backward, tensors)
+    wanted = [*primal.outputs, *saved]
+    forward = _alive(forward, wanted)
+    backward = [*again, *backward]
+    if sum(_weight(e) for e in (*forward, *backward)) < LARGE:
+        forward, backward = shared(forward, tensors, names), shared(backward, tensors, names)
+    gradients = tuple(g for _, g in derivative.gradients)
+    steps = _steps(backward, gradients)
+    used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
+    read = [r.name for e in backward for r in e.reads]
+    return Program(
+        derivative=derivative,
+        tensors=tuple(t for t in tensors.values() if t.name in used),
+        forward=Procedure(primal.inputs, _steps(forward, ()), (*primal.outputs,)),
+        backward=Procedure((*saved, *(s for _, s in derivative.seeds)), steps, gradients),
+        saved=tuple(saved),
+        saved_sizes=_untold(derivative, backward, tensors, saved),
+        saved_options=tuple(o.name for o in joint.options if o.name in read),
+        saved_presence=_presence(backward, saved, primal.optional),
+        indexed=_indexed(primal),
+    )
+
+
+def _taken(joint: Function) -> set[str]:
+    taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
+    taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
+    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", "special", "work", "out"}
+
+
+def _forward_targets(derivative: Derivative) -> set[str]:
+    return {e.target for e in derivative.primal.statements}
+
+
+def _alive(equations: Sequence[Equation], wanted: Collection[str]) -> list[Equation]:
+    needed = set(wanted)
+    kept = []
+    for e in reversed(equations):
+        if e.target in needed:
+            kept.append(e)
+            needed.update(r.name for r in e.reads)
+    return kept[::-1]
+
+
+# the cut
+
+
+def _cut(
+    derivative: Derivative, forward: Sequence[Equation], backward: Sequence[Equation], tensors: Mapping[str, Tensor]
+) -> tuple[list[str], list[Equation]]:
+    """What to save, in order of input, output, intermediate; and the equations that backward computes again."""
+    writers: dict[str, list[Equation]] = {}
+    for e in forward:
+        writers.setdefault(e.target, []).append(e)
+    free = {*derivative.primal.inputs, *derivative.primal.outputs}
+    saved: set[str] = set()
+    again: set[str] = set()
+    needed = {r.name for e in backward for r in e.reads if r.name in writers or r.name in derivative.primal.inputs}
+
+    def price(name: str, depth: int = 0) -> tuple[float, set[str], set[str]]:
+        """The cost of having `name` in backward: (cost, what is saved, what is computed again)."""
+        if name in free:
+            return 0.0, {name}, set()
+        keep = float(NOMINAL ** len(tensors[name].shape))
+        elementwise = all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
+        if elementwise:
+            cost, save, redo = 0.0, set[str](), {name}
+            for e in writers[name]:
+                cost += 0.05 * _weight(e) * keep
+                for below in dict.fromkeys(r.name for r in e.reads):
+                    if below in writers or below in derivative.primal.inputs:
+                        more, s, r = price(below, depth + 1)
+                        cost, save, redo = cost + more, save | s, redo | r
+            if cost < keep:
+                return cost, save, redo
+        return keep, {name}, set()
+
+    for name in sorted(needed, key=list(tensors).index):
+        _, save, redo = price(name)
+        saved |= save
+        again |= redo
+    again -= saved
+    order = [n for n in tensors if n in saved]
+    order.sort(key=lambda n: (n not in derivative.primal.inputs, n not in derivative.primal.outputs))
+    return order, [e for e in forward if e.target in again]
+
+
+def _weight(e: Equation) -> int:
+    """Operations of a body, a call of a function counted five times."""
+    return sum(
+        (1 if n.op in CHEAP or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply)
+    )
+
+
+def _small_power(node: Apply) -> bool:
+    return node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value.denominator == 1
+
+
+# steps
+
+
+def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Step, ...]:
+    """The equations by target, each after what it reads; for gradients, in their order as far as that allows."""
+    writers: dict[str, list[Equation]] = {}
+    for e in sorted(equations, key=lambda e: not e.plain):  # what fills a tensor comes before what adds to it
+        writers.setdefault(e.target, []).append(e)
+    reads = {t: {r.name for e in es for r in e.reads if r.name in writers and r.name != t} for t, es in writers.items()}
+    serves = _serves(reads, gradients)
+    order: list[str] = []
+    done: set[str] = set()
+    roots = [g for g in gradients if g in writers] or list(writers)
+    for root in [*roots, *writers]:
+        stack = [root]
+        while stack:
+            target = stack[-1]
+            waiting = [t for t in writers if t in reads[target] and t not in done] if target not in done else []
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if target not in done:
+                done.add(target)
+                order.append(target)
+    return tuple(
+        Step(t, tuple(writers[t]), tuple(g for g in gradients if g in serves[t]), _when(writers[t])) for t in order
+    )
+
+
+def _serves(reads: Mapping[str, set[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
+    serves: dict[str, set[str]] = {t: set() for t in reads}
+    for g in gradients:
+        stack = [g] if g in reads else []
+        while stack:
+            t = stack.pop()
+            if g not in serves[t]:
+                serves[t].add(g)
+                stack.extend(reads[t])
+    return serves
+
+
+def _when(equations: Sequence[Equation]) -> tuple[tuple[str, bool], ...]:
+    common = set(equations[0].when)
+    for e in equations[1:]:
+        common &= set(e.when)
+    return tuple(w for w in equations[0].when if w in common)
+
+
+# what backward must be told
+
+
+def _untold(
+    derivative: Derivative, backward: Sequence[Equation], tensors: Mapping[str, Tensor], saved: Sequence[str]
+) -> tuple[str, ...]:
+    """The sizes that backward works with, the shape of grad_output included, and that no saved tensor tells."""
+    joint = derivative.function
+    dims = [d.name for d in joint.dims]
+    needed: set[str] = set()
+    for e in backward:
+        for expression in (*e.expressions, *(extent for _, extent in e.box)):
+            needed |= {r.name for r in refs(expression)}
+    for name in (*(g for _, g in derivative.gradients), *(s for _, s in derivative.seeds)):
+        needed |= {r.name for extent in tensors[name].shape for r in refs(extent)}
+    certain = [tensors[s] for s in saved if not tensors[s].optional]
+    told = {extent.name for t in certain for extent in t.shape if isinstance(extent, Ref)}
+    return tuple(d for d in dims if d in needed and d not in told)
+
+
+def _presence(backward: Sequence[Equation], saved: Sequence[str], optional: Sequence[str]) -> tuple[str, ...]:
+    asked = {name for e in backward for name, _ in e.when}
+    return tuple(name for name in optional if name in asked and name not in saved)
+
+
+def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
+    """The integer elements that stand as subscripts, with the extent of the axis that they index."""
+    found: dict[tuple[Ref, Expr], None] = {}
+    for e in primal.statements:
+        for element in (*e.reads, ref(e.target, *e.subscripts)):
+            tensor = primal.table.get(element.name)
+            if tensor is not None:
+                for s, extent in zip(element.subscripts, tensor.shape, strict=True):
+                    if isinstance(s, Ref) and s.subscripts:
+                        found[s, extent] = None
+    return tuple(found)

@@ -1,0 +1,86 @@
+"""Program -> loop nests: the style of plan that C prints. Read `nests` first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...expr import Expr
+from ...ir import Role
+from ..program import Procedure, Program, Step
+from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
+from .flat import flatten, pointwise, size_names
+from .fuse import fuse, place_notes
+from .memory import Memory, shared_memory, split_literals
+from .order import Order
+from .share import Share, name_scalars
+
+__all__ = [
+    "Array",
+    "Block",
+    "Guard",
+    "If",
+    "Local",
+    "Loop",
+    "Nest",
+    "Node",
+    "Note",
+    "Rewriter",
+    "Store",
+    "expressions",
+    "flatten",
+    "nests",
+    "pointwise",
+    "size_names",
+    "walk",
+]
+
+
+def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nest]:
+    """The loops of forward and of backward.
+
+    program   without packs: what `flatten` or `pointwise` returns
+    language  rewrites one node into operators that the language has
+    """
+    rewrite = Rewriter(language)
+    return _nest(program, program.forward, rewrite), _nest(program, program.backward, rewrite)
+
+
+def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
+    """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
+    primal = program.derivative.primal
+    table = dict(program.table)
+    written = {step.target for step in procedure.steps}
+    kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
+    temporaries, results = written - kept, written & kept
+    order = Order(table, language)
+    block: tuple[Node, ...] = tuple(n for step in procedure.steps for n in _guarded(step, order.step(step), program))
+    block, new = split_literals(block, table, temporaries)
+    table |= new
+    temporaries = temporaries | set(new)
+    shared = shared_memory(procedure, table, temporaries)
+    block = fuse(block, shared)
+    memory = Memory(table, temporaries, results, _optional(program, procedure), shared)
+    block = memory.place(block)
+    kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
+    kinds |= {a.name: a.dtype for a in memory.arrays}
+    absent = [name for name in primal.inputs if table[name].optional]
+    block = place_notes(Share(kinds, absent)(block))
+    taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
+    return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
+
+
+def _guarded(step: Step, block: Block, program: Program) -> Block:
+    """The loops of a step under the conditions on which it is needed: a gradient that is asked for has its input."""
+    of = {gradient: name for name, gradient in program.derivative.gradients}
+    implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
+    when = tuple(w for w in step.when if w not in implied)
+    return (Guard(step.serves, when, block),) if step.serves or when else block
+
+
+def _optional(program: Program, procedure: Procedure) -> set[str]:
+    """The results that may be left out while their value is computed: saved tensors, and gradients that others use."""
+    if procedure is program.forward:
+        return {n for n in program.saved if n not in procedure.returns and program.table[n].role is not Role.INPUT}
+    return {
+        step.target for step in procedure.steps if step.target in procedure.returns and step.serves != (step.target,)
+    }

@@ -1,0 +1,304 @@
+"""Where values live: a temporary that dies inside a loop is a scalar there, or what is left of an array.
+
+A temporary that is used only to compute a result, element by element, may stand in the memory of that result. A result
+that may not be asked for (a saved tensor, a gradient that another one needs) cannot be read back: its value is a scalar
+that is stored where the result is wanted, or an array that stands in for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute
+from ...ir import Dtype, Tensor
+from ..program import Procedure
+from .data import (
+    Array,
+    Block,
+    Guard,
+    If,
+    Local,
+    Loop,
+    Node,
+    Rewriter,
+    Store,
+    blocks,
+    expressions,
+    scalar,
+    walk,
+    with_blocks,
+)
+
+Path = tuple[tuple[int, int, Index | None], ...]  # position in the block, which block inside, the index of a loop
+
+
+def shared_memory(procedure: Procedure, table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
+    """Temporary -> the result in whose memory it can stand: nothing reads it at another element once the result is
+    written, nor at all afterwards."""
+    readers: dict[str, list[int]] = {}
+    writers = {step.target: n for n, step in enumerate(procedure.steps)}
+    for n, step in enumerate(procedure.steps):
+        for name in {r.name for e in step.equations for r in e.reads}:
+            readers.setdefault(name, []).append(n)
+    found: dict[str, str] = {}
+    for n, step in enumerate(procedure.steps):
+        (e, *others) = step.equations
+        if (
+            step.target in temporaries
+            or table[step.target].dtype is not Dtype.REAL
+            or others
+            or e.reduce != "none"
+            or not e.plain
+            or e.where is not None
+            or not e.subscripts
+        ):
+            continue
+        for name in dict.fromkeys(r.name for r in e.reads):
+            if name not in temporaries or name in found or readers[name][-1] != n:
+                continue
+            mine = procedure.steps[writers[name]]
+            shape, wanted = table[name].shape, table[step.target].shape
+            same = len(shape) == len(wanted) and all(a.key is b.key for a, b in zip(shape, wanted, strict=True))
+            at = {r.subscripts for r in e.reads if r.name == name}
+            if same and at == {e.subscripts} and (mine.serves, mine.when) == (step.serves, step.when):
+                found[name] = step.target
+                break
+    return found
+
+
+def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[str]) -> tuple[Block, dict[str, Tensor]]:
+    """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
+    elements: dict[str, set[Ref]] = {}
+    for node in walk(block):
+        written = (node.element,) if isinstance(node, Store) else ()
+        for r in (*written, *(r for e in expressions(node) for r in refs(e))):
+            if r.name in temporaries and r.subscripts:
+                elements.setdefault(r.name, set()).add(r)
+    new: dict[str, Tensor] = {}
+    renamed: dict[Expr, Expr] = {}
+    for name, used in elements.items():
+        rank = len(table[name].shape)
+        literal = [a for a in range(rank) if all(isinstance(r.subscripts[a], Const) for r in used)]
+        for r in used if literal else ():
+            label = "_".join(str(r.subscripts[a]) for a in literal)
+            split = f"{name}{'_' if name[-1].isdigit() else ''}{label}"
+            if split in table:
+                split = f"{name}_at_{label}"
+            rest = [a for a in range(rank) if a not in literal]
+            new[split] = replace(table[name], name=split, shape=tuple(table[name].shape[a] for a in rest))
+            renamed[r] = ref(split, *(r.subscripts[a] for a in rest))
+    return (Rewriter(lambda node: renamed.get(node, node)).block(block), new) if renamed else (block, new)
+
+
+@dataclass
+class _Use:
+    """How one tensor is used in a procedure; a place is the path of a statement, its own position last."""
+
+    elements: set[Ref] = field(default_factory=set)
+    places: list[Path] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+    reads: int = 0
+
+    @property
+    def home(self) -> Path:
+        """The path of the innermost block that holds every use."""
+        shortest = self.places[0][:-1]
+        for place in self.places:
+            depth = 0
+            while depth < min(len(place) - 1, len(shortest)) and place[depth] == shortest[depth]:
+                depth += 1
+            shortest = shortest[:depth]
+        return shortest
+
+
+class Memory:
+    """Rewrites the loops of one procedure so that every temporary has its place.
+
+    temporaries  tensors that live inside the procedure only
+    results      everything the caller gets
+    optional     results that the caller may leave out while their value is needed
+    shared       temporary -> result, as `shared_memory` finds them
+    """
+
+    def __init__(
+        self,
+        table: Mapping[str, Tensor],
+        temporaries: set[str],
+        results: set[str],
+        optional: set[str],
+        shared: Mapping[str, str],
+    ) -> None:
+        self._table = table
+        self._temporaries = temporaries
+        self._results = results
+        self._optional = optional
+        self._shared = shared
+        self._uses: dict[str, _Use] = {}
+        self._scalars: dict[str, str] = {}  # tensor -> the scalar that holds its element
+        self._elements: dict[Expr, Expr] = {}  # element -> what stands for it
+        self._lent: dict[Expr, Expr] = {}  # element -> that of the result in whose memory it stands
+        self._accumulators: dict[Expr, Expr] = {}  # accumulator -> the scalar it is the value of
+        self.arrays: list[Array] = []
+
+    def place(self, block: Block) -> Block:
+        """`block` with every temporary in its place; `arrays` then lists those that need memory."""
+        self._collect(block, ())
+        opens: dict[Path, list[str]] = {}
+        closes: dict[Path, list[str]] = {}
+        for name, use in self._uses.items():
+            if self._decide(name, use):
+                depth = len(use.home)
+                start = min(place[depth][0] for place in use.places)
+                opens.setdefault((*use.home, (start, -1, None)), []).append(name)
+                if name in self._results:
+                    end = max(place[depth][0] for place in use.written)
+                    closes.setdefault((*use.home, (end, -1, None)), []).append(name)
+        rewrite = Rewriter(lambda node: self._elements.get(node, node))
+        placed = self._rebuild(block, (), opens, closes, rewrite)
+        named = Rewriter(lambda node: self._accumulators.get(node, node)).block(placed)
+        lent = Rewriter(lambda node: self._lent.get(node, node))
+        return lent.block(_forwarded(named, set(self._shared)))
+
+    def _collect(self, block: Block, path: Path) -> None:
+        known = self._temporaries | self._results
+        for position, node in enumerate(block):
+            place = (*path, (position, -1, None))
+            if isinstance(node, Store) and node.element.name in known:
+                use = self._uses.setdefault(node.element.name, _Use())
+                use.elements.add(node.element)
+                use.places.append(place)
+                use.written.append(place)
+            for r in dict.fromkeys(r for e in expressions(node) for r in refs(e) if r.name in known):
+                use = self._uses.setdefault(r.name, _Use())
+                use.elements.add(r)
+                use.places.append(place)
+                use.reads += 1
+            inside = node.index if isinstance(node, Loop) else None
+            for number, inner in enumerate(blocks(node)):
+                self._collect(inner, (*path, (position, number, inside)))
+
+    def _decide(self, name: str, use: _Use) -> bool:
+        """Find the place of one tensor; True if it is a scalar."""
+        if name in self._results and not use.reads and name not in self._optional or not use.written:
+            return False
+        around = {i for _, _, i in use.home if i is not None}
+        axes = range(len(self._table[name].shape))
+        left = [a for a in axes if not _same_index({r.subscripts[a] for r in use.elements}, around)]
+        if not left:
+            (element,) = use.elements
+            self._scalars[name] = name if name in self._temporaries else _value_name(element)
+            self._elements[element] = scalar(self._scalars[name])
+            return True
+        if name in self._optional:
+            self._array(name, f"{name}_values", use, list(axes), stands_for=name)
+        elif name in self._shared:
+            self._lent.update({r: ref(self._shared[name], *r.subscripts) for r in use.elements})
+        elif name in self._temporaries:
+            self._array(name, name, use, left)
+        return False
+
+    def _array(self, name: str, new: str, use: _Use, axes: list[int], stands_for: str | None = None) -> None:
+        tensor = self._table[name]
+        self.arrays.append(Array(new, tuple(tensor.shape[a] for a in axes), tensor.dtype, stands_for))
+        self._elements.update({r: ref(new, *(r.subscripts[a] for a in axes)) for r in use.elements})
+
+    def _rebuild(
+        self,
+        block: Block,
+        path: Path,
+        opens: Mapping[Path, list[str]],
+        closes: Mapping[Path, list[str]],
+        rewrite: Rewriter,
+    ) -> Block:
+        done: list[Node] = []
+        for position, node in enumerate(block):
+            place = (*path, (position, -1, None))
+            fresh = opens.get(place, [])
+            direct = node.element.name if isinstance(node, Store) and node.how == "=" else None
+            for name in fresh:
+                if name != direct:
+                    done.append(Local(self._scalars[name], ZERO, self._table[name].dtype, changes=True))
+            inside = node.index if isinstance(node, Loop) else None
+            inner = tuple(
+                self._rebuild(b, (*path, (position, number, inside)), opens, closes, rewrite)
+                for number, b in enumerate(blocks(node))
+            )
+            if isinstance(node, Store) and direct in fresh:
+                done += self._first(node, rewrite)
+            else:
+                done.append(with_blocks(_rewritten(node, rewrite), inner))
+            for name in closes.get(place, []):
+                (element,) = self._uses[name].elements
+                keep = Store(element, scalar(self._scalars[name]))
+                done.append(Guard((name,), (), (keep,)) if name in self._optional else keep)
+        return tuple(done)
+
+    def _first(self, node: Store, rewrite: Rewriter) -> Block:
+        """The declaration of a scalar; the accumulator of a reduction gets the name of what it is the value of."""
+        name = node.element.name
+        local, value = scalar(self._scalars[name]), rewrite(node.value)
+        if isinstance(value, Ref) and "#" in value.name:
+            self._accumulators[value] = local
+            return ()
+        return (Local(local.name, value, self._table[name].dtype, changes=len(self._uses[name].written) > 1),)
+
+
+def _same_index(subscripts: set[Expr], around: set[Index]) -> bool:
+    """Whether an axis is at one and the same index of an enclosing loop wherever it is used."""
+    (first, *more) = subscripts
+    return not more and isinstance(first, Index) and first in around
+
+
+def _value_name(element: Ref) -> str:
+    """A name for the value of one element of a result: `rstd_i`; what stands behind the @ keeps it apart."""
+    letters = "".join(str(s) for s in element.subscripts if isinstance(s, (Index, Const)))
+    return f"{element.name}_{letters or 'value'}@{element.serial}"
+
+
+def _rewritten(node: Node, rewrite: Rewriter) -> Node:
+    """`node` with its own expressions rewritten, the blocks inside left out."""
+    return rewrite.node(with_blocks(node, tuple(() for _ in blocks(node))))
+
+
+def _with_values(node: Node, values: Mapping[Expr, Expr]) -> Node:
+    """`node` with elements replaced by scalars where it reads them."""
+    if isinstance(node, (Local, Store)):
+        return replace(node, value=substitute(node.value, values))
+    return replace(node, condition=substitute(node.condition, values)) if isinstance(node, If) else node
+
+
+def _forwarded(block: Block, lodgers: set[str]) -> Block:
+    """What is stored and read again by a later statement of the same block is a scalar first.
+
+    lodgers  temporaries without memory of their own, whose name is free for the scalar
+    """
+    block = tuple(with_blocks(node, tuple(_forwarded(b, lodgers) for b in blocks(node))) for node in block)
+    stored: dict[Ref, int] = {}
+    again: set[int] = set()
+    for position, node in enumerate(block):
+        for e in expressions(node) if stored else ():
+            again |= {stored[r] for r in refs(e) if r in stored}
+        for name in {n.element.name for n in walk((node,)) if isinstance(n, Store)}:
+            for r in [r for r in stored if r.name == name]:
+                del stored[r]
+        if isinstance(node, Store) and node.how == "=" and node.element.subscripts:
+            stored[node.element] = position
+    if not again:
+        return block
+    done: list[Node] = []
+    values: dict[Expr, Expr] = {}
+    for position, node in enumerate(block):
+        if any(r in values for e in expressions(node) for r in refs(e)):
+            node = _with_values(node, values)
+        for name in {n.element.name for n in walk((node,)) if isinstance(n, Store)}:
+            for e in [e for e in values if isinstance(e, Ref) and e.name == name]:
+                del values[e]
+        if position in again and isinstance(node, Store):
+            name = node.element.name
+            local = f"{name}@{node.element.serial}" if name in lodgers else _value_name(node.element)
+            done.append(Local(local, node.value))
+            values[node.element] = scalar(local)
+            node = replace(node, value=scalar(local))
+        done.append(node)
+    return tuple(done)

@@ -1,0 +1,451 @@
+"""One step -> its loops: in which order they nest, and where a reduction accumulates.
+
+The innermost index is the one along which most accesses stay in place or move by one element. If it is an index of the
+target, a sum accumulates into a row of the target (which vectorises); otherwise into a scalar. A window index, such as
+r in x[2*i + r], is never innermost: its loop is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
+from ...ir import Dtype, Equation, Tensor, When
+from ..program import Step
+from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
+from .integers import equal, fresh_index, polynomial, stride
+
+_WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
+
+
+class Order:
+    """Turns steps into blocks. `language` rewrites what is evaluated into operators that the language has."""
+
+    def __init__(self, table: Mapping[str, Tensor], language: Rewriter) -> None:
+        self._table = table
+        self._language = language
+        self._serial = count(1)
+
+    def step(self, step: Step) -> Block:
+        """The loops of one step, under a note of its equations. All elements of the target are written."""
+        tensor = self._table[step.target]
+        stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
+        equations = [self._language.equation(e) for e in stripped]
+        patterns = [_pattern(e, tensor) for e in equations]
+        note = Note(tuple(stripped))
+        if all(p is not None for p in patterns):
+            return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
+        if _tile(equations, tensor):
+            return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
+        return (note, *self._scattered(tensor, equations))
+
+    def name(self, word: str) -> str:
+        """A name of its own for a new scalar; what stands before the # is what will be printed, if it is free."""
+        return f"{word}#{next(self._serial)}"
+
+    # targets written at plain indices and literals
+
+    def _rectangles(self, tensor: Tensor, equations: list[Equation], patterns: list[tuple[Expr | None, ...]]) -> Block:
+        groups: dict[tuple[Expr | None, ...], list[Equation]] = {}
+        for e, pattern in zip(equations, patterns, strict=True):
+            groups.setdefault(pattern, []).append(e)
+        literal = [tuple(axis for axis, s in enumerate(p) if s is not None) for p in groups]
+        disjoint = len(set(literal)) == 1
+        extents = [tensor.shape[axis] for axis in literal[0]]
+        covered = disjoint and all(isinstance(e, Const) for e in extents) and product(extents) is const(len(groups))
+        block: list[Node] = [] if covered else list(self._zero(tensor, (), set()))
+        for group in groups.values():
+            block += self._contributions(tensor, group, disjoint)
+        return tuple(block)
+
+    def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
+        """All that is added up in the same elements; they hold nothing yet if `assign`."""
+        first, *others = equations
+        equations = [first, *(_aligned(e, first) for e in others)]
+        element = ref(first.target, *first.subscripts)
+        assert isinstance(element, Ref)
+        shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
+        inner = next((i for e in equations if (i := self._row_index(e)) is not None), None)
+        if inner is not None:
+            block = self._rows(tensor, equations, element, inner, assign)
+            return _loops([(i, extent) for i, extent in shown if i is not inner], block)
+        return _loops(shown, self._element(tensor, equations, element, assign))
+
+    def _row_index(self, e: Equation) -> Index | None:
+        """The index of the target that is innermost in the sum `e`; None if a reduced one is, or nothing is summed."""
+        if e.reduce != "sum" or not e.reduced:
+            return None
+        inner = _innermost(e)
+        return None if inner in {i for i, _ in e.reduced} else inner
+
+    def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: Index, assign: bool) -> Block:
+        """Sums that accumulate into a row of the target: the row starts with the first plain term, or with 0."""
+        row = [(i, extent) for i, extent in equations[0].box if i is inner]
+        start = next((e for e in equations if not e.when and not e.reduced and e.where is None), None)
+        block: list[Node] = []
+        if assign:
+            block += _loops(row, (Store(element, ZERO if start is None else start.body),))
+        for e in equations:
+            if e is start and assign:
+                continue
+            if not e.reduced:
+                add = _loops(row, _where(e, (Store(element, e.body, "+="),)))
+            elif self._row_index(e) is None:
+                before, value = self._reduction(tensor, e)
+                add = _loops(row, (*before, Store(element, value, "+=")))
+            else:
+                add = _bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
+            block += _guarded(e.when, add)
+        return tuple(block)
+
+    def _element(self, tensor: Tensor, equations: list[Equation], element: Ref, assign: bool) -> Block:
+        """All contributions to one element, in a scalar where several meet or something is reduced."""
+        how = "=" if assign else "+="
+        if len(equations) == 1 and not equations[0].when:
+            (e,) = equations
+            if not e.reduced:
+                if e.where is None:
+                    return (Store(element, e.body, how),)
+                return (
+                    (Store(element, select(e.where, e.body, ZERO)),)
+                    if assign
+                    else _where(e, (Store(element, e.body, how),))
+                )
+            before, value = self._reduction(tensor, e)
+            return (*before, Store(element, value, how))
+        parts = _exclusive(equations)
+        if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
+            return self._in_turn(tensor, parts, element)
+        total = scalar(self.name("total"))
+        plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
+        start = equations[0].body if plain else ZERO
+        block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
+        for part in _exclusive(equations[1:] if plain else equations):
+            block += _choice([(e.when, self._add(tensor, e, total)) for e in part])
+        return (*block, Store(element, total, how))
+
+    def _in_turn(self, tensor: Tensor, parts: list[list[Equation]], element: Ref) -> Block:
+        """The first contribution is stored, the others are added where they stand."""
+        block: list[Node] = []
+        for part in parts:
+            how = "+=" if block else "="
+            variants: list[tuple[When, Block]] = []
+            for e in part:
+                if e.where is not None and how == "=":
+                    variants.append((e.when, (Store(element, select(e.where, e.body, ZERO), how),)))
+                else:
+                    variants.append((e.when, _where(e, (Store(element, e.body, how),))))
+            block += _choice(variants)
+        return tuple(block)
+
+    def _add(self, tensor: Tensor, e: Equation, total: Ref) -> Block:
+        if not e.reduced:
+            return _where(e, (Store(total, e.body, "+="),))
+        if e.reduce == "sum":
+            return _bounded(e, _others(e.reduced, _innermost(e)), (Store(total, e.body, "+="),))
+        before, value = self._reduction(tensor, e)
+        return (*before, Store(total, value, "+="))
+
+    # reductions to a scalar
+
+    def _reduction(self, tensor: Tensor, e: Equation) -> tuple[Block, Expr]:
+        """The loops over what `e` reduces, and the scalar that then holds the result."""
+        assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
+        box = _others(e.reduced, _innermost(e)) if e.reduce in ("sum", "prod") else list(e.reduced)
+        result = scalar(self.name(_WORDS[e.reduce]))
+        if e.reduce in ("sum", "prod"):
+            start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
+            loops = _bounded(e, box, (Store(result, e.body, how),))
+            return (Local(result.name, start, tensor.dtype, changes=True), *loops), result
+        return self._extreme(tensor, e, box, result)
+
+    def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
+        """max, min and argmax: a comparison that lets a NaN through and keeps it."""
+        lowest = -apply("oo") if e.reduce != "min" else apply("oo")
+        best = scalar(self.name("largest")) if e.reduce == "argmax" else result
+        block: list[Node] = [Local(best.name, lowest, Dtype.REAL, changes=True)]
+        inside: list[Node] = []
+        value = e.body
+        if not isinstance(value, Ref):
+            value = scalar(self.name("value"))
+            inside.append(Local(value.name, e.body))
+        better = apply("lt" if e.reduce == "min" else "gt", value, best)
+        if e.reduce == "argmax":
+            block.append(Local(result.name, ZERO, Dtype.INT, changes=True))
+            place: Expr = ZERO
+            for i, extent in box:
+                place = place * extent + i
+            inside.append(If(better, (Store(best, value), Store(result, place))))
+            return (*block, *_bounded(e, box, tuple(inside))), result
+        inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
+        if e.where is None or _bounds(e, box)[1] is None:
+            return (*block, *_bounded(e, box, tuple(inside))), result
+        found = scalar(self.name("found"))  # a fibre without any point is 0
+        block.append(Local(found.name, ZERO, Dtype.INT, changes=True))
+        inside.append(Store(found, ONE))
+        loops = _bounded(e, box, tuple(inside))
+        return (*block, *loops), select(apply("ne", found, ZERO), result, ZERO)
+
+    # targets written at other subscripts
+
+    def _scattered(self, tensor: Tensor, equations: list[Equation]) -> Block:
+        """Zero first, then everything is added: under the leading indices that all equations share."""
+        first, *others = equations
+        shared = 0
+        while shared < len(tensor.shape) and all(_leads(e, tensor, shared) for e in equations):
+            shared += 1
+        equations = [first, *(_aligned(e, first, shared) for e in others)]
+        outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
+        leading = tuple(i for i, _ in outer)
+        taken = {i.name for e in equations for i, _ in e.box}
+        block = list(self._zero(tensor, leading, taken))
+        for e in equations:
+            add = self._scatter(tensor, e, leading, len(equations) == 1)
+            block += _guarded(e.when, add)
+        return _loops(outer, tuple(block))
+
+    def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
+        element = ref(e.target, *e.subscripts)
+        assert isinstance(element, Ref)
+        inner = _innermost(e)
+        shown = [(i, extent) for i, extent in e.shown if i not in leading]
+        if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
+            before, value = self._reduction(tensor, e)
+            return _loops(shown, (*before, Store(element, value, "+=")))
+        how = "=" if alone and not e.reduced and _injective(e) else "+="
+        box = [(i, extent) for i, extent in e.box if i not in leading]
+        return _bounded(e, _others(box, inner), (Store(element, e.body, how),))
+
+    def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
+        """0 in every element under the leading indices: one walk over the memory, however many axes it has."""
+        rest = tensor.shape[len(leading) :]
+        taken = taken | {r.name for e in tensor.shape for r in refs(e)} | set(self._table)
+        i = fresh_index(taken)
+        subscripts = (*leading, *(ZERO for _ in rest[1:]), *((i,) if rest else ()))
+        element = ref(tensor.name, *subscripts)
+        assert isinstance(element, Ref)
+        return _loops([(i, product(rest))] if rest else [], (Store(element, ZERO),))
+
+
+def _pattern(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
+    """Per axis, the literal at which `e` writes, or None where a plain index runs over all of it; None if neither."""
+    pattern: list[Expr | None] = []
+    extents = dict(e.box)
+    seen: set[Expr] = set()
+    for s, size in zip(e.subscripts, tensor.shape, strict=True):
+        if isinstance(s, Const):
+            pattern.append(s)
+        elif isinstance(s, Index) and s not in seen and equal(extents[s], size):
+            seen.add(s)
+            pattern.append(None)
+        else:
+            return None
+    return tuple(pattern)
+
+
+def _tile(equations: list[Equation], tensor: Tensor) -> bool:
+    """Whether the equations write disjoint stretches that fill one axis (concatenation), each all of the other axes."""
+    axes = {
+        axis
+        for e in equations
+        for axis, (s, size) in enumerate(zip(e.subscripts, tensor.shape, strict=True))
+        if not (isinstance(s, Index) and equal(dict(e.box)[s], size))
+    }
+    if len(axes) != 1 or any(e.when or e.where is not None for e in equations):
+        return False
+    (axis,) = axes
+    stretches: list[tuple[Expr, Expr]] = []
+    for e in equations:
+        inside = indices(e.subscripts[axis])
+        mentioned = [i for s in e.subscripts for i in indices(s)]
+        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or _reads_elements(e.subscripts[axis]):
+            return False
+        offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
+        terms = polynomial(offset)
+        if terms is None or inside and any(inside[0] in indices(*atoms) for atoms in terms):
+            return False
+        stretches.append((offset, dict(e.box)[inside[0]] if inside else ONE))
+    end: Expr = ZERO
+    while stretches:
+        found = next((s for s in stretches if equal(s[0], end)), None)
+        if found is None:
+            return False
+        stretches.remove(found)
+        end = end + found[1]
+    return equal(end, tensor.shape[axis])
+
+
+def _reads_elements(root: Expr) -> bool:
+    """Whether `root` reads elements."""
+    return any(r.subscripts for r in refs(root))
+
+
+def _leads(e: Equation, tensor: Tensor, axis: int) -> bool:
+    s = e.subscripts[axis]
+    others = (*e.subscripts[:axis], *e.subscripts[axis + 1 :])
+    return isinstance(s, Index) and s not in indices(*others) and equal(dict(e.box)[s], tensor.shape[axis])
+
+
+def _injective(e: Equation) -> bool:
+    """Whether no two points of the box write one element: every index moves one axis of its own."""
+    mentioned = [i for s in e.subscripts for i in indices(s)]
+    plain = all(len(indices(s)) <= 1 and stride((s,), i) for s in e.subscripts for i in indices(s))
+    return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
+
+
+def _aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
+    """`e` with its target's indices named as in `first`."""
+    pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
+    renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
+    taken = {i.name for i, _ in (*e.box, *first.box)}
+    for i, _ in e.box:
+        if i not in renamed and i in renamed.values():
+            renamed[i] = fresh_index(taken)
+            taken.add(renamed[i].name)  # type: ignore[attr-defined]  # an Index, as written above
+    return (
+        Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
+    )
+
+
+def _innermost(e: Equation) -> Index | None:
+    """The index along which most accesses are sequential; of equals a reduced one, then the last."""
+    accesses = [e.subscripts, *(r.subscripts for r in refs(e.body) if r.subscripts)]
+    windows = _windows(e, accesses)
+    candidates = [i for i, _ in e.box if i not in windows] or [i for i, _ in e.box]
+    reduced = {i for i, _ in e.reduced}
+    ranked = sorted(
+        enumerate(candidates), key=lambda c: (sum(stride(a, c[1]) for a in accesses if a), c[1] in reduced, c[0])
+    )
+    return ranked[-1][1] if ranked else None
+
+
+def _windows(e: Equation, accesses: Sequence[tuple[Expr, ...]]) -> set[Index]:
+    """The indices that stand beside another one in a subscript and run over a size (a kernel's), where that other one
+    runs over what is left (the positions of the kernel)."""
+    extents = dict(e.box)
+    found: set[Index] = set()
+    for subscripts in accesses:
+        for s in subscripts:
+            inside = [i for i in indices(s) if i in extents]
+            short = {i for i in inside if not isinstance(extents[i], Apply)}
+            if short and len(short) < len(inside):
+                found |= short
+    return found
+
+
+def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> list[tuple[Index, Expr]]:
+    """The box with `inner` last."""
+    return sorted(box, key=lambda part: part[0] is inner)
+
+
+def _loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
+    for i, extent in reversed(box):
+        block = (Loop(i, extent, block),)
+    return block
+
+
+def _where(e: Equation, block: Block) -> Block:
+    return block if e.where is None else (If(e.where, block),)
+
+
+def _guarded(when: When, block: Block) -> Block:
+    return (Guard((), when, block),) if when else block
+
+
+def _exclusive(equations: list[Equation]) -> list[list[Equation]]:
+    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
+    parts: list[list[Equation]] = []
+    rest = list(equations)
+    while rest:
+        names = {name for name, _ in rest[0].when}
+        many = 2 ** len(names)
+        part = rest[:many]
+        presences = {frozenset(e.when) for e in part}
+        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
+            part = rest[:1]
+        parts.append(part)
+        rest = rest[len(part) :]
+    return parts
+
+
+def _choice(variants: list[tuple[When, Block]]) -> Block:
+    """One guard after the other; of several that exclude each other, the last is what remains."""
+    if len(variants) == 1:
+        return _guarded(*variants[0])
+    block = variants[-1][1]
+    for when, body in reversed(variants[:-1]):
+        block = (Guard((), when, body, block),)
+    return block
+
+
+# where
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    parts: list[Expr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op == "and":
+            stack.extend(reversed(node.args))
+        else:
+            parts.append(node)
+    return parts
+
+
+Ranges = dict[Index, tuple[Expr, Expr]]
+
+
+def _bounds(e: Equation, box: Sequence[tuple[Index, Expr]]) -> tuple[Ranges, Expr | None]:
+    """The ranges of the loops over `box` after what `where` says about them (j <= i), and the rest of it."""
+    ranges: Ranges = {i: (ZERO, extent) for i, extent in box}
+    rest: Expr = ONE
+    for part in _conjuncts(e.where) if e.where is not None else []:
+        if not _narrow(part, ranges, [i for i, _ in box], dict(e.box)):
+            rest = apply("and", rest, part)
+    return ranges, None if rest is ONE else rest
+
+
+def _narrow(part: Expr, ranges: Ranges, order: list[Index], extents: Mapping[Index, Expr]) -> bool:
+    """Put a condition between two indices into the range of the inner one; False if it is not of that form."""
+    if not (isinstance(part, Apply) and part.op in _MIRROR):
+        return False
+    a, b = part.args
+    if not (isinstance(a, Index) and isinstance(b, Index)):
+        return False
+    inner, outer, op = (a, b, part.op) if _depth(a, order) > _depth(b, order) else (b, a, _MIRROR[part.op])
+    if inner not in ranges:
+        return False
+    low, high = ranges[inner]
+    if op in ("ge", "gt") and low is ZERO:
+        ranges[inner] = (outer if op == "ge" else outer + 1, high)
+        return True
+    if op in ("le", "lt") and high is extents[inner] and equal(high, extents[outer]):
+        ranges[inner] = (low, outer + 1 if op == "le" else outer)
+        return True
+    return False
+
+
+_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _depth(i: Index, order: list[Index]) -> int:
+    return order.index(i) if i in order else -1
+
+
+def _bounded(e: Equation, box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
+    """Loops over `box` where the condition holds: in the ranges of the loops, or as early as it can be decided."""
+    ranges, rest = _bounds(e, box)
+    order = [i for i, _ in box]
+    tests: dict[int, Expr] = {}
+    for part in _conjuncts(rest) if rest is not None else []:
+        level = max((_depth(i, order) for i in indices(part)), default=-1)
+        tests[level] = apply("and", tests.get(level, ONE), part)
+    for level in range(len(box) - 1, -1, -1):
+        if level in tests:
+            block = (If(tests[level], block),)
+        i, _ = box[level]
+        block = (Loop(i, ranges[i][1], block, ranges[i][0]),)
+    return (If(tests[-1], block),) if -1 in tests else block

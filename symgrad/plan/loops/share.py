@@ -1,0 +1,381 @@
+"""What is computed once: invariants leave their loop, what is used twice gets a name, what is too long is cut.
+
+Nothing that a condition protects is computed outside of it unless it is safe anywhere: arithmetic on scalars, and on
+elements at plain indices of loops that are still around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import count
+
+from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, with_args
+from ...ir import Dtype
+from ...ops import OPS
+from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
+
+LONG = 130  # characters of an expression that are still read in one go
+WORTH = 16  # characters of one operation that is not written twice
+
+_PLAIN = frozenset({"add", "sub", "mul", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
+_WORDS = {
+    "add": "sum", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "select": "choice",
+    "pow": "power",
+}  # fmt: skip
+_JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
+
+
+class Share:
+    """Names what is worth a name in the blocks of one procedure.
+
+    kinds     tensor or option -> what it is; any other name is a size
+    optional  inputs that may be absent: nothing reads them outside of the guard that asks for them
+    """
+
+    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str]) -> None:
+        self._kinds = dict(kinds)
+        self._optional = frozenset(optional)
+        self._dtypes: dict[Expr, Dtype] = {}
+        self._serial = count(1)
+
+    def __call__(self, block: Block) -> Block:
+        for node in walk(block):
+            if isinstance(node, Local):
+                self._kinds[node.name] = node.dtype
+        return self._shared(self._hoisted(block))
+
+    # loop invariants
+
+    def _hoisted(self, block: Block) -> Block:
+        done: list[Node] = []
+        for node in block:
+            node = with_blocks(node, tuple(map(self._hoisted, blocks(node))))
+            if isinstance(node, Loop):
+                before, node = self._invariants(node)
+                done += before
+            done.append(node)
+        return tuple(done)
+
+    def _invariants(self, loop: Loop) -> tuple[list[Local], Loop]:
+        """What the body computes anew in every turn although nothing in it changes: calls and divisions."""
+        changing = {loop.index.name}
+        for inside in walk(loop.body):
+            if isinstance(inside, Store):
+                changing.add(inside.element.name)
+            elif isinstance(inside, Local):
+                changing.add(inside.name)
+            elif isinstance(inside, Loop):
+                changing.add(inside.index.name)
+        before: list[Local] = []
+        for node in loop.body:
+            if isinstance(node, Local) and not node.changes and isinstance(node.value, Apply):
+                if not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value)):
+                    before.append(node)
+                    changing.discard(node.name)
+        body = tuple(n for n in loop.body if not any(n is moved for moved in before))
+        found: dict[Expr, Expr] = {}
+        for root, protected in _sites(body):
+            for node in self._largest_invariants(root, changing):
+                key = node.key
+                if self._costs(node) and key not in found:
+                    if (protected or node not in _unprotected(root)) and not self._safe(node):
+                        continue
+                    local = self._local(node)
+                    before.append(local)
+                    found[key] = scalar(local.name)
+        if found:
+            body = Rewriter(lambda e: found.get(e.key, e)).block(body)
+        return before, replace(loop, body=body)
+
+    def _largest_invariants(self, root: Expr, changing: set[str]) -> list[Expr]:
+        still: set[Expr] = set()
+        for node in postorder(root):
+            own = not (isinstance(node, (Ref, Index)) and node.name in changing)
+            if own and all(a in still for a in node.args):
+                still.add(node)
+        found: list[Expr] = []
+        seen: set[Expr] = set()
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in seen or isinstance(node, Ref):
+                continue
+            seen.add(node)
+            if node in still and isinstance(node, Apply) and self._dtype(node) is Dtype.REAL:
+                found.append(node)
+            else:
+                stack.extend(reversed(node.args))
+        return found
+
+    def _costs(self, root: Expr) -> bool:
+        """Whether `root` holds a call or a division by what is no number."""
+        return any(_is_costly(n) and self._dtype(n) is Dtype.REAL for n in postorder(root))
+
+    # common subexpressions
+
+    def _shared(self, block: Block) -> Block:
+        """Give names in this block, each before the statement that needs it first; then in the blocks inside."""
+        names = _Names(self, block)
+        done: list[Node] = []
+        for node in block:
+            if isinstance(node, Local) and not node.changes:
+                node = replace(node, value=names.known_as(node.value, node.name))
+            elif isinstance(node, (Local, Store)):
+                node = replace(node, value=names.of(node.value))
+            elif isinstance(node, If):
+                node = replace(node, condition=names.of(node.condition))
+            if isinstance(node, (If, Guard)):
+                for root, _ in _sites((*node.body, *node.otherwise)):
+                    names.of(root, inside=True)
+                node = with_blocks(node, tuple(_with_roots(b, names.written) for b in blocks(node)))
+            done += names.new()
+            done.append(node)
+        return tuple(with_blocks(node, tuple(map(self._shared, blocks(node)))) for node in done)
+
+    # what a node is
+
+    def _dtype(self, node: Expr) -> Dtype:
+        if node not in self._dtypes:
+            for n in postorder(node):
+                if n not in self._dtypes:
+                    self._dtypes[n] = self._dtype_of(n)
+        return self._dtypes[node]
+
+    def _dtype_of(self, node: Expr) -> Dtype:
+        if isinstance(node, Const):
+            return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
+        if isinstance(node, Ref):
+            return self._kinds.get(node.name, Dtype.INT)
+        if isinstance(node, Apply):
+            below = [self._dtypes[a] for a in (node.args[1:] if node.op == "select" else node.args)]
+            if OPS[node.op].result != "real" if node.op in OPS else False:
+                return Dtype(OPS[node.op].result)
+            whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum")
+            return Dtype.INT if whole and Dtype.REAL not in below else Dtype.REAL
+        return Dtype.INT
+
+    def _safe(self, root: Expr) -> bool:
+        """Whether `root` may be evaluated where a condition would have kept it from being so."""
+        for node in postorder(root):
+            if isinstance(node, Ref):
+                if node.name in self._optional or not all(isinstance(s, (Index, Const)) for s in node.subscripts):
+                    return False
+            elif isinstance(node, Apply) and node.op in ("floordiv", "mod"):
+                return False
+        return True
+
+    def _local(self, value: Expr) -> Local:
+        name = f"{_word(value)}@{next(self._serial)}"
+        self._kinds[name] = Dtype.REAL
+        return Local(name, value, Dtype.REAL)
+
+
+class _Names:
+    """The subexpressions of one block that get a name."""
+
+    def __init__(self, share: Share, block: Block) -> None:
+        self._share = share
+        self._uses: dict[Expr, int] = {}
+        self._places: dict[Expr, set[int]] = {}
+        self._open: set[Expr] = set()  # evaluated whatever the conditions are
+        self._stable: set[Expr] = set()  # reads nothing that the block changes
+        self._names: dict[Expr, Expr] = {}
+        self._lengths: dict[Expr, int] = {}
+        self._new: list[Local] = []
+        self.written: dict[Expr, Expr] = {}
+        unstable = {n.element.name for n in walk(block) if isinstance(n, Store)}
+        unstable |= {n.name for n in walk(block) if isinstance(n, Local) and n.changes}
+        sites = [
+            (0 if isinstance(node, (Local, Store)) or root is getattr(node, "condition", None) else place, root)
+            for place, node in enumerate(block, 1)
+            if not isinstance(node, Loop)
+            for root, _ in _sites((node,))
+        ]
+        self._open = _unprotected(*(root for place, root in sites if place == 0))
+        seen: set[tuple[int, Expr]] = set()
+        counted: set[Expr] = set()
+        for place, root in sites:
+            self._uses[root.key] = self._uses.get(root.key, 0) + 1
+            stack = [root]
+            while stack:
+                node = stack.pop()
+                if (place, node) in seen:
+                    continue
+                seen.add((place, node))
+                self._places.setdefault(node.key, set()).add(place)
+                stack.extend(node.args)
+                if node.key not in counted:
+                    counted.add(node.key)
+                    for a in node.args:
+                        self._uses[a.key] = self._uses.get(a.key, 0) + 1
+        for node in postorder(*(root for _, root in sites)):
+            if not (isinstance(node, Ref) and node.name in unstable) and all(a in self._stable for a in node.args):
+                self._stable.add(node)
+
+    def new(self) -> list[Local]:
+        """The names given since this was last asked."""
+        fresh, self._new = self._new, []
+        return fresh
+
+    def known_as(self, value: Expr, name: str) -> Expr:
+        """`value`, which is about to get that name anyway."""
+        written = self.of(value, named=True)
+        if isinstance(value, Apply) and value in self._stable:
+            self._names.setdefault(value.key, scalar(name))
+            self.written[value] = self._names[value.key]
+        return written
+
+    def of(self, root: Expr, inside: bool = False, named: bool = False) -> Expr:
+        """`root` as it is written here.
+
+        inside  it stands in a block inside this one: only what other places need too gets a name here
+        named   it has a name of its own
+        """
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in self.written:
+                stack.pop()
+                continue
+            if node.key in self._names:
+                self.written[node] = self._names[node.key]
+                continue
+            waiting = [a for a in node.args if a not in self.written]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            args = [self.written[a] for a in node.args]
+            same = all(a is b for a, b in zip(args, node.args, strict=True))
+            new = node if same else with_args(node, args)
+            length = self._lengths[new] = _length(new, self._lengths)
+            if isinstance(node, Apply) and not (named and node is root):
+                long = length > LONG and node is not root and not inside
+                if (long or self._twice(node, new, length)) and self._allowed(node):
+                    local = self._share._local(new)
+                    self._new.append(local)
+                    new = self._names[node.key] = scalar(local.name)
+                    self._lengths[new] = _length(new, self._lengths)
+            self.written[node] = new
+        return self.written[root]
+
+    def _twice(self, node: Apply, new: Expr, length: int) -> bool:
+        """Whether `node` is needed here more than once, and worth a name."""
+        places = self._places.get(node.key, set())
+        if self._uses.get(node.key, 0) < 2 or 0 not in places and len(places) < 2:
+            return False
+        if isinstance(new, Const) or node.op == "neg" and not isinstance(new.args[0], Apply):
+            return False
+        return _is_costly(node) or any(isinstance(a, Apply) for a in new.args) or length > WORTH
+
+    def _allowed(self, node: Expr) -> bool:
+        real = self._share._dtype(node) is Dtype.REAL
+        return real and node in self._stable and (node in self._open or self._share._safe(node))
+
+
+def _is_costly(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op not in _PLAIN and not all(isinstance(a, Const) for a in node.args)
+
+
+def _sites(block: Block, protected: bool = False) -> list[tuple[Expr, bool]]:
+    """The values that `block` evaluates outside of the loops in it, and whether a condition protects them."""
+    found: list[tuple[Expr, bool]] = []
+    for node in block:
+        if isinstance(node, (Local, Store)):
+            found.append((node.value, protected))
+        elif isinstance(node, If):
+            found.append((node.condition, protected))
+        if isinstance(node, (If, Guard)):
+            found += _sites((*node.body, *node.otherwise), True)
+    return found
+
+
+def _with_roots(block: Block, written: Mapping[Expr, Expr]) -> Block:
+    """`block` with its values replaced, those of the loops in it left alone."""
+    done: list[Node] = []
+    for node in block:
+        if isinstance(node, (Local, Store)):
+            node = replace(node, value=written.get(node.value, node.value))
+        elif isinstance(node, If):
+            node = replace(node, condition=written.get(node.condition, node.condition))
+        if isinstance(node, (If, Guard)):
+            node = with_blocks(node, tuple(_with_roots(b, written) for b in blocks(node)))
+        done.append(node)
+    return tuple(done)
+
+
+def _unprotected(*roots: Expr) -> set[Expr]:
+    """The nodes that are evaluated whichever branch a condition selects."""
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
+            stack.extend(node.args[:1] if lazy else node.args)
+    return seen
+
+
+def _length(node: Expr, lengths: Mapping[Expr, int]) -> int:
+    """About how many characters `node` takes in print."""
+    if isinstance(node, Ref):
+        own = len(node.name.split("@")[0])
+        return own + (2 if node.subscripts else 0) + sum(lengths.get(s, 4) + 4 for s in node.subscripts)
+    if isinstance(node, Index):
+        return len(node.name)
+    if isinstance(node, Apply):
+        own = 3 if node.op in _PLAIN or node.op == "div" else 2 + len(node.op)
+        return own + sum(lengths[a] for a in node.args)
+    return len(str(node))
+
+
+def _word(node: Expr) -> str:
+    """A name in words for the value of `node`: exp_x, x_minus_mean, ratio."""
+    if not isinstance(node, Apply):
+        return "value"
+    leaves = [_leaf(a) for a in node.args]
+    if node.op in _JOIN and all(leaves) and len("".join(leaves)) <= 24:
+        return f"{leaves[0]}_{_JOIN[node.op]}_{leaves[1]}" if leaves[0] != leaves[1] else f"{leaves[0]}_squared"
+    word = _WORDS.get(node.op, node.op)
+    if len(leaves) == 1 and leaves[0] and node.op not in _WORDS and len(leaves[0]) <= 16:
+        return f"{word}_{leaves[0]}"
+    return word if node.op in _WORDS else f"{word}_value"
+
+
+def _leaf(node: Expr) -> str:
+    if isinstance(node, Ref):
+        literal = "".join(str(s) for s in node.subscripts if isinstance(s, Const))
+        name = node.name.split("@")[0].split("#")[0]
+        return name + literal
+    return node.name if isinstance(node, Index) else ""
+
+
+# names
+
+
+def name_scalars(block: Block, taken: Iterable[str]) -> Block:
+    """Scalars get the names that are printed: words, with a number where the word is taken."""
+    fixed = {n.name for n in walk(block) if isinstance(n, Local) and not set("#@") & set(n.name)}
+    fixed |= {n.index.name for n in walk(block) if isinstance(n, Loop)}
+    chosen: dict[str, str] = {}
+    _choose(block, fixed | set(taken), {}, chosen)
+    names: dict[Expr, Expr] = {scalar(old): scalar(new) for old, new in chosen.items()}
+    return Rewriter(lambda node: names.get(node, node)).block(block)
+
+
+def _choose(block: Block, visible: set[str], numbers: Mapping[str, int], chosen: dict[str, str]) -> None:
+    visible, counters = set(visible), dict(numbers)
+    for node in block:
+        if isinstance(node, Local) and set("#@") & set(node.name):
+            word = node.name.split("#")[0].split("@")[0]
+            name, number = word, counters.get(word, 1)
+            while name in visible:
+                number += 1
+                name = f"{word}_{number}"
+            counters[word] = number
+            visible.add(name)
+            chosen[node.name] = name
+        for inner in blocks(node):
+            _choose(inner, visible, counters, chosen)

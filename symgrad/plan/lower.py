@@ -1,0 +1,231 @@
+"""Lowering: what a target has no word for becomes what it has, and what is written twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ..expr import ONE, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
+from ..ir import Equation, Tensor
+from ..ops import OPS
+from ..simplify.match import Finder
+
+ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
+CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
+
+
+class Names:
+    """Words for new tensors: what is wished, with a number only when it is taken."""
+
+    def __init__(self, taken: Collection[str]) -> None:
+        self.taken = set(taken)
+
+    def new(self, wish: str) -> str:
+        name, number = wish, 2
+        while name in self.taken:
+            name, number = f"{wish}_{number}", number + 1
+        self.taken.add(name)
+        return name
+
+
+def expanded(e: Equation, target: str) -> Equation:
+    """`e` with every operator that the target does not have written in others."""
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply):
+            row = OPS[node.op]
+            if row.expand is not None and target not in row.spell:
+                return transform(row.expand(*node.args), rewrite)
+        return node
+
+    return replace(e, body=transform(e.body, rewrite))
+
+
+def without_logsumexp(
+    forward: Sequence[Equation],
+    backward: Sequence[Equation],
+    outputs: Collection[str],
+    tensors: dict[str, Tensor],
+    names: Names,
+) -> tuple[list[Equation], list[Equation]]:
+    """L = logsumexp u as the pair m = max u, s = sum exp(u - m).
+
+    Who reads exp(u - L) reads exp(u - m)/s instead: exp(u - L) as it stands would lose the digits that L has before the
+    point. Only backward keeps it where L is an output, and then m and s need not be saved. Who reads L itself reads
+    m + log s.
+    """
+    finders: list[tuple[str, Finder]] = []
+    lowered: list[Equation] = []
+    for e in forward:
+        if e.reduce != "logsumexp":
+            lowered.append(e)
+            continue
+        word = next((r.name for r in refs(e.body) if r.subscripts), e.target)
+        top = names.new(f"max_{word}")
+        total = names.new(f"sum_exp_{word}")
+        for name in (top, total):
+            tensors[name] = Tensor(name, tensors[e.target].shape)
+        m, s = ref(top, *e.subscripts), ref(total, *e.subscripts)
+        result = ref(e.target, *e.subscripts)
+        lowered += [
+            replace(e, target=top, reduce="max"),
+            replace(e, target=total, reduce="sum", body=apply("exp", e.body - m)),
+            Equation(e.target, e.subscripts, "none", m + apply("log", s), e.shown, None, e.when),
+        ]
+
+        def ratio(found: dict[Expr, Expr], body: Expr = e.body, m: Expr = m, s: Expr = s) -> Expr:
+            return substitute(apply("exp", body - m) / s, found)
+
+        finders.append((e.target, Finder(apply("exp", e.body - result), [i for i, _ in e.box], ratio)))
+
+    def look(e: Equation, found: Sequence[Finder]) -> Equation:
+        def rewrite(node: Expr) -> Expr:
+            for finder in found:
+                changed = finder.at(node)
+                if changed is not None:
+                    return changed
+            return node
+
+        return replace(e, body=transform(e.body, rewrite))
+
+    inside = [f for name, f in finders if name not in outputs]
+    return (
+        [look(e, [f for _, f in finders]) for e in lowered],
+        [look(e, inside) for e in backward],
+    )
+
+
+def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+    """What calls a function (or is long) and stands in several places gets an equation of its own.
+
+    Nothing leaves the branch of a `where`, and nothing is shared between different conditions.
+    """
+    uses: dict[Expr, int] = {}
+    homes: dict[Expr, list[int]] = {}
+    certain: set[Expr] = set()
+    for place, e in enumerate(equations):
+        outside, all_of_it = _occurrences(e, branches=False), _occurrences(e, branches=True)
+        certain |= outside.keys()
+        for node, count in all_of_it.items():
+            uses[node] = uses.get(node, 0) + count
+            homes.setdefault(node, []).append(place)
+    chosen = [
+        n for n in uses if uses[n] > 1 and n in certain and _worth(n, len(homes[n])) and _alike(equations, homes[n])
+    ]
+    # a part that stands only inside of another chosen part needs no name of its own
+    chosen = [n for n in chosen if not _covered(n, chosen, uses)]
+    if not chosen:
+        return list(equations)
+    result: list[Equation] = []
+    place_of: dict[Expr, Ref] = {}
+    first = {n: min(homes[n]) for n in chosen}
+    for place, e in enumerate(equations):
+        extents = dict(e.box)
+        written = {n.key: n for n in postorder(e.body)}
+        for n in sorted((n for n in chosen if first[n] == place), key=size):
+            n = written.get(n, n)
+            at = indices(n)
+            at = tuple(i for i, _ in e.box if i in at)
+            name = names.new(_word(n))
+            tensors[name] = Tensor(name, tuple(extents[i] for i in at))
+            body = _replaced(n, {k: r for k, r in place_of.items() if k is not n.key})
+            place_of[n.key] = ref(name, *at)
+            result.append(Equation(name, at, "none", body, tuple((i, extents[i]) for i in at), None, e.when))
+        result.append(replace(e, body=_replaced(e.body, place_of)))
+    return result
+
+
+def _replaced(body: Expr, by_key: Mapping[Expr, Ref]) -> Expr:
+    return substitute(body, {n: by_key[n.key] for n in postorder(body) if n.key in by_key})
+
+
+def aligned(equations: Sequence[Equation]) -> list[Equation]:
+    """A reduced index takes the letter that other equations show at the same axis, so that equal parts are found
+    equal: `sum[l](exp(x[i,l]))` beside `exp(x[i,j]) / ...`."""
+    letters: dict[tuple[str, int], Index] = {}
+    for e in equations:
+        shown = {i for i, _ in e.shown}
+        for r in e.reads:
+            for axis, s in enumerate(r.subscripts):
+                if isinstance(s, Index) and s in shown:
+                    letters.setdefault((r.name, axis), s)
+    result = []
+    for e in equations:
+        names: dict[Expr, Expr] = {}
+        taken = {i for i, _ in e.box}
+        for r in e.reads:
+            for axis, s in enumerate(r.subscripts):
+                wish = letters.get((r.name, axis))
+                reduced = isinstance(s, Index) and s in {i for i, _ in e.reduced}
+                if reduced and wish is not None and wish not in taken and s not in names:
+                    names[s] = wish
+                    taken.add(wish)
+        result.append(_renamed(e, names) if names else e)
+    return result
+
+
+def _renamed(e: Equation, names: Mapping[Expr, Expr]) -> Equation:
+    box = []
+    for i, extent in e.box:
+        j = names.get(i, i)
+        assert isinstance(j, Index)
+        box.append((j, extent))
+    where = None if e.where is None else substitute(e.where, names)
+    return replace(e, body=substitute(e.body, names), box=tuple(box), where=where)
+
+
+def tidied(e: Equation) -> Equation:
+    """a * (b / c) as a * b / c: one fraction reads better than two."""
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply) and node.op == "mul":
+            a, b = node.args
+            if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
+                return rewrite(a * b.args[0]) / b.args[1]
+        return node
+
+    return replace(e, body=transform(e.body, rewrite))
+
+
+def _occurrences(e: Equation, branches: bool) -> dict[Expr, int]:
+    """How often each operation of the body is read, by key; `branches`: also what only a branch of a `where` reads."""
+    counts: dict[Expr, int] = {}
+    stack: list[Expr] = [e.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply):
+            known = node.key
+            counts[known] = counts.get(known, 0) + 1
+            if counts[known] == 1:
+                stack.extend(node.args[:1] if node.op == "select" and not branches else node.args)
+    return counts
+
+
+def _worth(node: Expr, homes: int) -> bool:
+    """Whether sharing helps: a call of a function, or long arithmetic inside of one equation."""
+    operations = [n for n in postorder(node) if isinstance(n, Apply)]
+    calls = any(n.op not in CHEAP and n.op != "pow" for n in operations)
+    long = len(operations) >= 4 and homes == 1
+    return bool(refs(node)) and (calls or long) and not (isinstance(node, Apply) and node.op == "neg")
+
+
+def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:
+    first = equations[homes[0]]
+    return all(equations[h].when == first.when and equations[h].where is None for h in homes)
+
+
+def _covered(node: Expr, chosen: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
+    return any(
+        other is not node and uses[other] == uses[node] and any(n.key is node.key for n in postorder(other))
+        for other in chosen
+    )
+
+
+def _word(node: Expr) -> str:
+    """`exp_x` for exp(x - max_x); `common` for arithmetic."""
+    while isinstance(node, Apply) and node.op == "neg":
+        node = node.args[0]
+    if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
+        names = [r.name for r in refs(node) if r.name.isidentifier()]
+        return f"{node.op}_{names[0]}" if names else node.op
+    return "common"

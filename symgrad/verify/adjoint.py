@@ -1,0 +1,96 @@
+"""The adjoint identity <J u, v> = <u, J^T v> at real sizes, with J u from differences of the artefact's own forward.
+
+Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elements are really used.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..ir import Function
+from .sampling import DRAWS, integers, is_pointwise
+from .sizes import boxes, choose, shape_of
+from .text import differentiable
+
+LARGE = (53, 71, 31, 19, 11, 7, 5)
+MEDIUM = (11, 7, 5, 3, 2)
+POINTS = 200_000  # of all boxes together
+TOLERANCE = 1e-6
+
+
+class Artefact(Protocol):
+    """The loaded module of a printed Python file, or compiled C behind the same two calls."""
+
+    def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
+        """Return the output (a tuple if there are several) and what `backward` needs."""
+
+    def backward(self, saved: Any, grad_output: Any = None, needs_input_grad: Any = None) -> tuple[Any, ...]:
+        """Return one gradient per input, None where there is none."""
+
+
+def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool = False) -> tuple[str, int] | None:
+    """What is wrong with the adjoint identity, and the attempts made; None if it holds or cannot be asked.
+
+    A kink between x - h u and x + h u spoils an attempt: it fails only if three do.
+    """
+    found = None
+    for attempt in range(3):
+        rng = np.random.default_rng([seed, attempt, 7])
+        found = _attempt(function, artefact, rng, full)
+        if found is None:
+            return None
+    return (found, 3) if found else None
+
+
+def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:
+    options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
+    packs: dict[str, tuple[int, ...]] = {p: (3, 17) if is_pointwise(function) else (3,) for p in function.packs}
+    # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
+    limit = POINTS * (5 if full else 1)
+    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)))
+    if sum(map(prod, boxes(function, sizes, packs, options))) > limit:
+        return None
+    names = differentiable(function)
+    inputs: dict[str, Any] = {}
+    for kind in ("normal", "above", "unit"):
+        for name in function.inputs:
+            shape = shape_of(function, name, sizes, packs, options)
+            if name in names:
+                inputs[name] = np.asarray(DRAWS[kind](rng, shape))
+            else:
+                low, high = integers(function, name, sizes, packs, options)
+                inputs[name] = rng.integers(low, max(high, low + 1), shape)
+        with np.errstate(all="ignore"):
+            out, saved = artefact.forward(*inputs.values(), **options)
+        outs = out if len(function.outputs) > 1 else (out,)
+        if all(np.all(np.isfinite(o)) for o in outs):
+            break
+    else:
+        return None
+    real = [k for k, n in enumerate(function.outputs) if function.table[n].dtype == "real"]
+    seeds = [np.asarray(rng.standard_normal(np.shape(o))) if k in real else None for k, o in enumerate(outs)]
+    given = tuple(seeds) if len(seeds) > 1 else seeds[0]
+    grads = artefact.backward(saved, given, (True,) * len(function.inputs))
+    steps = {n: np.asarray(rng.standard_normal(np.shape(inputs[n]))) for n in names}
+    ends = []
+    with np.errstate(all="ignore"):
+        for h in (1e-5, -1e-5):
+            moved = {n: inputs[n] + h * steps[n] if n in steps else inputs[n] for n in inputs}
+            end, _ = artefact.forward(*moved.values(), **options)
+            ends.append(end if len(function.outputs) > 1 else (end,))
+    left, right, scale = 0.0, 0.0, 0.0
+    for k in real:
+        slope = (np.asarray(ends[0][k]) - np.asarray(ends[1][k])) / 2e-5
+        left += float(np.sum(slope * seeds[k]))
+        scale += float(np.sum(np.abs(slope * seeds[k])))
+    for name, grad in zip(function.inputs, grads, strict=True):
+        if name in steps:
+            right += float(np.sum(np.asarray(grad) * steps[name]))
+            scale += float(np.sum(np.abs(np.asarray(grad) * steps[name])))
+    if abs(left - right) <= TOLERANCE * scale or not np.isfinite(left):
+        return None
+    shapes = ", ".join(f"{n} {np.shape(v)}" for n, v in inputs.items())
+    return f"<J u, v> = {left:.12g} and <u, J^T v> = {right:.12g} for {shapes}"

@@ -1,0 +1,92 @@
+"""Memory as C's abstract machine has it: every read and write is watched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .rounding.array import UNSET
+from .text import Fault
+
+LIMIT = 10**7  # elements of memory whose size nobody tells
+WORD = 2**64
+
+
+class Pointer:
+    """A pointer into one block. `const` may be read only; `open` memory grows where it is written."""
+
+    __slots__ = ("cells", "const", "name", "offset", "open")
+
+    def __init__(self, cells: list[Any], name: str, const: bool = False, offset: int = 0, open_: bool = False) -> None:
+        self.cells, self.name, self.const, self.offset, self.open = cells, name, const, offset, open_
+
+    def get(self, position: int) -> Any:
+        at = position + self.offset
+        if at < 0 or at >= len(self.cells):
+            raise Fault(f"reads {self.name}[{_signed(at)}], outside of its {len(self.cells)} elements")
+        value = self.cells[at]
+        if value is UNSET:
+            raise Fault(f"reads {self.name}[{at}], which nothing has written")
+        return value
+
+    def set(self, position: int, value: Any) -> None:
+        at = position + self.offset
+        if self.const:
+            raise Fault(f"writes {self.name}[{_signed(at)}], which it may only read")
+        if value is UNSET:
+            raise Fault(f"writes an uninitialised value to {self.name}[{_signed(at)}]")
+        if self.open and len(self.cells) <= at < LIMIT:
+            self.cells.extend([UNSET] * (at + 1 - len(self.cells)))
+        if at < 0 or at >= len(self.cells):
+            raise Fault(f"writes {self.name}[{_signed(at)}], outside of its {len(self.cells)} elements")
+        self.cells[at] = value
+
+    def moved(self, by: int) -> Pointer:
+        return Pointer(self.cells, self.name, self.const, self.offset + by, self.open)
+
+    def reading(self) -> Pointer:
+        """The same memory, to be read only."""
+        return Pointer(self.cells, self.name, True, self.offset)
+
+
+def _signed(at: int) -> int:
+    return at - WORD if at > WORD // 2 else at
+
+
+def block(count: int, name: str) -> Pointer:
+    """Memory of `count` uninitialised elements."""
+    return Pointer([UNSET] * count, name)
+
+
+def unsigned(value: int) -> int:
+    """A size_t result; one that wraps around is reported, however legal."""
+    if value < 0:
+        raise Fault(f"a size_t becomes negative ({value})")
+    return value
+
+
+def quotient(a: int, b: int) -> int:
+    """C's division of integers, which truncates."""
+    if b == 0:
+        raise Fault("divides an integer by 0")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a: int, b: int) -> int:
+    """C's remainder, with the sign of the dividend."""
+    return a - b * quotient(a, b)
+
+
+def whole(value: Any) -> int:
+    """A conversion to an integer type, which truncates."""
+    if isinstance(value, int):
+        return int(value)
+    if value is UNSET:
+        raise Fault("reads an uninitialised variable")
+    return int(value)
+
+
+def known(value: Any, name: str) -> Any:
+    """The value of a variable that must have been set."""
+    if value is UNSET:
+        raise Fault(f"reads the variable {name}, which nothing has set")
+    return value

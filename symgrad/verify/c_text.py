@@ -1,0 +1,223 @@
+"""A printed C file, executed on Numbers: its text, not what a compiler makes of it.
+
+The names of the parameters are the contract: sizes by dim name (a pack is `batch`), options, inputs and outputs by
+their names, `grad_output` or `grad_<output>`, `grad_<input>` (NULL: not wanted), `work`, and whatever else there is was
+saved by forward.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from ..ir import Function, bind
+from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
+from .c_source import prepared
+from .c_translate import DOUBLE, Parameter, translate
+from .rounding import FUNCTIONS, Number, lift, literal, pi
+from .rounding.array import UNSET, exact, filled
+from .text import Fault, Values, differentiable, full_shape
+
+STEPS = 10**6  # of a loop that is not a plain count
+
+_TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What forward leaves for backward: the call's inputs, and the memory it wrote, one per point of a component."""
+
+    inputs: Values
+    options: Mapping[str, Any]
+    memory: tuple[dict[str, Pointer], ...]
+
+
+class CText:
+    """A printed C file with its header; see `Text`."""
+
+    def __init__(self, function: Function, files: Mapping[str, str]) -> None:
+        self.function = function
+        self.unit = translate(prepared(files))
+        self.steps = 0
+        self.module = self._execute()
+        name = function.name
+        batched = f"{name}_forward_batch" in self.unit.functions
+        self.variants = ("", "_batch") if batched else ("",)
+        self.component = batched
+        for variant, which in itertools.product(self.variants, ("forward", "backward")):
+            if f"c_{name}_{which}{variant}" not in self.module:
+                raise Fault(f"the file has no function {name}_{which}{variant}")
+
+    def _execute(self) -> dict[str, Any]:
+        def tick() -> bool:
+            self.steps += 1
+            if self.steps > STEPS:
+                raise Fault("a loop does not end")
+            return True
+
+        module: dict[str, Any] = {
+            "__builtins__": {"range": range, "int": int, "bool": bool},
+            "_k": self.unit.constants,
+            "_f": {**FUNCTIONS, "abs": abs},
+            "_nan": Number(mpmath.mpf("nan")),
+            "_inf": Number(mpmath.mpf("inf")),
+            "_huge": lift(1.7976931348623157e308),
+            **{f"_test_{n}": lambda x, t=t: int(bool(t(lift(x).value))) for n, t in _TESTS.items()},
+            "_lift": _lifted,
+            "_literal": literal,
+            "_pi": pi,
+            "_whole": whole,
+            "_unsigned": unsigned,
+            "_quotient": quotient,
+            "_remainder": remainder,
+            "_known": known,
+            "_first": lambda value, _: value,
+            "_block": block,
+            "_Pointer": Pointer,
+            "_UNSET": UNSET,
+            "_WORD": WORD,
+            "_tick": tick,
+        }
+        exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)
+        return module
+
+    # calling
+
+    def _call(self, which: str, arguments: list[Any]) -> None:
+        self.steps = 0
+        try:
+            status = self.module[f"c_{self.function.name}_{which}"](*arguments)
+        except Fault as fault:
+            raise Fault(f"{self.function.name}_{which} {fault}") from fault
+        except KeyError as error:
+            raise Fault(f"{self.function.name}_{which} calls {error}, which the check does not know") from error
+        except Exception as error:
+            raise Fault(f"{self.function.name}_{which}: {type(error).__name__}: {error}") from error
+        if status is not None and status != 0:
+            raise Fault(f"{self.function.name}_{which} returns {status}")
+
+    def _sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
+        numbers: dict[str, Any] = {}
+        for name, size in bind(self.function, inputs).items():
+            label = "batch" if name == "..." else name.removeprefix("*")
+            numbers[label] = prod(size) if isinstance(size, tuple) else size
+        return numbers | {k: v if isinstance(v, int) else literal(v) for k, v in options.items()}
+
+    def _work(self, which: str, variant: str, sizes: Mapping[str, Any]) -> Pointer:
+        stem = f"{self.function.name}_{which}".upper()
+        for name in (f"{stem}{variant.upper()}_WORK", f"{stem}_WORK"):
+            if name in self.unit.functions:
+                given = [sizes[p.name] for p in self.unit.functions[name]]
+                return block(self.module[f"c_{name}"](*given), "work")
+        raise Fault(f"{self.function.name}_{which} takes work, and there is no {stem}_WORK")
+
+    def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
+        collected: dict[str, list[Any]] = {n: [] for n in shapes}
+        memories = []
+        for part in self._parts(variant, inputs):
+            sizes = self._sizes(part, options)
+            memory: dict[str, Pointer] = {}
+            for name in shapes:
+                memory[name] = block(prod(full_shape(self.function, name, part, options)), name)
+            which = f"forward{variant}"
+            arguments = []
+            for p in self.unit.functions[f"{self.function.name}_{which}"]:
+                if p.name in sizes:
+                    arguments.append(sizes[p.name])
+                elif p.name in self.function.table and p.name in self.function.inputs:
+                    arguments.append(_passed(p, part.get(p.name)))
+                elif p.name == "work":
+                    arguments.append(self._work("forward", variant, sizes))
+                else:
+                    arguments.append(memory.setdefault(p.name, Pointer([], p.name, open_=True)))
+            self._call(which, arguments)
+            memories.append(memory)
+            for name in shapes:
+                collected[name] += memory[name].cells
+        outputs = {n: filled(collected[n], shapes[n]) for n in shapes}
+        return outputs, Saved(inputs, options, tuple(memories))
+
+    def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
+        assert isinstance(saved, Saved)
+        wanted = [n for n, need in zip(self.function.inputs, needs, strict=True) if need]
+        wanted = [n for n in wanted if n in differentiable(self.function) and saved.inputs.get(n) is not None]
+        collected: dict[str, list[Any]] = {n: [] for n in wanted}
+        parts = list(self._parts(variant, saved.inputs))
+        for index, (part, memory) in enumerate(zip(parts, saved.memory, strict=True)):
+            sizes = self._sizes(part, saved.options)
+            grads = {n: block(np.size(part[n]), f"grad_{n}") for n in wanted}  # type: ignore[arg-type]  # given
+            which = f"backward{variant}"
+            arguments: list[Any] = []
+            for p in self.unit.functions[f"{self.function.name}_{which}"]:
+                if p.name in sizes:
+                    arguments.append(sizes[p.name])
+                elif p.name in self.function.inputs:
+                    arguments.append(_passed(p, part.get(p.name)))
+                elif p.name == "work":
+                    arguments.append(self._work("backward", variant, sizes))
+                elif p.name.startswith("grad_") and self._seed_of(p.name) is not None:
+                    seed = seeds[str(self._seed_of(p.name))]
+                    if self.component and not variant:
+                        seed = None if seed is None else seed.reshape(len(parts), -1)[index]
+                    arguments.append(_passed(p, seed))
+                elif p.name.startswith("grad_"):
+                    arguments.append(grads.get(p.name.removeprefix("grad_")))
+                elif p.name in memory:
+                    arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
+                else:
+                    raise Fault(f"{self.function.name}_{which} reads {p.name}, which forward does not save")
+            self._call(which, arguments)
+            for name in wanted:
+                collected[name] += grads[name].cells
+        found: dict[str, Any] = dict.fromkeys(self.function.inputs)
+        for name in wanted:
+            found[name] = filled(collected[name], np.shape(saved.inputs[name]))  # type: ignore[arg-type]  # given
+        return found
+
+    def _seed_of(self, parameter: str) -> str | None:
+        """The output whose cotangent the parameter is."""
+        outputs = self.function.outputs
+        if parameter == "grad_output" and len(outputs) == 1:
+            return outputs[0]
+        name = parameter.removeprefix("grad_")
+        return name if name in outputs else None
+
+    def _parts(self, variant: str, inputs: Values) -> list[Values]:
+        """The points of a component function, each with a pack of no axes; the whole call otherwise."""
+        if not self.component or variant:
+            return [inputs]
+        (count,) = {prod(s) for s in bind(self.function, inputs).values() if isinstance(s, tuple)}
+        split = {}
+        for name, array in inputs.items():
+            rest = len(self.function.table[name].shape) - 1
+            if array is not None:
+                split[name] = array.reshape((count, *array.shape[array.ndim - rest :]))
+        return [{n: split[n][k] if n in split else None for n in inputs} for k in range(count)]
+
+
+def _lifted(value: Any) -> Any:
+    return value if type(value) is Number else lift(known(value, "of a conversion"))
+
+
+def _passed(parameter: Parameter, value: Any) -> Any:
+    """An input as C receives it: a number, or memory that may only be read."""
+    if value is None:
+        return None if parameter.pointer else lift(0)
+    array = np.asarray(value)
+    if array.dtype.kind in "iub":
+        cells: list[Any] = [int(v) for v in array.ravel().tolist()]
+    else:
+        cells = list(exact(array).view(np.ndarray).ravel()) if array.ndim else [exact(array)[()]]
+    if not parameter.pointer:
+        return cells[0] if parameter.kind != DOUBLE else lift(cells[0])
+    if not parameter.const:
+        raise Fault(f"takes {parameter.name}, which it may only read, without const")
+    return Pointer(cells, parameter.name, True)

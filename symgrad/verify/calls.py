@@ -1,0 +1,170 @@
+"""Calling an artefact as its users do, and what it must leave alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import Function
+from .adjoint import Artefact
+from .sampling import Case
+from .text import Array
+
+
+class Call:
+    """One forward and backward of an artefact with the arrays of a case.
+
+    Every third case passes arrays that are not contiguous; a broadcast case passes its views with stride 0.
+    """
+
+    def __init__(self, function: Function, artefact: Artefact, case: Case, dtype: Any) -> None:
+        self.function, self.artefact, self.case, self.dtype = function, artefact, case, dtype
+        scattered = case.number % 3 == 1 and not case.strided
+        self.inputs = [self._argument(case.inputs.get(n), scattered) for n in function.inputs]
+        self.seeds = [self._argument(case.seeds[n], scattered) for n in function.outputs]
+        self.before = [None if a is None else a.tobytes() for a in (*self.inputs, *self.seeds)]
+        # an option at its default is left out in every other case
+        defaults = {o.name: float(o.default) for o in function.options} if case.number % 2 == 0 else {}
+        self.options = {k: v for k, v in case.options.items() if v != defaults.get(k)}
+        self.saved: Any = None
+        self.outputs: list[Any] = []
+        self.grads: tuple[Any, ...] = ()
+
+    def _argument(self, value: Array | None, scattered: bool) -> Any:
+        if value is None:
+            return None
+        array = np.asarray(value)
+        if array.dtype.kind == "f" and array.dtype != self.dtype:
+            array = array.astype(self.dtype) if not self.case.strided else _restrided(array, self.dtype)
+        if scattered and array.ndim:
+            wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), dtype=array.dtype)
+            view = wide[..., 1::2]
+            view[...] = array
+            return view
+        return array
+
+    @property
+    def cotangent(self) -> Any:
+        """What is passed as grad_output."""
+        return tuple(self.seeds) if len(self.seeds) > 1 else self.seeds[0]
+
+    def results(self) -> dict[str, Any]:
+        """Every output, and every gradient as `grad_<input>`."""
+        with np.errstate(all="ignore"):
+            out, self.saved = self.artefact.forward(*self.inputs, **self.options)
+            self.outputs = list(out) if len(self.function.outputs) > 1 else [out]
+            if len(self.outputs) != len(self.function.outputs):
+                raise ValueError(f"forward returns {len(self.outputs)} outputs")
+            self.kept = [np.asarray(o).tobytes() for o in self.outputs]
+            needs = (True,) * len(self.function.inputs)
+            self.grads = self.artefact.backward(self.saved, self.cotangent, needs)
+        if not isinstance(self.grads, tuple) or len(self.grads) != len(self.inputs):
+            raise ValueError(f"backward returns {type(self.grads).__name__}, not one gradient per input")
+        found = dict(zip(self.function.outputs, self.outputs, strict=True))
+        return found | {f"grad_{n}": g for n, g in zip(self.function.inputs, self.grads, strict=True)}
+
+    def mistaken(self, name: str, value: Any, shape: tuple[int, ...]) -> str:
+        """What is wrong with the kind of a result; empty if nothing."""
+        if value is None:
+            return "is None"
+        if np.shape(value) != shape:
+            return f"has shape {np.shape(value)} instead of {shape}"
+        kind = np.asarray(value).dtype
+        integer = name in self.function.table and self.function.table[name].dtype != "real"
+        if not integer and kind != self.dtype:
+            return f"is {kind}, from inputs of {np.dtype(self.dtype)}"
+        return ""
+
+    def again(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        """The gradients of another backward from the same saved values."""
+        with np.errstate(all="ignore"):
+            return self.artefact.backward(self.saved, self.cotangent, needs)
+
+
+def _restrided(array: Array, dtype: Any) -> Array:
+    """Another dtype, the same strides of 0."""
+    first = array[tuple(slice(0, 1) if s == 0 else slice(None) for s in array.strides)]
+    return np.broadcast_to(first.astype(dtype), array.shape)
+
+
+def memory_faults(call: Call, results: dict[str, Any], case: Case) -> list[tuple[str, str]]:
+    """What the artefact should have left alone, or returned otherwise: (place, what is wrong)."""
+    faults: list[tuple[str, str]] = []
+    function = call.function
+    names = [*function.inputs, *(f"grad_{n}" if len(function.outputs) > 1 else "grad_output" for n in function.outputs)]
+    for name, array, before in zip(names, (*call.inputs, *call.seeds), call.before, strict=True):
+        if array is not None and array.tobytes() != before:
+            faults.append((name, "was written to"))
+    for name, out, before in zip(function.outputs, call.outputs, call.kept, strict=True):
+        if np.asarray(out).tobytes() != before:
+            faults.append((name, "changed during backward"))
+    grads = [(n, g) for n, g in zip(function.inputs, call.grads, strict=True) if isinstance(g, np.ndarray) and g.size]
+    for k, (name, grad) in enumerate(grads):
+        for other, array in grads[:k]:
+            if np.shares_memory(grad, array):
+                faults.append((f"grad_{name}", f"shares memory with grad_{other}"))
+    for name, tensor in ((n, function.table[n]) for n in function.inputs):
+        absent = case.inputs.get(name) is None or tensor.dtype != "real"
+        if absent and results.get(f"grad_{name}") is not None:
+            faults.append((f"grad_{name}", "is not None, though the input is absent or of integers"))
+    return faults
+
+
+def manners(call: Call, case: Case, wanted: list[tuple[bool, ...]]) -> list[tuple[str, str]]:
+    """How backward behaves when it is asked otherwise: again, for fewer gradients, without a grad_output."""
+    faults: list[tuple[str, str]] = []
+    function = call.function
+    for needs in (*wanted, (True,) * len(call.inputs)):
+        try:
+            grads = call.again(needs)
+        except Exception as error:  # whatever generated code raises is a finding
+            return [(function.name, f"with needs_input_grad={needs}, raises {type(error).__name__}: {error}")]
+        for name, need, grad, whole in zip(function.inputs, needs, grads, call.grads, strict=True):
+            if (grad is None) != (whole is None or not need):
+                faults.append((f"grad_{name}", f"is {grad if grad is None else 'given'} with needs_input_grad={needs}"))
+            elif grad is not None and not np.array_equal(grad, whole, equal_nan=True):
+                faults.append((f"grad_{name}", f"is another with needs_input_grad={needs}"))
+    return [*faults, *_omitted(call, case), *_partial(call)]
+
+
+def _omitted(call: Call, case: Case) -> list[tuple[str, str]]:
+    """Without grad_output: ones for a scalar, an error that says so otherwise."""
+    if len(call.outputs) > 1 or call.seeds[0] is None:
+        return []
+    scalar = np.ndim(call.outputs[0]) == 0
+    needs = (True,) * len(call.inputs)
+    try:
+        grads = call.artefact.backward(call.saved, None, needs)
+    except Exception as error:
+        return [("grad_output", f"may be omitted for a scalar, and raises {type(error).__name__}: {error}")] * scalar
+    if not scalar:
+        return [("grad_output", f"was omitted for an output of shape {np.shape(call.outputs[0])}, and nothing was raised")]
+    ones = call.artefact.backward(call.saved, np.ones((), call.dtype), needs)
+    pairs = zip(call.function.inputs, grads, ones, strict=True)
+    return [
+        (f"grad_{name}", "without grad_output is not that of ones")
+        for name, a, b in pairs
+        if a is not None and not np.array_equal(a, b, equal_nan=True)
+    ]
+
+
+def _partial(call: Call) -> list[tuple[str, str]]:
+    """None among several grad_outputs means zero."""
+    if len(call.seeds) < 2:
+        return []
+    faults = []
+    needs = (True,) * len(call.inputs)
+    for k, name in enumerate(call.function.outputs):
+        seeds = [s if m != k else None for m, s in enumerate(call.seeds)]
+        zeros = [s if m != k or s is None else np.zeros_like(s) for m, s in enumerate(call.seeds)]
+        with np.errstate(all="ignore"):
+            try:
+                one = call.artefact.backward(call.saved, tuple(seeds), needs)
+            except Exception as error:
+                return [(f"grad_{name}", f"may be None, and raises {type(error).__name__}: {error}")]
+            other = call.artefact.backward(call.saved, tuple(zeros), needs)
+        for a, b in zip(one, other, strict=True):
+            if (a is None) != (b is None) or a is not None and not np.array_equal(a, b, equal_nan=True):
+                faults.append((f"grad_{name}", "None is not treated as zeros"))
+    return faults

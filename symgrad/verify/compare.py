@@ -1,0 +1,148 @@
+"""Two comparisons: a text with the truth, without tolerance, and floating point with the truth, within its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+from mpmath.libmp import to_float
+
+from .rounding import DOUBLE, Format, Number, lift
+from .rounding.array import UNSET
+from .text import Array
+
+SLACK = 2.0  # for terms of second order, and for a compiler that contracts a*b + c
+ROUNDINGS = 8.0  # DESIGN: |error| <= (8 + sqrt n) u (|g| + sum |x_i dg/dx_i|)
+BLIND = 2.0**20  # where no text tells a bound: so many times the budget is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An element that is not what it should be."""
+
+    position: tuple[int, ...]
+    expected: Any
+    obtained: Any
+    said: str
+
+
+def place(name: str, position: tuple[int, ...]) -> str:
+    """`grad_x[0,2]`."""
+    return f"{name}[{','.join(map(str, position))}]" if position else name
+
+
+def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array | str:
+    """What a text returned as an object array of shape `flat` (packs as one axis), or what is wrong with it."""
+    if value is None:
+        return "is None"
+    found = np.shape(value) if isinstance(value, (np.ndarray, Number, int, np.number)) else None
+    if found is None:
+        return f"is of type {type(value).__name__}"
+    if found != shape:
+        return f"has shape {found} instead of {shape}"
+    array = np.empty(int(np.prod(shape)), dtype=object)
+    plain = value.view(np.ndarray) if isinstance(value, np.ndarray) else None
+    elements = plain.ravel().tolist() if plain is not None else [value]
+    for k, element in enumerate(elements):
+        array[k] = element if element is UNSET else lift(element)
+    return array.reshape(flat)
+
+
+def text_mismatches(truth: Array, found: Array, bits: int) -> tuple[list[Mismatch], bool]:
+    """Where a text, executed with `bits` bits, differs from the truth; and whether the precision told them apart.
+
+    The rounding bound of the execution, with 2**-bits for u, is all the difference there may be.
+    """
+    wrong: list[Mismatch] = []
+    conclusive = True
+    for position, expected in np.ndenumerate(truth):
+        number = found[position]
+        if number is UNSET:
+            wrong.append(Mismatch(position, expected, "nothing", "was never written"))
+            continue
+        if not mp.isfinite(expected):
+            continue
+        if not mp.isfinite(number.value):
+            wrong.append(Mismatch(position, expected, number.value, "is not a number"))
+            continue
+        error = abs(number.value - expected)
+        if not error:
+            continue
+        exact = mpmath.ldexp(abs(expected), -65) + mpmath.ldexp(1, -1080)
+        if number.err == np.inf:
+            if error > exact:
+                conclusive = False
+            continue
+        tolerance = mpmath.ldexp(mpmath.mpf(number.err), 4 - bits)
+        if error > tolerance + exact:
+            wrong.append(Mismatch(position, expected, number.value, "the text computes something else"))
+        elif expected and tolerance > mpmath.ldexp(abs(expected), -40) + exact:
+            conclusive = False
+    return wrong, conclusive
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an element of floating-point results may be off by.
+
+    bound     the running bound of the text in units of u, per element; None if there is no text
+    condition sum |x_i dg/dx_i|, per element; inf where it is not known
+    terms     how many numbers count, n
+    floor     what library functions are granted, in u
+    doubtful  a comparison of the text is decided by rounding
+    """
+
+    bound: Array | None
+    condition: Array
+    terms: int
+    floor: float = 0.0
+    doubtful: bool = False
+    format: Format = DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One element of a floating-point result: fine, wrong, or a loss; `ulps` its error and `bits` what was lost."""
+
+    verdict: str
+    position: tuple[int, ...]
+    expected: Any
+    obtained: float
+    ulps: float
+    bits: float
+
+
+def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
+    """Judge every element that has a finite truth."""
+    unit, tiny, huge = limits.format.unit, limits.format.tiny, limits.format.huge
+    for position, expected in np.ndenumerate(truth):
+        if not mp.isfinite(expected):
+            continue
+        obtained = float(found[position])
+        size = abs(to_float(mpmath.mpf(expected)._mpf_))
+        condition = float(limits.condition[position])
+        bound = float(limits.bound[position].err) if limits.bound is not None else None
+        excused = bound == np.inf or limits.doubtful
+        scale = size + condition
+        if not np.isfinite(obtained):
+            fits = size >= huge * (1 - 2 * unit) and obtained == np.copysign(np.inf, float(mp.sign(expected)))
+            if not fits:
+                verdict = "loss" if excused else "wrong"
+                yield Judged(verdict, position, expected, obtained, np.inf, 1 / unit)
+            continue
+        error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
+        floor = 4 * tiny
+        budget = (ROUNDINGS + np.sqrt(limits.terms) + limits.floor) * unit * scale + floor
+        limit = BLIND * budget if bound is None else SLACK * (bound * unit + 4 * unit * size) + floor
+        ulps = error / scale / (2 * unit) if error > floor and np.isfinite(scale) and scale else 0.0
+        verdict = "fine"
+        if error > limit and not excused:
+            verdict = "wrong"
+        elif error > budget and np.isfinite(budget):
+            verdict = "loss"
+        bits = float(np.log2(max(ulps, 1.0)))
+        yield Judged(verdict, position, expected, obtained, ulps, bits)

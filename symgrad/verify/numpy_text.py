@@ -1,0 +1,176 @@
+"""A printed NumPy file, executed on Numbers: its text, not its floating point.
+
+Literals are lifted (an int is exact, a decimal the nearest double), `/` and `**` of two ints stay exact, and `np` is
+the shim. Everything else is Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ..ir import Function
+from .numpy_shim import MATH, NP, SPECIAL, Shim, UnknownName
+from .rounding import lift, literal, power
+from .rounding.array import Exact, exact
+from .text import Fault, Values
+
+_BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range reversed
+    round set slice sorted str sum tuple type zip ValueError TypeError IndexError RuntimeError NotImplementedError
+    AssertionError Exception property object None True False hasattr getattr""".split()
+_MODULES: Mapping[str, Shim] = {
+    "numpy": Shim("np", NP),
+    "scipy.special": Shim("special", SPECIAL),
+    "math": Shim("math", MATH),
+}
+
+
+class _Lift(ast.NodeTransformer):
+    """Exact literals, and operators that keep two ints exact."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return _call("_literal", node) if isinstance(node.value, float) else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        name = {ast.Div: "_quotient", ast.Pow: "_power"}.get(type(node.op))
+        return node if name is None else _call(name, node.left, node.right)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if isinstance(node.op, (ast.Div, ast.Pow)) and isinstance(node.target, ast.Name):
+            name = "_quotient" if isinstance(node.op, ast.Div) else "_power"
+            value = _call(name, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
+            return ast.copy_location(ast.Assign([node.target], value), node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        self.generic_visit(node)
+        node.returns = None
+        for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            a.annotation = None
+        return node
+
+
+def _call(name: str, *args: ast.expr) -> ast.expr:
+    function = ast.copy_location(ast.Name(name, ast.Load()), args[0])
+    return ast.copy_location(ast.Call(function, list(args), []), args[0])
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return (a if isinstance(a, Exact) else exact(a)) / b
+    return lift(a) / lift(b)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)) and b >= 0:
+        return a**b
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return NP["power"](a, b)
+    return power(a, b)
+
+
+class NumpyText:
+    """The module of a printed NumPy file; see `Text`."""
+
+    variants = ("",)
+
+    def __init__(self, function: Function, files: Mapping[str, str]) -> None:
+        self.function = function
+        sources = {name: text for name, text in files.items() if name.endswith(".py")}
+        if len(sources) != 1:
+            raise Fault(f"expected one Python file, got {', '.join(files) or 'none'}")
+        ((self.file, source),) = sources.items()
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise Fault(f"{self.file} is not Python: {error}") from error
+        self.names = self._imports(tree)
+        code = compile(ast.fix_missing_locations(_Lift().visit(tree)), self.file, "exec")
+        self.module = self._execute(code)
+
+    def _imports(self, tree: ast.Module) -> dict[str, Any]:
+        """The names that the file imports; the statements themselves leave the tree."""
+        names: dict[str, Any] = {}
+        kept: list[ast.stmt] = []
+        for statement in tree.body:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    if alias.name not in _MODULES:
+                        raise Fault(f"{self.file} imports {alias.name}")
+                    names[alias.asname or alias.name] = _MODULES[alias.name]
+            elif isinstance(statement, ast.ImportFrom):
+                if statement.module == "__future__":
+                    continue
+                for alias in statement.names:
+                    whole = f"{statement.module}.{alias.name}"
+                    if whole in _MODULES:
+                        names[alias.asname or alias.name] = _MODULES[whole]
+                    elif statement.module in _MODULES:
+                        names[alias.asname or alias.name] = getattr(_MODULES[statement.module], alias.name)
+                    else:
+                        raise Fault(f"{self.file} imports {whole}")
+            else:
+                kept.append(statement)
+        tree.body = kept
+        return names
+
+    def _execute(self, code: CodeType) -> dict[str, Any]:
+        module: dict[str, Any] = {
+            "__builtins__": {name: getattr(builtins, name) for name in _BUILTINS},
+            "__name__": self.file.removesuffix(".py"),
+            "_literal": literal,
+            "_quotient": _quotient,
+            "_power": _power,
+            **self.names,
+        }
+        exec(code, module)
+        for name in ("forward", "backward"):
+            if name not in module:
+                raise Fault(f"{self.file} has no function {name}")
+        return module
+
+    def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        given = [_argument(inputs.get(name)) for name in self.function.inputs]
+        # an option at its default is left to the signature of the text
+        defaults = {o.name: float(o.default) for o in self.function.options}
+        changed = {k: v for k, v in options.items() if v != defaults[k]}
+        numbers = {k: v if isinstance(v, int) else literal(v) for k, v in changed.items()}
+        out, saved = self._call("forward", *given, **numbers)
+        outputs = self.function.outputs
+        results = (out,) if len(outputs) == 1 else out
+        if not isinstance(results, tuple) or len(results) != len(outputs):
+            raise Fault(f"forward returns {type(out).__name__}, not {len(outputs)} outputs")
+        return dict(zip(outputs, results, strict=True)), saved
+
+    def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
+        given = tuple(_argument(seeds[name]) for name in self.function.outputs)
+        grads = self._call("backward", saved, given[0] if len(given) == 1 else given, needs)
+        if not isinstance(grads, tuple) or len(grads) != len(self.function.inputs):
+            raise Fault(f"backward returns {type(grads).__name__}, not {len(self.function.inputs)} gradients")
+        return dict(zip(self.function.inputs, grads, strict=True))
+
+    def _call(self, name: str, *args: Any, **options: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return self.module[name](*args, **options)
+        except UnknownName as error:
+            raise Fault(f"{name} uses what the check cannot run: {error}") from error
+        except Exception as error:
+            raise Fault(f"{name} raises {type(error).__name__}: {error}") from error
+
+
+def _argument(value: Any) -> Any:
+    """An input for the text, read-only: writing to it raises."""
+    if value is None:
+        return None
+    plain = np.asarray(value)
+    array = plain.copy() if plain.dtype.kind in "iub" else exact(plain).copy()
+    array.flags.writeable = False
+    return array

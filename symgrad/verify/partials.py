@@ -1,0 +1,91 @@
+"""The partial derivatives of the operators, by SymPy: the first witness.
+
+Each operator's SymPy twin is differentiated once and turned into a function of mpmath. At a kink the declared values
+count. Where SymPy's form has no value (`a**b*b/a` at a = 0) but the operator is smooth, differences of the operator
+itself stand in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath import mp
+
+from ..ops import OPS
+
+Partial = Callable[..., Any]
+
+_STEPS = {
+    "Heaviside": lambda x, at_zero=None: mpmath.mpf(int(x > 0)),
+    "DiracDelta": lambda *x: mpmath.mpf(0),
+    "sign": lambda x: mp.sign(x),
+}
+ONE = mpmath.mpf(1)
+
+
+@cache
+def symbolic(op: str) -> tuple[Partial | int | None, ...]:
+    """One function of the operator's arguments per partial derivative; an int for a constant one, None for zero."""
+    row = OPS[op]
+    if row.result != "real":
+        return (None,) * row.arity  # integers and truth values are locally constant
+    symbols = sympy.symbols(f"a:{row.arity}", real=True)
+    twin = row.sympy(*symbols)
+    return tuple(_compiled(sympy.diff(twin, s), symbols) for s in symbols)
+
+
+def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None:
+    # what SymPy leaves as Derivative(floor(x), x), or writes with a delta, is zero wherever it exists
+    derivative = derivative.replace(sympy.Derivative, lambda *a: sympy.Integer(0))
+    derivative = derivative.replace(sympy.Subs, lambda *a: sympy.Integer(0))
+    derivative = derivative.replace(sympy.DiracDelta, lambda *a: sympy.Integer(0))
+    if derivative == 0:
+        return None
+    if derivative.is_Integer:
+        return int(derivative)
+    return sympy.lambdify(symbols, derivative, modules=[_STEPS, "mpmath"])  # type: ignore[no-any-return]
+
+
+def at_kink(op: str, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The declared derivatives if `op` has a kink exactly at `args`."""
+    for kink in OPS[op].kinks:
+        if kink.holds(*args):
+            return tuple(mpmath.mpf(v.numerator) / v.denominator for v in kink.values)
+    return None
+
+
+def partial(op: str, which: int, args: tuple[Any, ...]) -> Any:
+    """The derivative of `op` in one argument at `args`; NaN where there is none."""
+    found = symbolic(op)[which]
+    if found is None:
+        return 0
+    if isinstance(found, int):
+        return found
+    args = tuple(mpmath.mpf(a) if isinstance(a, int) else a for a in args)  # 1/3 of two ints would be a float
+    try:
+        value = found(*args)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        value = mp.nan
+    if isinstance(value, mpmath.mpc) or not mp.isfinite(value):
+        return _difference(op, which, args)
+    return value
+
+
+def _difference(op: str, which: int, args: tuple[Any, ...]) -> Any:
+    """A central difference of the operator, if two step widths agree on it."""
+    if not all(mp.isfinite(a) for a in args):
+        return mp.nan
+    value = OPS[op].value
+    slopes = []
+    with mp.workprec(3 * mp.prec):
+        for exponent in (mp.prec // 4, mp.prec // 4 + 30):
+            step = mp.ldexp(max(abs(args[which]), ONE), -exponent)
+            up, down = (value(*args[:which], args[which] + s, *args[which + 1 :]) for s in (step, -step))
+            slopes.append((up - down) / (2 * step))
+    if not mp.isfinite(slopes[0]) or abs(slopes[0] - slopes[1]) > mp.ldexp(max(abs(slopes[0]), ONE), -40):
+        return mp.nan
+    return slopes[1]

@@ -1,0 +1,118 @@
+"""Which sizes a function is checked at: small, larger than one, as different as they can be cheaply."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import evaluate
+from ..expr import Ref, postorder
+from ..ir import Function, extent_of
+
+Packs = Mapping[str, tuple[int, ...]]
+COST = 3000  # operations of one evaluation in mpmath: about 10 ms
+
+
+def names(function: Function) -> list[str]:
+    """The sizes that may be chosen."""
+    return [d.name for d in function.dims if not d.pack]
+
+
+def shape_of(
+    function: Function, name: str, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """The shape of a tensor, the axes of a pack one by one."""
+    shape: list[int] = []
+    for extent in function.table[name].shape:
+        if isinstance(extent, Ref) and extent.name in packs:
+            shape.extend(packs[extent.name])
+        else:
+            shape.append(extent_of(extent, {**sizes, **packs}, options))
+    return tuple(shape)
+
+
+def boxes(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> list[list[int]]:
+    """The extents of every equation's box."""
+    known = {**sizes, **packs}
+    return [[extent_of(e, known, options) for _, e in equation.box] for equation in function.statements]
+
+
+def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+    """Whether the sizes meet the constraints, and no box is empty unless a size is 0."""
+
+    def element(name: str, subscripts: tuple[int, ...]) -> Any:
+        found = {**sizes, **packs}.get(name, options.get(name))
+        return prod(found) if isinstance(found, tuple) else found
+
+    if not all(evaluate(c, {}, element) for c in function.constraints):
+        return False
+    if 0 in sizes.values():
+        return True
+    return all(0 not in box for box in boxes(function, sizes, packs, options))
+
+
+def cost(function: Function, sizes: Mapping[str, int], options: Mapping[str, Any]) -> int:
+    """The operations of one evaluation."""
+    packs = {p: (2,) for p in function.packs}
+    lengths = [sum(1 for _ in postorder(e.body)) for e in function.statements]
+    return sum(prod(b) * n for b, n in zip(boxes(function, sizes, packs, options), lengths, strict=True))
+
+
+def choose(
+    function: Function,
+    options: Mapping[str, Any],
+    rng: np.random.Generator,
+    limit: int = COST,
+    pools: tuple[tuple[int, ...], ...] | None = None,
+) -> dict[str, int]:
+    """The smallest sizes, all different if that is cheap enough, that meet the constraints."""
+    dims = names(function)
+    packs = {p: (2,) for p in function.packs}
+    best: tuple[int, dict[str, int]] | None = None
+    distinct = tuple(range(2, 2 + len(dims)))
+    for pool in pools or (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5), (1, 2, 2, 3, 3, 4)):
+        for sizes in _assignments(dims, pool, rng):
+            if not fitting(function, sizes, packs, options):
+                continue
+            price = cost(function, sizes, options)
+            if best is None or price < best[0]:
+                best = price, sizes
+        if best is not None and best[0] <= limit:
+            return best[1]
+    return best[1] if best is not None else dict.fromkeys(dims, 1)
+
+
+def _assignments(dims: list[str], pool: tuple[int, ...], rng: np.random.Generator) -> Iterator[dict[str, int]]:
+    if len(pool) < len(dims):
+        pool = pool * (len(dims) // len(pool) + 1)
+    if len(dims) <= 3:
+        for chosen in itertools.permutations(pool, len(dims)):
+            yield dict(zip(dims, chosen, strict=True))
+        return
+    for _ in range(80):
+        yield dict(zip(dims, rng.permutation(pool)[: len(dims)].tolist(), strict=True))
+
+
+def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, Any]) -> Iterator[dict[str, int]]:
+    """The sizes with a 0 among them, each alone and all, unless a maximum or mean of nothing is asked for."""
+    wanted = [{**sizes, name: 0} for name in sizes]
+    if len(sizes) > 1:
+        wanted.append(dict.fromkeys(sizes, 0))
+    for chosen in wanted:
+        packs = {p: (2,) for p in function.packs}
+        if all(_defined(function, k, chosen, packs, options) for k in range(len(function.statements))):
+            yield chosen
+
+
+def _defined(function: Function, number: int, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+    equation = function.statements[number]
+    known = {**sizes, **packs}
+    if 0 not in [extent_of(e, known, options) for _, e in equation.reduced]:
+        return True
+    # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum
+    averaged = any(isinstance(n, Ref) and sizes.get(n.name) == 0 for n in postorder(equation.body))
+    return equation.reduce in ("none", "sum", "prod") and not averaged

@@ -1,0 +1,53 @@
+"""What the check asks of a printed text, in whatever language: to be run on Numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..expr import Ref
+from ..ir import Function, bind, extent_of
+
+Array = np.ndarray[Any, Any]
+Values = Mapping[str, "Array | None"]
+
+
+class Fault(Exception):
+    """The text does what no correct text does: it raises, reads past an end, or writes what it may only read."""
+
+
+class Text(Protocol):
+    """A printed file that can be executed on Numbers.
+
+    variants  the ways to call it: one for a module, two for C with a loop over points
+    """
+
+    variants: tuple[str, ...]
+
+    def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return the outputs by name, as arrays of Numbers, and what `backward` needs."""
+
+    def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
+        """Return the gradient of each input by name; None where there is none."""
+
+
+def full_shape(
+    function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """The shape of a tensor as a user sees it, the axes of a pack one by one."""
+    sizes = bind(function, inputs)
+    shape: list[int] = []
+    for extent in function.table[name].shape:
+        size = sizes.get(extent.name) if isinstance(extent, Ref) else None
+        if isinstance(size, tuple):
+            shape.extend(size)
+        else:
+            shape.append(extent_of(extent, sizes, options))
+    return tuple(shape)
+
+
+def differentiable(function: Function) -> tuple[str, ...]:
+    """The inputs that have a gradient."""
+    return tuple(n for n in function.inputs if function.table[n].dtype == "real")

@@ -1,0 +1,234 @@
+"""The values and gradients that the check believes, how sensitive they are, and the second witness.
+
+`truth` raises the precision until two precisions agree. `differences` takes central differences of the declaration at
+200 and more digits, which knows nothing of SymPy. `conditioning` estimates, for each element g,
+
+    sum_i |x_i dg/dx_i|     over the inputs, the options and grad_output
+
+by perturbing what g depends on: no correctly rounded program can do better than a few u times |g| plus that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+from mpmath.libmp import to_float
+
+from ..ir import Function, interpret
+from .reference import Declaration, Trace
+from .text import Array, Values
+
+LADDER = (160, 330, 1300, 2700)  # bits; the last two see through everything that doubles can express
+DECIDED = 70  # bits that two precisions must share
+INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
+NUDGE = 50  # relative perturbations of 2**-NUDGE
+COORDINATES = 8  # up to so many numbers are perturbed one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Outputs and gradients at one point, packs as one axis; NaN where they are undecided or do not exist.
+
+    kinked     a declared derivative was used: differences would not see it
+    undecided  the number of elements on which no two precisions agree
+    """
+
+    outputs: dict[str, Array]
+    gradients: dict[str, Array]
+    bits: int
+    kinked: bool
+    undecided: int
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Outputs by name, and gradients as `grad_<input>`."""
+        return self.outputs | {f"grad_{name}": g for name, g in self.gradients.items()}
+
+
+def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values) -> Truth:
+    """Evaluate the declaration and J^T v at rising precision until two precisions agree."""
+    before: dict[str, Array] = {}
+    undecided = 0
+    for bits in LADDER:
+        with mp.workprec(bits):
+            trace = declaration.trace(inputs, options)
+            outputs = {name: trace.arrays[name] for name in declaration.function.outputs}
+            gradients = trace.pull(seeds)
+        after = outputs | {f"grad_{name}": g for name, g in gradients.items()}
+        if before:
+            undecided = 0
+            for name, array in after.items():
+                for position, value in np.ndenumerate(array):
+                    if not _agree(before[name][position], value):
+                        undecided += 1
+                        if bits == LADDER[-1]:
+                            array[position] = mp.nan
+            if not undecided:
+                break
+        before = after
+    return Truth(outputs, gradients, bits, trace.kinked, undecided)
+
+
+def _agree(a: Any, b: Any) -> bool:
+    if isinstance(a, int) or isinstance(b, int):
+        return bool(a == b)
+    if not (mp.isfinite(a) and mp.isfinite(b)):
+        return bool(a == b) or bool(mp.isnan(a) and mp.isnan(b))
+    if a == b:
+        return True
+    floor = mpmath.ldexp(1, INVISIBLE)
+    return bool(abs(a - b) <= mpmath.ldexp(abs(b), -DECIDED) or max(abs(a), abs(b)) < floor)
+
+
+def differences(
+    function: Function,
+    inputs: Values,
+    options: Mapping[str, Any],
+    seeds: Values,
+    gradients: Mapping[str, Array],
+    rng: np.random.Generator,
+) -> str | None:
+    """Compare <v, f(x + h u) - f(x - h u)> / 2h with <J^T v, u>; None if they agree, else what was found.
+
+    Every coordinate alone where there are at most four, three random directions otherwise.
+    """
+    names = [n for n in gradients if gradients[n].size]
+    finite = all(mp.isfinite(g) for n in names for g in gradients[n].ravel())
+    count = sum(gradients[n].size for n in names)
+    if not finite or not count:
+        return None
+    points = {n: np.asarray(inputs[n]).ravel().tolist() for n in names}
+    largest = max((abs(v) for vs in points.values() for v in vs), default=1.0)
+    digits = 200 + 2 * max(0, int(np.ceil(np.log10(max(largest, 1.0)))))
+    directions: list[dict[str, list[int]]] = []
+    if count <= 4:
+        for name in names:
+            for position in range(len(points[name])):
+                directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
+    else:
+        directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(3)]
+    with mp.workdps(digits):
+        step = mpmath.mpf(10) ** -60
+        for direction in directions:
+            expected, scale, moves = mpmath.mpf(0), mpmath.mpf(0), {}
+            for name in names:
+                moves[name] = []
+                for x, sign, g in zip(points[name], direction[name], gradients[name].ravel(), strict=True):
+                    length = sign * (min(abs(mpmath.mpf(x)), 1) if x else mpmath.mpf(1))
+                    moves[name].append(length)
+                    expected += g * length
+                    scale += abs(g * length)
+            found, noise = _slope(function, inputs, options, seeds, moves, step)
+            if not mp.isfinite(found):
+                continue  # an edge of the domain
+            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (100 - digits) * noise
+            if abs(found - expected) > tolerance:
+                return f"{mpmath.nstr(found, 17)} by differences, {mpmath.nstr(expected, 17)} by SymPy's derivatives"
+    return None
+
+
+def _slope(
+    function: Function,
+    inputs: Values,
+    options: Mapping[str, Any],
+    seeds: Values,
+    moves: Mapping[str, list[Any]],
+    step: Any,
+) -> tuple[Any, Any]:
+    """The central difference of <v, f> along `moves`, and the magnitude of what was subtracted."""
+    ends = []
+    for sign in (1, -1):
+        moved = dict(inputs)
+        for name, lengths in moves.items():
+            array = np.asarray(inputs[name])
+            new = np.empty(array.size, dtype=object)
+            new[:] = [mpmath.mpf(x) + sign * step * m for x, m in zip(array.ravel().tolist(), lengths, strict=True)]
+            moved[name] = new.reshape(array.shape)
+        ends.append(interpret(function, moved, options))
+    difference, noise = mpmath.mpf(0), mpmath.mpf(0)
+    for name in function.outputs:
+        seed = seeds.get(name)
+        if seed is None or function.table[name].dtype != "real":
+            continue
+        for v, up, down in zip(np.asarray(seed).ravel().tolist(), *(e[name].ravel() for e in ends), strict=True):
+            if v:
+                difference += v * (up - down)
+                noise += abs(v * up) + abs(v * down)
+    return difference / (2 * step), noise
+
+
+def conditioning(
+    declaration: Declaration,
+    inputs: Values,
+    options: Mapping[str, Any],
+    seeds: Values,
+    found: Truth,
+    rng: np.random.Generator,
+    packed: bool,
+) -> dict[str, Array]:
+    """An estimate of sum |x_i dg/dx_i| for every element of `found.arrays`, as floats; inf at a kink.
+
+    One by one where few numbers count for one element (each point of a pack is by itself); else the largest change under
+    random signs, times the square root of their number.
+    """
+    if found.kinked:
+        return {name: np.full(a.shape, np.inf) for name, a in found.arrays.items()}
+    function = declaration.function
+    tables: list[tuple[str, dict[str, Any]]] = [
+        ("input", {n: v for n, v in inputs.items() if v is not None and function.table[n].dtype == "real"}),
+        ("option", {n: np.asarray(v) for n, v in options.items() if isinstance(v, float)}),
+        ("seed", {n: v for n, v in seeds.items() if v is not None}),
+    ]
+    spots: list[tuple[str, str, int]] = []
+    for kind, table in tables:
+        for name, array in table.items():
+            size = np.size(array)
+            alone = packed and kind != "option" and bool(np.ndim(array)) and size
+            spots.extend((kind, name, p) for p in range(size // len(array) if alone else size))
+    single = len(spots) <= COORDINATES
+    patterns = [[s] for s in spots] if single else [spots] * 3
+    sums = {name: np.zeros(a.shape) for name, a in found.arrays.items()}
+    with mp.workprec(found.bits):
+        for pattern in patterns:
+            moved = [dict(table) for _, table in tables]
+            for index, (kind, table) in enumerate(tables):
+                for name, array in table.items():
+                    mine = [p for k, n, p in pattern if (k, n) == (kind, name)]
+                    if mine:
+                        signs = np.ones(np.size(array)) if single else rng.choice([-1.0, 1.0], np.size(array))
+                        moved[index][name] = _nudged(np.asarray(array), signs, mine, packed and kind != "option")
+            changed = {n: v[()] for n, v in moved[1].items()}
+            trace = declaration.trace({**inputs, **moved[0]}, {**options, **changed})
+            after = _collected(declaration.function, trace, {**seeds, **moved[2]})
+            for name, array in found.arrays.items():
+                for position, value in np.ndenumerate(array):
+                    if isinstance(value, int):
+                        continue
+                    change = to_float(mpmath.ldexp(abs(after[name][position] - value), NUDGE)._mpf_)
+                    change = np.inf if change != change else change
+                    before = sums[name][position]
+                    sums[name][position] = before + change if single else max(before, change)
+    return sums if single else {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
+
+
+def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Array]:
+    outputs = {name: trace.arrays[name] for name in function.outputs}
+    return outputs | {f"grad_{name}": g for name, g in trace.pull(seeds).items()}
+
+
+def _nudged(array: Array, signs: Array, positions: list[int], packed: bool) -> Array:
+    """`array` with relative perturbations at `positions`, which count within one point where `packed`."""
+    flat = [mpmath.mpf(v) for v in array.ravel().tolist()]
+    per_point = len(flat) // len(array) if packed and array.ndim and len(array) else max(len(flat), 1)
+    chosen = set(positions)
+    for k, value in enumerate(flat):
+        if k % per_point in chosen:
+            flat[k] = value + mpmath.ldexp(value * int(signs[k]), -NUDGE)
+    moved = np.empty(len(flat), dtype=object)
+    moved[:] = flat
+    return moved.reshape(array.shape)
