@@ -22,7 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, ref, refs, select, substitute
+from .expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    index,
+    indices,
+    postorder,
+    ref,
+    refs,
+    select,
+    substitute,
+    total,
+)
 from .ir import Derivative, Dtype, Equation, Function, Role, Tensor
 from .ops import OPS
 
@@ -127,20 +145,23 @@ class _Sweep:
         cotangent = self.cotangent[e.target]
         if cotangent not in self.touched and e.target not in self.function.outputs:
             return ZERO
+        return times(ref(cotangent, *e.subscripts), self.weight(e))
+
+    def weight(self, e: Equation) -> Expr:
+        """How much one point of the box counts in the derivative of the reduction: the table at the head."""
         result = ref(e.target, *e.subscripts)
-        grad: Expr = ref(cotangent, *e.subscripts)
         if e.reduce == "logsumexp":
-            return grad * apply("exp", e.body - result)
+            return apply("exp", e.body - result)
         if e.reduce in ("max", "min"):
             count = self._new(f"count_{e.target}", e.target, Role.LOCAL)
             here = apply("eq", e.body, result)
             self.statements.append(
                 Equation(count, e.subscripts, "sum", select(here, ONE, ZERO), e.box, e.where, e.when)
             )
-            return select(here, grad / ref(count, *e.subscripts), ZERO)
+            return select(here, 1 / ref(count, *e.subscripts), ZERO)
         if e.reduce == "prod":
-            return grad * self._others(e)
-        return grad
+            return self._others(e)
+        return ONE
 
     def _others(self, e: Equation) -> Expr:
         """The product of the bodies at all other points that are reduced into the same element."""
@@ -258,3 +279,123 @@ def times(g: Expr, p: Expr) -> Expr:
 
 def _within(branch: Expr, factor: Expr) -> Expr:
     return ZERO if branch is ZERO else times(factor, branch)
+
+
+def tangent(function: Function) -> Derivative:
+    """Return the joint equations of `function` and of J v: the tangent of each output for tangents of the inputs.
+
+    The seeds are `tangent_<input>` for the real inputs. With p the partial derivatives of the body, by element:
+
+        tangent_out[f] = reduce{ sum over x[h] of p * tangent_x[h] }    (weights as in the table above)
+    """
+    sweep = _Sweep(function)
+    names: dict[str, str] = {}
+    seeds, results = [], []
+    for tensor in function.tensors:
+        if tensor.name not in sweep.active:
+            continue
+        role = {Role.INPUT: Role.SEED, Role.OUTPUT: Role.GRADIENT}.get(tensor.role, Role.LOCAL)
+        names[tensor.name] = sweep._new(f"tangent_{tensor.name}", tensor.name, role)
+        if tensor.role == Role.INPUT:
+            seeds.append((tensor.name, names[tensor.name]))
+        elif tensor.role == Role.OUTPUT:
+            results.append((tensor.name, names[tensor.name]))
+    for output in function.outputs:
+        if output not in names:  # constant: its tangent is zero
+            results.append((output, sweep._new(f"tangent_{output}", output, Role.GRADIENT)))
+    for e in function.statements:
+        if e.target in names:
+            weight = sweep.weight(e)
+            partials = _reverse([(e.body, weight)])
+            body = total(times(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)
+            reduce = "sum" if e.reduced else "none"
+            sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
+    joint = Function(
+        name=function.name,
+        dims=function.dims,
+        tensors=tuple(sweep.tensors),
+        statements=(*function.statements, *sweep.statements),
+        inputs=(*function.inputs, *(s for _, s in seeds)),
+        outputs=(*function.outputs, *(r for _, r in results)),
+        options=function.options,
+        constraints=function.constraints,
+        formula=function.formula,
+        source=function.source,
+    )
+    order = {name: place for place, name in enumerate(function.outputs)}
+    results.sort(key=lambda pair: order[pair[0]])
+    return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
+
+
+def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:
+    """The Jacobian of a function of scalars (or of vectors of literal size), one row per component of the outputs.
+
+    None for a function of tensors. A value that forward names stands by its name, unless `expand` writes everything
+    in the inputs.
+    """
+    joint, primal = derivative.function, derivative.primal
+    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
+    literal = all(_components(t, primal) is not None for t in joint.tensors)
+    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
+    if not (scalar and literal and places) or derivative.kind != "vjp":
+        return None
+    forward = set(primal.writers)
+    rows = []
+    for output, seed in derivative.seeds:
+        for at in _components(primal.table[output], primal) or ():
+            seeds = {
+                ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
+                for o, s in derivative.seeds
+                for x in _components(primal.table[o], primal) or ()
+            }
+            row = []
+            for name, gradient in derivative.gradients:
+                for x in _components(primal.table[name], primal) or ():
+                    row.append(_written_out(ref(gradient, *x), joint, set() if expand else forward, seeds))
+            rows.append(row)
+    return rows
+
+
+def _components(tensor: Tensor, primal: Function) -> list[tuple[Expr, ...]] | None:
+    """The subscripts of every component; None if a size is not literal."""
+    found: list[tuple[Expr, ...]] = [()]
+    for extent in tensor.shape:
+        if isinstance(extent, Ref) and extent.name in primal.packs:
+            found = [(*at, index(extent.name)) for at in found]
+        elif isinstance(extent, Const) and extent.value <= 64:
+            found = [(*at, const(k)) for at in found for k in range(int(extent.value))]
+        else:
+            return None
+    return found
+
+
+def _is_pack(s: Expr, primal: Function) -> bool:
+    return isinstance(s, Index) and s.name in primal.packs
+
+
+def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
+    """`element` by its equations, and so on down to the inputs and what is opaque."""
+    done: dict[Expr, Expr] = dict(seeds)
+    stack: list[Expr] = [element]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        assert isinstance(node, Ref)
+        bodies = [
+            e.body
+            for e in joint.writers.get(node.name, ())
+            if node.name not in opaque and tuple(e.subscripts) == node.subscripts
+        ]
+        below = dict.fromkeys(r for body in bodies for r in refs(body))
+        waiting = [r for r in below if r not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        written = node.name in joint.writers and node.name not in opaque
+        done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
+        if not written and node.name in {g for g in joint.outputs} - opaque - set(joint.inputs):
+            done[node] = ZERO  # a gradient that nothing contributes to
+        stack.pop()
+    return done[element]

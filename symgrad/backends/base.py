@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import jinja2
+
+from ..plan import Program
 
 
 def _folder() -> Path:
@@ -31,3 +35,34 @@ def environment() -> jinja2.Environment:
 def template(name: str) -> jinja2.Template:
     """The template of that file name."""
     return environment().get_template(name)
+
+
+class Artefact(Protocol):
+    """Printed code that runs: a module, or compiled C behind the same two calls."""
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        """`forward(*inputs, **options) -> (out, saved)`."""
+        ...
+
+    @property
+    def backward(self) -> Callable[..., Any]:
+        """`backward(saved, grad_output=None, needs_input_grad=None) -> gradients`."""
+        ...
+
+
+class Backend(Protocol):
+    """One language: spells a Program and runs what it spelled."""
+
+    @property
+    def name(self) -> str:
+        """What `to=` and `--to` call it."""
+        ...
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return {path: text}; `header` is the text at the head of each file."""
+        ...
+
+    def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
+        """Return what was printed as something that can be called."""
+        ...

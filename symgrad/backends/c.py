@@ -19,7 +19,7 @@ from ..plan.loops.data import Guard
 from .base import template
 from .c_body import ELEMENT, Body, comment_text
 from .c_load import Artefact, compile_library
-from .c_text import LIMIT, Text, language
+from .c_text import LIMIT, Text, broken, language
 
 INCLUDES = {"int64_t": "stdint.h"}
 HELPERS = {
@@ -99,15 +99,15 @@ class Printed:
     @property
     def prototype(self) -> str:
         """The declaration of the header."""
-        return self._head(False) + ";"
+        return self._head(False, ");")
 
     @property
     def definition(self) -> str:
         """The first lines of the source."""
-        return self._head(True)
+        return self._head(True, ")")
 
-    def _head(self, definition: bool) -> str:
-        return filled(f"{self.result} {self.name}(", [p.declared(definition) for p in self.parameters], ")")
+    def _head(self, definition: bool, tail: str) -> str:
+        return filled(f"{self.result} {self.name}(", [p.declared(definition) for p in self.parameters], tail)
 
 
 def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
@@ -276,7 +276,11 @@ class _Function:
         text = _InMacro({o.name: o.dtype for o in self._primal.options}, {})
         terms = [" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes]
         names = ", ".join(n for n in self._arguments() if n in mentioned)
-        return f"{self._primal.name.upper()}_{self._kind.upper()}_WORK({names}) ({' + '.join(terms)})"
+        head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_WORK({names})"
+        value = f"({' + '.join(terms)})"
+        if len(head) + 1 + len(value) <= LIMIT:
+            return f"{head} {value}"
+        return " \\\n".join([head, *broken(value, 4, LIMIT - 2)])
 
     def _arguments(self) -> list[str]:
         return [*self._sizes.values(), *(o.name for o in self._primal.options)]
@@ -296,7 +300,8 @@ class _Function:
         if absent:
             lines.append(f"{_and(absent)} may be absent: NULL.")
         if macro:
-            lines.append(f"work has room for {macro.split(')')[0]}) doubles.")
+            name = macro.removeprefix("#define ").split(")")[0]
+            lines.append(f"work has room for {name}) doubles.")
         if self._program.indexed:
             lines.append("Return 0; or 1, with nothing written, if an index is out of range.")
         return _comment(lines)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, index, postorder, product, refs, select, transform
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, index, indices, postorder, product, refs, select, transform
 from ..ir import Dtype
-from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, walk
+from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, walk
 from ..plan.loops.integers import sides
 from .c_text import LIMIT, Text, broken
 
@@ -153,13 +153,56 @@ class Body:
         if isinstance(node, Store):
             return broken(self._store(node), len(pad))
         if isinstance(node, Loop):
-            i = node.index.name
-            lower = self.text.as_kind(node.lower, "size")
-            head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(node.extent, 'size', 21)}; ++{i}) {{"
-            return [head, *self._block(node.body, depth + 1), f"{pad}}}"]
+            return self._loop(node, depth)
         if isinstance(node, If):
             return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
         return self._branches(self._asks(node), node.body, node.otherwise, depth)
+
+    def _loop(self, loop: Loop, depth: int) -> list[str]:
+        """A loop; where the lines inside an innermost one are too long, the rows of its arrays get names before it."""
+        pad, i = "    " * depth, loop.index.name
+        lower = self.text.as_kind(loop.lower, "size")
+        head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(loop.extent, 'size', 21)}; ++{i}) {{"
+        inner = self._block(loop.body, depth + 1)
+        innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
+        if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
+            rows = self._rows(loop)
+            starts = {name: start for name, start in rows.values()}
+            self.text.start_rows(rows)
+            inner = self._block(loop.body, depth + 1)
+            self.text.start_rows({})
+            lines = []
+            for name, start in starts.items():
+                lines += broken(f"const size_t {name} = {self.text.as_kind(start, 'size')};", len(pad))
+            return [*lines, head, *inner, f"{pad}}}"]
+        return [head, *inner, f"{pad}}}"]
+
+    def _is_broken(self, node: Node, depth: int) -> bool:
+        return len(self._node(node, depth)) > 1
+
+    def _rows(self, loop: Loop) -> dict[Ref, tuple[str, Expr]]:
+        """The elements that walk along a row of an array of three axes or more, with the name and place of the row."""
+        elements: dict[Ref, None] = {}
+        for node in walk(loop.body):
+            if isinstance(node, Store):
+                elements[node.element] = None
+            for e in expressions(node):
+                elements.update(dict.fromkeys(refs(e)))
+        taken = {*self._kinds, *self.text.used, *self._extents}
+        found: dict[Ref, tuple[str, Expr]] = {}
+        names: dict[tuple[str, Expr], str] = {}
+        for element in elements:
+            start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
+            if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
+                continue
+            if (element.name, start) not in names:
+                name, number = f"{element.name}_row", 2
+                while name in taken:
+                    name, number = f"{element.name}_row_{number}", number + 1
+                taken.add(name)
+                names[element.name, start] = name
+            found[element] = (names[element.name, start], start)
+        return found
 
     def _branches(self, condition: str, body: Block, otherwise: Block, depth: int) -> list[str]:
         pad = "    " * depth

@@ -24,6 +24,7 @@ from ..expr import (
     Ref,
     apply,
     const,
+    index,
     is_exact,
     postorder,
     select,
@@ -126,6 +127,8 @@ class Text(Printer):
         self._doubles = stored_as_double
         self._types: dict[Expr, str] = {}
         self._texts: dict[tuple[Expr, str], tuple[str, int]] = {}
+        self._rows: dict[Ref, tuple[str, Expr]] = {}
+        self._row_names: set[str] = set()
         self.used: dict[str, None] = {}  # the names that were written, in order
 
     # what a node is
@@ -280,7 +283,8 @@ class Text(Printer):
 
     def _leaf(self, node: Expr, texts: list[tuple[str, int]]) -> tuple[str, int]:
         assert isinstance(node, (Index, Ref))
-        self.used[node.name] = None
+        if node.name not in self._row_names:
+            self.used[node.name] = None
         if isinstance(node, Ref) and texts:
             return f"{node.name}[{texts[0][0]}]", ATOM
         if node.name in self._pointers:
@@ -292,11 +296,20 @@ class Text(Printer):
         texts = [(self.as_kind(self.flat(element), "size"), 0)] if element.subscripts else []
         return self._leaf(element, texts)[0]
 
-    def flat(self, element: Ref) -> Expr:
-        """The one subscript of a row-major array."""
+    def start_rows(self, rows: Mapping[Ref, tuple[str, Expr]]) -> None:
+        """From here on, the rows of these elements have a name: the place of the first element of the row."""
+        self._rows = dict(rows)
+        self._row_names = {name for name, _ in rows.values()}
+        self._texts.clear()
+
+    def flat(self, element: Ref, last: bool = True) -> Expr:
+        """The one subscript of a row-major array; that of the first element of the row if not `last`."""
+        if last and element in self._rows:
+            return _plus(index(self._rows[element][0]), element.subscripts[-1])
+        subscripts = element.subscripts if last else (*element.subscripts[:-1], ZERO)
         place: Expr = ZERO
-        for s, extent in zip(element.subscripts, self._shapes[element.name], strict=True):
-            place = place * extent + s
+        for s, extent in zip(subscripts, self._shapes[element.name], strict=True):
+            place = _plus(place * extent, s)
         return place
 
     def _cast(self, text: tuple[str, int], own: str, kind: str) -> tuple[str, int]:
@@ -322,6 +335,15 @@ class Text(Printer):
         return quotient, 40
 
 
+def _plus(a: Expr, b: Expr) -> Expr:
+    """a + b without parentheses around b: what wraps around does not mind the order."""
+    if isinstance(b, Apply) and b.op == "add":
+        return _plus(_plus(a, b.args[0]), b.args[1])
+    if isinstance(b, Apply) and b.op == "sub":
+        return _plus(a, b.args[0]) - b.args[1]
+    return a + b
+
+
 def _wrap(text: str, level: int, need: int) -> str:
     return text if level >= need else f"({text})"
 
@@ -342,23 +364,23 @@ def broken(text: str, indent: int, limit: int = LIMIT) -> list[str]:
 
 def _cut(text: str, room: int) -> int | None:
     """The place of the space at which to break: the least nested, the last of those."""
-    depth, best, found = 0, None, None
-    for place, letter in enumerate(text):
-        if place > room and found is not None:
-            break
+    depth, best, found = 0, 0, None
+    for place, letter in enumerate(text[: room + 1]):
         depth += letter in "([{"
         depth -= letter in ")]}"
         if letter != " " or place < 8:
             continue
-        after, before = text[place + 1 : place + 3], text[place - 1]
-        operator = (
-            after[:1] in "+-*/%?:<>&|=!" and after[1:] in (" ", "=", "&", "|") and after not in ("= ", "+=", "*=")
-        )
-        rank = depth * 2 + (after[:1] in "*/%")
-        if (
-            (operator or before in ",;" or text[:place].endswith(" ="))
-            and place <= room
-            and (best is None or rank <= best)
-        ):
+        before, after = text[:place], text[place + 1 :]
+        word = after.split(" ", 1)[0]
+        if word in _BREAKS:
+            rank = 4 * depth + (word in ("*", "/", "%"))
+        elif before.endswith((",", ";", "=")):
+            rank = 4 * depth + 2
+        else:
+            continue
+        if found is None or rank <= best:
             best, found = rank, place
     return found
+
+
+_BREAKS = frozenset("+ - * / % ? : < > <= >= == != && ||".split())

@@ -63,9 +63,7 @@ def _is_pack(s: Expr) -> bool:
 
 
 def _gradients(program: Program) -> list[str]:
-    joint = program.derivative.function
-    forward = {e.target for e in program.derivative.primal.statements}
-    equations = tuple(e for e in joint.statements if e.target not in forward)
+    equations = program.derivative.equations
     lines = show_equations(equations)
     zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in {e.target for e in equations}]
     if not lines and not zero:

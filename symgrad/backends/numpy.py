@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Ref, postorder, show
+from ..expr import Const, Expr, Ref, postorder, show
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
-from ..plan.arrays import ArrayProcedure, array_procedures
+from ..plan.arrays import array_procedures
 from ..plan.arrays.tree import AddAt, Assign, Guard, Statement, Update
 from .base import template
 from .python_text import ArrayPrinter, assigned, pack_name, sizes
 
-INLINE = 118  # a value moves into the line that reads it while the line is not longer; lines break at 88
+INLINE = 124  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
 
 class NumPy:
@@ -167,7 +168,7 @@ class _File:
         body = _statement_lines(self.backward.statements, printer, guard, 4, program)
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
-        lines.append(f"return {_tuple(result)}")
+        lines.append(f"return {_tuple(result) if len(result) < 2 else ', '.join(result)}")
         several = len(primal.outputs) > 1
         what = _tuple([s for _, s in derivative.seeds]) if several else "grad_output"
         default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
@@ -279,8 +280,7 @@ class _File:
             ]
         assert isinstance(extent, Ref)
         if extent.name not in bound:
-            if not self.primal.table[name].optional or True:
-                bound[extent.name] = (text, f"{name} has {extent.name} = {{{text}}} ({where})")
+            bound[extent.name] = (text, f"{name} has {extent.name} = {{{text}}} ({where})")
             return []
         other, told = bound[extent.name]
         mine = f"{name} has {extent.name} = {{{text}}} ({where})"
@@ -376,8 +376,6 @@ def _returned(lines: list[str], last: str, outputs: Sequence[str], saved: Sequen
 
 
 def _mentions(text: str, name: str) -> bool:
-    import re
-
     return re.search(rf"\b{name}\b", text) is not None
 
 
@@ -411,7 +409,7 @@ def _where_told(name: str, tensors: Sequence[Tensor]) -> str:
 
 
 def _unpacked(names: Sequence[str], value: str) -> str:
-    return f"{', '.join(names)}{',' if len(names) == 1 else ''} = {value}"
+    return f"({names[0]},) = {value}" if len(names) == 1 else f"{', '.join(names)} = {value}"
 
 
 def _tuple(names: Sequence[str]) -> str:
@@ -508,5 +506,3 @@ def _cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
         "    return gradients",
     ]
 
-
-__all__ = ["Apply", "ArrayProcedure", "NumPy", "module_from"]

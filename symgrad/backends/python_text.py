@@ -31,6 +31,7 @@ from ..plan.arrays.tree import (
 )
 
 WIDTH = 88
+HUGGED = 40  # what may stand before the bracket in which a long line is broken
 
 INFIX: Mapping[str, Form] = {
     "or": Form("{} | {}", 7, (7, 8)),
@@ -47,7 +48,6 @@ INFIX: Mapping[str, Form] = {
     "div": Form("{} / {}", 20, (20, 21)),
     "floordiv": Form("{} // {}", 20, (20, 21)),
     "mod": Form("{} % {}", 20, (20, 21)),
-    "pow": Form("{}**{}", 40, (41, 41)),
 }
 
 
@@ -152,6 +152,10 @@ class ArrayPrinter:
 
     def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
         form = INFIX.get(op)
+        if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
+            base, exponent = (text(a, 41) for a in args)
+            simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))
+            return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
         if op == "select":
@@ -207,7 +211,8 @@ def assigned(target: str, value: str, indent: int) -> list[str]:
     line = f"{target} = {value}"
     if len(line) + indent <= WIDTH:
         return [line]
-    if value[-1] in ")]" and (opening := _last_opening(value)) is not None and not _splits(value):
+    opening = _last_opening(value) if value[-1] in ")]" else None
+    if opening is not None and opening <= HUGGED and not _sums(value):
         head, inner = value[: opening + 1], value[opening + 1 : -1]
         return [f"{target} = {head}", *_inside(inner, indent + 4), value[-1]]
     return [f"{target} = (", *_inside(value, indent + 4), ")"]
@@ -217,15 +222,12 @@ def _inside(text: str, indent: int) -> list[str]:
     """`text` on lines of its own, each four columns in."""
     if len(text) + indent <= WIDTH:
         return [f"    {text}"]
-    pieces = _splits(text)
-    if pieces:
-        lines: list[str] = []
-        for piece in pieces:
-            lines += _piece(piece, indent)
-        return lines
     arguments = _arguments(text)
     if len(arguments) > 1:
         return [line for a in arguments for line in _piece(f"{a},", indent)]
+    pieces = _splits(text)
+    if pieces:
+        return [line for piece in pieces for line in _piece(piece, indent)]
     return _piece(text, indent)
 
 
@@ -268,6 +270,12 @@ def _splits(text: str) -> list[str]:
             ends = [*cuts, len(text)]
             return [text[: cuts[0]], *(text[a + 1 : b] for a, b in zip(cuts, ends[1:], strict=True))]
     return []
+
+
+def _sums(text: str) -> bool:
+    """Whether there is an addition outside of brackets."""
+    depths = _depths(text)
+    return any(depths[k] == 0 and text[k : k + 3] in (" + ", " - ") for k in range(len(text)))
 
 
 def _arguments(text: str) -> list[str]:

@@ -138,6 +138,7 @@ class Draft:
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
+        word = kind
         if kind == "mean":
             kind, body = "sum", body / _product(self.extent(i) for i in over)
         mentioned = indices(body, *(() if where is None else (where,)))
@@ -149,7 +150,7 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        target = self.name_for(name or _reduction_name(kind, body))
+        target = self.name_for(name or _reduction_name(word, body))
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(_Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))

@@ -166,6 +166,15 @@ class Function:
         """The names of the packs."""
         return tuple(d.name for d in self.dims if d.pack)
 
+    def latex(self) -> str:
+        """The equations as a LaTeX `aligned` environment."""
+        from .latex import latex_equations  # as below
+
+        return latex_equations(self.statements)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
     def with_source(self, source: str) -> Function:
         """The same function, printed again by `source`."""
         return replace(self, source=source)
@@ -178,18 +187,35 @@ class Function:
 
 @dataclass(frozen=True)
 class Derivative:
-    """A function together with the equations of its vector-Jacobian product J^T v.
+    """A function together with the equations of its product J^T v (`vjp`), or J v (`jvp`).
 
     primal     the function that was differentiated
     function   the joint statements: inputs and seeds in; outputs and gradients out. It can be differentiated again
-    seeds      (output, its grad_output) in the order of the outputs
-    gradients  (input, its gradient) in the order of the real inputs
+    seeds      vjp: (output, its grad_output) in the order of the outputs; jvp: (input, its tangent)
+    gradients  vjp: (input, its gradient) in the order of the real inputs; jvp: (output, its tangent)
+    kind       "vjp" or "jvp"
     """
 
     primal: Function
     function: Function
     seeds: tuple[tuple[str, str], ...]
     gradients: tuple[tuple[str, str], ...]
+    kind: str = "vjp"
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations that were added to those of the function."""
+        forward = set(self.primal.writers)
+        return tuple(e for e in self.function.statements if e.target not in forward)
+
+    def latex(self) -> str:
+        """The equations of the product as a LaTeX `aligned` environment."""
+        from .latex import latex_equations  # here, not above: the files of this folder need each other
+
+        return latex_equations(self.equations)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
 
     def __str__(self) -> str:
         from .text import show_derivative  # as above

@@ -68,7 +68,8 @@ def show_function(function: Function) -> str:
 
 
 def show_derivative(derivative: Derivative) -> str:
-    """The equations of J^T v, those of forward first."""
+    """The equations of J^T v (or J v), after those of forward that they read."""
     lines = show_equations(derivative.function.statements)
-    seeds = ", ".join(f"{seed} of {output}" for output, seed in derivative.seeds)
-    return "\n".join([f"J^T v of {derivative.primal.name}, with v = {seeds}", *(f"    {line}" for line in lines)])
+    seeds = ", ".join(seed for _, seed in derivative.seeds)
+    product = "J^T v" if derivative.kind == "vjp" else "J v"
+    return "\n".join([f"{derivative.primal.name}: {product}, with v = {seeds}", *(f"    {line}" for line in lines)])

@@ -5,9 +5,9 @@ from .layers import linear
 
 
 @sg.function
-def squared_error(out: sg.Tensor["n"], *, target: float = 4.0):
-    """sum((out - target)^2)."""
-    return ((out - target) ** 2).sum()
+def squared_error(x: sg.Tensor["..."], *, target: float = 4.0):
+    """sum((x - target)^2)."""
+    return ((x - target) ** 2).sum()
 
 
 @sg.function

@@ -26,12 +26,14 @@ def plan(derivative: Derivative, to: str) -> Program:
     backward = [expanded(e, to) for e in joint.statements if e.target not in _forward_targets(derivative)]
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names)
     forward, backward = aligned(forward), [tidied(e) for e in backward]
+    if sum(_weight(e) for e in (*forward, *backward)) < LARGE:
+        together = shared([*forward, *backward], tensors, names)
+        border = together.index(next(e for e in reversed(together) if e.target == forward[-1].target)) + 1
+        forward, backward = together[:border], together[border:]
     saved, again = _cut(derivative, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = _alive(forward, wanted)
     backward = [*again, *backward]
-    if sum(_weight(e) for e in (*forward, *backward)) < LARGE:
-        forward, backward = shared(forward, tensors, names), shared(backward, tensors, names)
     gradients = tuple(g for _, g in derivative.gradients)
     steps = _steps(backward, gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)

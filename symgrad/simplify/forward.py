@@ -27,7 +27,7 @@ from ..expr import (
 from ..ir import Equation, Function, Role, Tensor
 from .match import match
 
-U = ref("?u")
+U, V = ref("?u"), ref("?v")
 
 
 def _exp(u: Expr) -> Expr:
@@ -36,7 +36,7 @@ def _exp(u: Expr) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`before` = `after` for every real u where `before` is defined."""
+    """`before` = `after` for all real u and v where `before` is defined."""
 
     name: str
     before: Expr
@@ -44,8 +44,9 @@ class Identity:
 
 
 STABLE: tuple[Identity, ...] = (
-    Identity("sigmoid", 1 / (1 + _exp(-U)), apply("sigmoid", U)),
     Identity("sigmoid by exp(u)", _exp(U) / (1 + _exp(U)), apply("sigmoid", U)),
+    Identity("sigmoid", 1 / (1 + _exp(-U)), apply("sigmoid", U)),
+    Identity("times sigmoid", V / (1 + _exp(-U)), V * apply("sigmoid", U)),
     Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
     Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
     Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
@@ -76,7 +77,7 @@ def stable(function: Function) -> Function:
 def _identities(e: Equation) -> Equation:
     def rewrite(node: Expr) -> Expr:
         for row in STABLE:
-            found = match(row.before, node, frozenset({U}))
+            found = match(row.before, node, frozenset({U, V}))
             if found is not None:
                 return substitute(row.after, found)
         return node

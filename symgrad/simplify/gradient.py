@@ -28,7 +28,7 @@ def simplify(derivative: Derivative) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
     joint = derivative.function
     forward = derivative.primal.statements
-    gradient = joint.statements[len(forward) :]
+    gradient = derivative.equations
     gradient = _reused(forward, _copies(gradient, derivative), joint)
     large = sum(size(e.body) for e in gradient) > LARGE
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
@@ -82,7 +82,7 @@ def _reused(forward: Sequence[Equation], gradient: Sequence[Equation], joint: Fu
     """What equals something computed before becomes a reference to it, up to the names of indices."""
     finders: dict[str, list[Finder]] = {}
     for e in forward:
-        if _worth_reuse(e, joint.table[e.target], len(joint.writers[e.target])):
+        if _worth_reuse(e, joint, len(joint.writers[e.target])):
             finders.setdefault(_operator(e.body), []).append(_finder(e))
     result: list[Equation] = []
     by_target = _by_target(gradient)
@@ -98,7 +98,7 @@ def _reused(forward: Sequence[Equation], gradient: Sequence[Equation], joint: Fu
         e = replace(e, body=transform(e.body, look))
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        if local and _worth_reuse(e, joint.table[e.target], len(by_target[e.target])) and not _is_linear(e.body):
+        if local and _worth_reuse(e, joint, len(by_target[e.target])) and not _is_linear(e.body):
             finders.setdefault(_operator(e.body), []).append(_finder(e))
     return result
 
@@ -111,11 +111,16 @@ def _finder(e: Equation) -> Finder:
     return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(ref(e.target, *e.subscripts), found))
 
 
-def _worth_reuse(e: Equation, tensor: Tensor, writers: int) -> bool:
-    if writers != 1 or e.reduce != "none" or not e.plain or e.where is not None or e.when:
+def _worth_reuse(e: Equation, joint: Function, writers: int) -> bool:
+    """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
+    saved instead, is long, or is a local that its author named."""
+    if writers != 1 or e.reduce != "none" or not e.plain or e.where is not None or e.when or not size(e.body):
         return False
     calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
-    return calls or size(e.body) >= (1 if tensor.role == Role.LOCAL and tensor.shape else 3)
+    tensor = joint.table[e.target]
+    local = tensor.role == Role.LOCAL and bool(tensor.shape)
+    inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
+    return calls or local or inner or size(e.body) >= 3
 
 
 _ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow"})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, index, postorder, ref, refs
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, ref, refs
 from ..ir import Box, Equation, Tensor
 from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, power_expr, quotient, scaled
 
@@ -18,7 +18,7 @@ class Writer:
 
     seeds       the cotangents of the outputs, in their order
     cotangents  the tensors that carry cotangents: they lead a product when there is one seed (`grad_output * x`), and
-                end it when there are several (`2 * x * g0 + y * g1`, the rows of J^T v)
+                end it when there are several, or it is read by component (`2 * x * g0 + y * g1`, the rows of J^T v)
     """
 
     def __init__(self, normal: Normal, seeds: Sequence[str], cotangents: set[str], taken: set[str]) -> None:
@@ -127,7 +127,7 @@ class Writer:
         position = {m: place for place, m in enumerate(poly)}
         sums = any(isinstance(a, Sum) for m in poly for a, _ in m)
 
-        def place(group: Poly) -> tuple[int, int, int]:
+        def place(group: Poly) -> tuple[Fraction, int, int]:
             shortest = min(len(m) for m in group) if sums else 0
             return min(self._seed_rank(m) for m in group), shortest, min(position[m] for m in group)
 
@@ -159,10 +159,11 @@ class Writer:
         shared = {a: n for a, n in count.items() if 2 <= n < len(poly)}
         return max(shared, key=lambda a: (shared[a], _cost(a))) if shared else None
 
-    def _seed_rank(self, monomial: Monomial) -> int:
+    def _seed_rank(self, monomial: Monomial) -> Fraction:
         """Terms come in the order of the outputs they belong to, those that read no cotangent directly at the end."""
-        names = [a.name for a, _ in monomial if isinstance(a, Ref) and a.name in self.cotangents]
-        return min((self.seeds.get(name, len(self.seeds)) for name in names), default=len(self.seeds) + 1)
+        found = [a for a, _ in monomial if isinstance(a, Ref) and a.name in self.cotangents]
+        last = len(self.seeds)
+        return min((self.seeds.get(a.name, last) + _component(a) for a in found), default=Fraction(last + 1))
 
     def _is_cotangent(self, atom: Atom) -> bool:
         return isinstance(atom, Ref) and atom.name in self.cotangents
@@ -199,8 +200,18 @@ class Writer:
         if not any(isinstance(n, Ref) and n.subscripts for n in postorder(atom)):
             return (0, rank)  # numbers and sizes
         if self._is_cotangent(atom):
-            return (1 if self.lead else 3, rank)
+            component = isinstance(atom, Ref) and any(isinstance(s, Const) for s in atom.subscripts)
+            return (1 if self.lead and not component else 3, rank)
         return (2, rank)
+
+
+def _component(cotangent: Ref) -> Fraction:
+    """Where a component stands among those of its output: 0 for a whole one, less than 1 always."""
+    place = Fraction(0)
+    for s in cotangent.subscripts:
+        if isinstance(s, Const):
+            place += s.value / (1 + s.value) / 2
+    return place
 
 
 def _plus(a: Expr, b: Expr) -> Expr:

@@ -34,7 +34,7 @@ class Artefact(Protocol):
 def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool = False) -> tuple[str, int] | None:
     """What is wrong with the adjoint identity, and the attempts made; None if it holds or cannot be asked.
 
-    A kink between x - h u and x + h u spoils an attempt: it fails only if three do.
+    A kink between x - h u and x + h u may spoil an attempt: it fails only if three do.
     """
     found = None
     for attempt in range(3):
@@ -70,27 +70,44 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
             break
     else:
         return None
-    real = [k for k, n in enumerate(function.outputs) if function.table[n].dtype == "real"]
-    seeds = [np.asarray(rng.standard_normal(np.shape(o))) if k in real else None for k, o in enumerate(outs)]
+    real = [function.table[n].dtype == "real" for n in function.outputs]
+    seeds = [np.asarray(rng.standard_normal(np.shape(o))) if r else None for r, o in zip(real, outs, strict=True)]
     given = tuple(seeds) if len(seeds) > 1 else seeds[0]
     grads = artefact.backward(saved, given, (True,) * len(function.inputs))
     steps = {n: np.asarray(rng.standard_normal(np.shape(inputs[n]))) for n in names}
-    ends = []
-    with np.errstate(all="ignore"):
-        for h in (1e-5, -1e-5):
-            moved = {n: inputs[n] + h * steps[n] if n in steps else inputs[n] for n in inputs}
-            end, _ = artefact.forward(*moved.values(), **options)
-            ends.append(end if len(function.outputs) > 1 else (end,))
-    left, right, scale = 0.0, 0.0, 0.0
-    for k in real:
-        slope = (np.asarray(ends[0][k]) - np.asarray(ends[1][k])) / 2e-5
-        left += float(np.sum(slope * seeds[k]))
-        scale += float(np.sum(np.abs(slope * seeds[k])))
+    left, size = _slope(function, artefact, inputs, options, steps, seeds, 1e-5)
+    other, _ = _slope(function, artefact, inputs, options, steps, seeds, 2e-5)
+    right, scale = 0.0, size
     for name, grad in zip(function.inputs, grads, strict=True):
         if name in steps:
             right += float(np.sum(np.asarray(grad) * steps[name]))
             scale += float(np.sum(np.abs(np.asarray(grad) * steps[name])))
-    if abs(left - right) <= TOLERANCE * scale or not np.isfinite(left):
+    # where two differences disagree (a kink, a function too wild for float64), nothing can be said
+    if not abs(left - other) <= TOLERANCE * scale or abs(left - right) <= TOLERANCE * scale:
         return None
     shapes = ", ".join(f"{n} {np.shape(v)}" for n, v in inputs.items())
     return f"<J u, v> = {left:.12g} and <u, J^T v> = {right:.12g} for {shapes}"
+
+
+def _slope(
+    function: Function,
+    artefact: Artefact,
+    inputs: dict[str, Any],
+    options: dict[str, Any],
+    steps: dict[str, Any],
+    seeds: list[Any],
+    h: float,
+) -> tuple[float, float]:
+    """<J u, v> by central differences of the artefact's own forward, and the magnitude of its terms."""
+    ends = []
+    with np.errstate(all="ignore"):
+        for sign in (h, -h):
+            moved = {n: inputs[n] + sign * steps[n] if n in steps else inputs[n] for n in inputs}
+            end, _ = artefact.forward(*moved.values(), **options)
+            ends.append(end if len(function.outputs) > 1 else (end,))
+        terms = [
+            (np.asarray(up) - np.asarray(down)) / (2 * h) * seed
+            for up, down, seed in zip(*ends, seeds, strict=True)
+            if seed is not None
+        ]
+    return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms)

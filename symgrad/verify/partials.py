@@ -81,9 +81,11 @@ def _difference(op: str, which: int, args: tuple[Any, ...]) -> Any:
         return mp.nan
     value = OPS[op].value
     slopes = []
-    with mp.workprec(3 * mp.prec):
-        for exponent in (mp.prec // 4, mp.prec // 4 + 30):
-            step = mp.ldexp(max(abs(args[which]), ONE), -exponent)
+    bits = mp.prec // 4
+    # no wider than a fraction of 1, that x**n is not asked at the next whole n
+    with mp.workprec(3 * mp.prec + 2 * max(0, int(mp.mag(args[which] or 1)))):
+        for exponent in (bits, bits + 30):
+            step = mp.ldexp(ONE, -exponent)
             up, down = (value(*args[:which], args[which] + s, *args[which + 1 :]) for s in (step, -step))
             slopes.append((up - down) / (2 * step))
     if not mp.isfinite(slopes[0]) or abs(slopes[0] - slopes[1]) > mp.ldexp(max(abs(slopes[0]), ONE), -40):

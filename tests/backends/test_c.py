@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +32,13 @@ def steps(statements, gradients=()):
     for e in reversed(statements):
         for r in e.reads:
             serves.setdefault(r.name, set()).update(serves.get(e.target, ()))
+    targets: dict[str, list] = {}
+    for e in statements:
+        targets[e.target] = [*targets.pop(e.target, []), e]  # a target stands where its last equation does
     found = []
-    for target, equations in groupby(statements, key=lambda e: e.target):
-        equations = tuple(equations)
+    for target, equations in targets.items():
         shared = tuple(w for w in equations[0].when if all(w in e.when for e in equations))
-        mine = tuple(g for g in gradients if g in serves.get(target, ()))
-        found.append(Step(target, equations, mine, shared))
+        found.append(Step(target, tuple(equations), tuple(g for g in gradients if g in serves.get(target, ())), shared))
     return tuple(found)
 
 
@@ -127,10 +127,9 @@ FUNCTIONS = {
     "layer_norm": """f(x[n,d], gain[d], bias[d]; eps=1e-5): mean[i] = sum[j](x[i,j])/d; var[i] = sum[j]((x[i,j]-mean[i])**2)/d;
         out[i,j] = (x[i,j]-mean[i])/sqrt(var[i]+eps)*gain[j] + bias[j]""",
     "matvec": "f(a[n,m], x[m])[i] = sum[j](a[i,j] * x[j])",
-    "conv": """f(x[n,c,h,w], weight[o,c,p,q]; stride=2)[b,f,i,j] =
-        sum[d,r,s](x[b,d,stride*i+r,stride*j+s] * weight[f,d,r,s])""",
+    "conv": "f(x[n,c,h,w], weight[o,c,p,q])[b,f,i,j] = sum[d,r,s](x[b,d,2*i+r,2*j+s] * weight[f,d,r,s])",
     "padded": "f(x[n], k[p])[i:n] = sum[r](where((i + r - 1 >= 0) & (i + r - 1 < n), x[i+r-1] * k[r], 0))",
-    "stacked": "f(p[..., 2])[..., :] = [p[..., 0]**2, p[..., 0] * p[..., 1], sin(p[..., 1])]",
+    "stacked": "f(p[..., 2]): out[..., 0] = p[..., 0]**2; out[..., 1] = p[..., 0] * p[..., 1]; out[..., 2] = sin(p[..., 1])",
     "concat": "f(x[n], y[m]): out[i:n] = x[i]**2; out[n+j] = y[j] * x[0]",
     "causal": "f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j] * x[k,j], 0))",
     "amax": "f(x[n,m])[i] = max[j](x[i,j]**3)",

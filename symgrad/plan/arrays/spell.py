@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, indices, is_exact, postorder, refs, substitute
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, index, indices, is_exact, postorder, refs, substitute
 from ...ir import Dtype, Equation, Tensor
 from ...ops import OPS
 from .layout import Pattern, frame, is_pack, labels, natural, plain
@@ -33,6 +33,7 @@ from .tree import (
     Var,
 )
 
+KEPT = index("#1")  # stands in an order for an axis of length 1 that is kept
 Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
 
 
@@ -68,6 +69,9 @@ class Speller:
         shown = tuple(i for i, _ in e.shown)
         body = e.body if e.where is None else self._guarded(e)
         if not e.reduced:
+            if e.target in self.kept:
+                names = iter(order)
+                order = tuple(next(names) if present else KEPT for present in self.kept[e.target])
             result = self.evaluate(body, order, extents)
             return self._ordered(result, e, order)
         result = None
@@ -184,7 +188,7 @@ class Speller:
         return Value(Real(Elementwise("select", tuple(a.array for a in args))), condition.axes)
 
     def _broadcast(self, op: str, args: Sequence[Value], order: Sequence[Index]) -> Value:
-        union = [i for i in order if any(i in a.labels for a in args)]
+        union = [i for i in order if i is KEPT or any(i in a.labels for a in args)]
         aligned = [self._aligned(a, union) for a in args]
         axes: list[Index | None] = []
         for depth in range(max((len(v.axes) for v in aligned), default=0), 0, -1):

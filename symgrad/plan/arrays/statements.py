@@ -144,11 +144,11 @@ class _Builder:
     def _store(self, e: Equation, started: bool) -> Statement:
         """The statement that writes (or adds) one equation."""
         value = self.speller.value(e)
+        if e.plain and started:
+            more = self.speller.laid(value, tuple(s for s in e.subscripts if isinstance(s, Index)))
+            return Assign(e.target, Elementwise("add", (Var(e.target), more.array)))
         if e.plain:
-            array = self._laid(e, value)
-            if started:
-                array = Elementwise("add", (Var(e.target), array))
-            return Assign(e.target, array)
+            return Assign(e.target, self._laid(e, value))
         order = frame(e, self.speller.values(e))
         items, once, axes = self.speller.scatter(e, order)
         if value.axes != axes:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, with_args
+from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, substitute, with_args
 from ...ir import Dtype
 from ...ops import OPS
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
@@ -37,13 +37,15 @@ class Share:
         self._kinds = dict(kinds)
         self._optional = frozenset(optional)
         self._dtypes: dict[Expr, Dtype] = {}
+        self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
         self._serial = count(1)
 
     def __call__(self, block: Block) -> Block:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
-        return self._shared(self._hoisted(block))
+        shared = self._shared(self._hoisted(block))
+        return Rewriter(lambda node: self._same.get(node, node)).block(shared)
 
     # loop invariants
 
@@ -74,18 +76,20 @@ class Share:
                     before.append(node)
                     changing.discard(node.name)
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
+        names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
         for root, protected in _sites(body):
+            unprotected = set() if protected else _unprotected(root)
             for node in self._largest_invariants(root, changing):
-                key = node.key
-                if self._costs(node) and key not in found:
-                    if (protected or node not in _unprotected(root)) and not self._safe(node):
-                        continue
-                    local = self._local(node)
-                    before.append(local)
-                    found[key] = scalar(local.name)
+                if not self._costs(node) or node not in unprotected and not self._safe(node):
+                    continue
+                if node.key not in names:
+                    before.append(self._local(node))
+                    names[node.key] = scalar(before[-1].name)
+                found[node] = names[node.key]
         if found:
-            body = Rewriter(lambda e: found.get(e.key, e)).block(body)
+            roots = {root: substitute(root, found) for root, _ in _sites(body)}
+            body = _with_roots(body, roots)
         return before, replace(loop, body=body)
 
     def _largest_invariants(self, root: Expr, changing: set[str]) -> list[Expr]:
@@ -120,7 +124,11 @@ class Share:
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local) and not node.changes:
-                node = replace(node, value=names.known_as(node.value, node.name))
+                value = names.known_as(node.value, node.name)
+                if "@" in node.name and value in names.given:
+                    self._same[scalar(node.name)] = self._same.get(value, value)
+                    continue
+                node = replace(node, value=value)
             elif isinstance(node, (Local, Store)):
                 node = replace(node, value=names.of(node.value))
             elif isinstance(node, If):
@@ -213,6 +221,11 @@ class _Names:
             if not (isinstance(node, Ref) and node.name in unstable) and all(a in self._stable for a in node.args):
                 self._stable.add(node)
 
+    @property
+    def given(self) -> set[Expr]:
+        """The scalars that have the value of a subexpression."""
+        return set(self._names.values())
+
     def new(self) -> list[Local]:
         """The names given since this was last asked."""
         fresh, self._new = self._new, []
@@ -222,8 +235,9 @@ class _Names:
         """`value`, which is about to get that name anyway."""
         written = self.of(value, named=True)
         if isinstance(value, Apply) and value in self._stable:
-            self._names.setdefault(value.key, scalar(name))
-            self.written[value] = self._names[value.key]
+            own = self._names.setdefault(value.key, scalar(name))
+            self.written[value] = own
+            self._lengths[own] = _length(own, self._lengths)
         return written
 
     def of(self, root: Expr, inside: bool = False, named: bool = False) -> Expr:

@@ -147,11 +147,11 @@ def total(values: Iterable[Any]) -> Number:
     value, err, size, count, exact = mpmath.mpf(0), 0.0, 0.0, 0, True
     for item in values:
         term = lift(item)
-        value = value + term.value
+        before, value = value, value + term.value
+        exact = exact and value._mpf_[3] <= now.bits and value - before == term.value
         err += term.err
         size += term.size
         count += 1
-        exact = exact and value._mpf_[3] <= now.bits
     if not (exact and err == 0.0):
         err += max(count - 1, 0) * size
     return rounded(value, err, 0.0)

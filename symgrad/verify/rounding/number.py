@@ -106,7 +106,8 @@ class Number:
             if isinstance(other, np.ndarray):
                 return NotImplemented
             other = lift(other)
-        return rounded(self.value + other.value, self.err + other.err, 1.0)
+        value = self.value + other.value
+        return rounded(value, self.err + other.err or _lost(value, self.value, other.value), 1.0)
 
     def __radd__(self, other: Any) -> Any:
         return lift(other) + self
@@ -116,7 +117,8 @@ class Number:
             if isinstance(other, np.ndarray):
                 return NotImplemented
             other = lift(other)
-        return rounded(self.value - other.value, self.err + other.err, 1.0)
+        value = self.value - other.value
+        return rounded(value, self.err + other.err or _lost(value, self.value, -other.value), 1.0)
 
     def __rsub__(self, other: Any) -> Any:
         return lift(other) - self
@@ -268,11 +270,19 @@ def literal(value: float) -> Number:
     return number
 
 
+def _lost(value: Any, a: Any, b: Any) -> float:
+    """An error too small to matter, if mpmath itself rounded `value` = a + b to a short number; 0 if it is exact."""
+    return 0.0 if value._mpf_[3] > now.bits or value - a == b or value != value else now.tiny
+
+
 def rounded(value: Any, err: float, own: float) -> Number:
-    """The result of one operation: `err` came with the operands, `own` is the rounding of the operation in u."""
+    """The result of one operation: `err` came with the operands, `own` is the rounding of the operation in u.
+
+    A short result of exact operands is exact; that of a library function (`own` above 1) never is.
+    """
     raw = value._mpf_
     size = abs(to_float(raw))
-    if err or raw[3] > now.bits:
+    if err or raw[3] > now.bits or own > 1.0:
         err += own * size
     if size > now.huge or err != err:
         err = INF

@@ -1,0 +1,111 @@
+"""Equations in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ..expr import ATOM, Apply, Const, Expr, Form, Index, Printer, Ref
+from .data import Equation
+
+_GREEK = frozenset(
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi
+    omega""".split()
+)
+_FUNCTIONS = {"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"}
+_SPELLED = {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+
+
+class LatexPrinter(Printer):
+    """Expressions in LaTeX."""
+
+    forms: ClassVar[Mapping[str, Form]] = {
+        "add": Form("{} + {}", 10, (10, 11)),
+        "sub": Form("{} - {}", 10, (10, 11)),
+        "neg": Form("-{}", 12, (20,)),
+        "mul": Form(r"{} \, {}", 20, (20, 21)),
+        "div": Form(r"\frac{{{}}}{{{}}}", ATOM, (0, 0)),
+        "pow": Form("{}^{{{}}}", 40, (ATOM, 0)),
+        "sqrt": Form(r"\sqrt{{{}}}", ATOM, (0,)),
+        "abs": Form(r"\left|{}\right|", ATOM, (0,)),
+        "floordiv": Form(r"\left\lfloor {} / {} \right\rfloor", ATOM, (20, 21)),
+        "mod": Form(r"{} \bmod {}", 20, (20, 21)),
+        "select": Form(r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}", ATOM, (0, 0, 0)),
+        "pi": Form(r"\pi"),
+        "and": Form(r"{} \wedge {}", 4, (4, 5)),
+        "or": Form(r"{} \vee {}", 2, (2, 3)),
+        "not": Form(r"\neg {}", 60, (60,)),
+        **{
+            op: Form(f"{{}} {s} {{}}", 6, (7, 7))
+            for op, s in {"lt": "<", "le": r"\le", "gt": ">", "ge": r"\ge", "eq": "=", "ne": r"\ne"}.items()
+        },
+    }
+
+    def form(self, node: Apply) -> Form:
+        if node.op in self.forms:
+            return self.forms[node.op]
+        word = _SPELLED.get(node.op, node.op)
+        head = f"\\{word}" if word in _FUNCTIONS else rf"\operatorname{{{word}}}"
+        inner = ", ".join("{}" for _ in node.args)
+        return Form(rf"{head.replace('{', '{{').replace('}', '}}')}\left({inner}\right)", ATOM, (0,) * len(node.args))
+
+    def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
+        if isinstance(node, Const):
+            return self.number(node)
+        if isinstance(node, Index):
+            return r"\dots" if node.name == "..." else latex_name(node.name), ATOM
+        assert isinstance(node, Ref)
+        name = latex_name(node.name)
+        return (f"{name}_{{{','.join(args)}}}" if args else name), ATOM
+
+    def number(self, node: Const) -> tuple[str, int]:
+        if node.text is None and node.value.denominator != 1:
+            sign = "-" if node.value < 0 else ""
+            return rf"{sign}\tfrac{{{abs(node.value.numerator)}}}{{{node.value.denominator}}}", ATOM if not sign else 12
+        return super().number(node)
+
+
+def latex_name(name: str) -> str:
+    """One letter as it is, a Greek letter by its name, words upright."""
+    if len(name) == 1:
+        return name
+    if name in _GREEK:
+        return f"\\{name}"
+    return rf"\mathrm{{{name.lstrip('*').replace('_', chr(92) + '_')}}}"
+
+
+_print = LatexPrinter()
+
+
+def latex_equations(equations: Sequence[Equation]) -> str:
+    """An `aligned` environment, one line per equation."""
+    lines = []
+    seen: set[tuple[str, tuple[Expr, ...]]] = set()
+    for e in equations:
+        target = latex_name(e.target)
+        if e.subscripts:
+            target += f"_{{{','.join(_print(s) for s in e.subscripts)}}}"
+        body = _print(e.body)
+        if e.reduced:
+            below = ",".join(_print(i) for i, _ in e.reduced)
+            body = rf"{_OPERATORS.get(e.reduce, e.reduce)}_{{{below}}} {_print(e.body, 11)}"
+        if e.where is not None:
+            body += rf" \quad \text{{where }} {_print(e.where)}"
+        body += "".join(
+            rf" \quad \text{{if }} {latex_name(n)} \text{{ is {'given' if p else 'absent'}}}" for n, p in e.when
+        )
+        sign = r"\mathrel{+}=" if (e.target, e.subscripts) in seen and all(p for _, p in e.when) else "="
+        seen.add((e.target, e.subscripts))
+        lines.append(f"{target} &{sign} {body}")
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+_OPERATORS = {
+    "none": r"\sum",
+    "sum": r"\sum",
+    "prod": r"\prod",
+    "max": r"\max",
+    "min": r"\min",
+    "logsumexp": r"\operatorname{logsumexp}",
+    "argmax": r"\operatorname{argmax}",
+}

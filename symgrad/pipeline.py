@@ -1,0 +1,150 @@
+"""declare -> differentiate -> simplify -> plan -> print -> verify: the calls, in order. Read this first.
+
+    Function     what the user declared: tensors, index equations, outputs       symgrad/ir, symgrad/declare
+    Derivative   the same, and the equations of J^T v                            symgrad/differentiate.py
+    Derivative   in the form an expert would write                               symgrad/simplify
+    Program      what forward and backward compute, save and return              symgrad/plan
+    text         the files of one language                                       symgrad/backends, templates
+    Report       whether the text, and what it compiles to, computes J^T v       symgrad/verify
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from .backends import BACKENDS, Backend, header
+from .backends.base import Artefact
+from .declare import Declared, to_sympy
+from .differentiate import differentiate, entries, tangent
+from .errors import CheckError, TargetError
+from .ir import Derivative, Function
+from .plan import Program, plan
+from .simplify import simplify, stable
+from .verify import Report
+from .verify import check as verify
+
+Declaration = Function | Declared
+
+CHECKSUM = "Checksum of the code:"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One function in one language: the plan it was printed from, and the files."""
+
+    program: Program
+    files: Mapping[str, str]
+    backend: Backend
+
+    def load(self) -> Artefact:
+        """Import or compile the printed text."""
+        return self.backend.load(self.program, self.files)
+
+
+def derive(declaration: Declaration) -> Derivative:
+    """The simplified vector-Jacobian product of a declaration."""
+    return simplify(differentiate(stable(as_function(declaration))))
+
+
+def printed(declaration: Declaration, to: str) -> Printed:
+    """Declaration -> text in the language `to`."""
+    backend = _backend(to)
+    function = as_function(declaration)
+    derivative = derive(function)
+    program = plan(derivative, to)
+    head = header(program, command(function, to), entries(derivative))
+    files = backend.render(program, head)
+    return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
+
+
+def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
+    """Return {path: text} of the printed code, unchecked.
+
+    to      "numpy" or "c"
+    static  values of the static options of a declared function
+    """
+    return dict(printed(_fixed(declaration, static), to).files)
+
+
+def load(declaration: Declaration, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
+    """Return the printed code as an object with `forward` and `backward`, after checking it.
+
+    `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output=None, needs_input_grad=None)` gives
+    one gradient per input. Raises CheckError if the code does not compute what was declared, CompilerError where the
+    machine has no C compiler.
+    """
+    declaration = _fixed(declaration, static)
+    result = printed(declaration, to)
+    artefact = result.load()
+    if check:
+        report = verify(as_function(declaration), result.files, to, artefact)
+        if not report.ok:
+            raise CheckError(str(report))
+    return artefact
+
+
+def check(declaration: Declaration, to: str = "numpy", full: bool = False, **static: Any) -> Report:
+    """Print, load and check; return the Report. `full` takes minutes where the default takes about a second."""
+    declaration = _fixed(declaration, static)
+    result = printed(declaration, to)
+    return verify(as_function(declaration), result.files, to, result.load(), full=full)
+
+
+def vjp(declaration: Declaration) -> Derivative:
+    """J^T v, simplified: prints as mathematics, has `.latex()`, and `.function` can be differentiated again."""
+    return derive(declaration)
+
+
+def jvp(declaration: Declaration) -> Derivative:
+    """J v: the tangents of the outputs for tangents of the inputs."""
+    return simplify(tangent(stable(as_function(declaration))))
+
+
+def jacobian(declaration: Declaration) -> Any:
+    """J of a function of scalars as a SymPy matrix, one row per output; of tensors, the equations of J^T v as text.
+
+    The symbols are real and named as the inputs; the components of a vector `p` are `p0, p1, ...`.
+    """
+    derivative = derive(declaration)
+    rows = entries(derivative, expand=True)
+    if rows is None:
+        return derivative
+    symbols: dict[str, sympy.Symbol] = {}
+    return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
+
+
+def as_function(declaration: Declaration) -> Function:
+    """The Function of a declaration, whichever door it came through."""
+    return declaration.function if isinstance(declaration, Declared) else declaration
+
+
+def command(function: Function, to: str) -> str:
+    """The command that prints a function again."""
+    source = function.source or function.name
+    quoted = f'"{source}"' if any(c in source for c in " ()*;") else source
+    return f"symgrad generate {quoted} --to {to}"
+
+
+def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
+    if not static:
+        return declaration
+    if not isinstance(declaration, Declared):
+        raise TargetError(f"{declaration.name} has no static options; {', '.join(static)} cannot be set.")
+    return declaration.with_static(**static)
+
+
+def _backend(to: str) -> Backend:
+    if to not in BACKENDS:
+        raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
+    return BACKENDS[to]
+
+
+def _signed(text: str) -> str:
+    """`text` with the checksum of everything but the checksum's own line."""
+    digest = hashlib.sha256(text.replace(CHECKSUM, "").encode()).hexdigest()[:16]
+    return text.replace(CHECKSUM, f"{CHECKSUM} {digest}", 1)
