@@ -30,7 +30,7 @@ def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | 
     lines += _shapes(primal)
     lines += _jacobian(jacobian) if jacobian is not None else _gradients(program)
     lines += _saved(program)
-    return [*lines, ""]
+    return lines
 
 
 def _shapes(primal: Function) -> list[str]:

@@ -16,7 +16,7 @@ from ..plan.arrays.tree import AddAt, Assign, Guard, Statement, Update
 from .base import template
 from .python_text import ArrayPrinter, assigned, pack_name, sizes
 
-INLINE = 124  # a value moves into the line that reads it while the line is not longer; lines break at 88
+INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
 
 class NumPy:
@@ -103,7 +103,7 @@ class _File:
         shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
         return {
             "parameters": parameters,
-            "doc": f"Return {shown}, and what backward needs.",
+            "doc": [f"Return {shown}, and what backward needs."],
             "lines": lines,
         }
 
@@ -127,7 +127,10 @@ class _File:
         return any(r.name in seeds for step in self.program.backward.steps for e in step.equations for r in e.reads)
 
     def _scalar_output(self) -> bool:
-        return len(self.primal.outputs) == 1 and not self.primal.table[self.primal.outputs[0]].shape
+        """Whether the one output is a scalar, or may be one: a pack of no axes."""
+        shape = self.primal.table[self.primal.outputs[0]].shape
+        packs = all(isinstance(e, Ref) and e.name in self.primal.packs for e in shape)
+        return len(self.primal.outputs) == 1 and packs
 
     def _parameters(self) -> str:
         primal = self.primal
@@ -169,14 +172,17 @@ class _File:
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
         lines.append(f"return {_tuple(result) if len(result) < 2 else ', '.join(result)}")
-        several = len(primal.outputs) > 1
-        what = _tuple([s for _, s in derivative.seeds]) if several else "grad_output"
         default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
         return {
             "parameters": f"saved, grad_output=None, needs_input_grad={default}",
-            "doc": f"Return J.T @ {what}: one gradient per input, None where it is not needed."
-            if not several
-            else f"Return J.T @ grad_output, with grad_output = {what}; None in it counts as zero.",
+            "doc": ["Return J.T @ grad_output: one gradient per input, None where it is not needed."]
+            if len(primal.outputs) == 1
+            else [
+                "Return J.T @ grad_output: one gradient per input, None where it is not needed.",
+                "",
+                f"grad_output is {_tuple([s for _, s in derivative.seeds])}; None in it counts as zero.",
+                "",
+            ],
             "lines": lines,
         }
 
@@ -223,7 +229,9 @@ class _File:
         if len(seeds) > 1:
             helpers.append(_cotangents_helper(self.primal.name, [o for o, _ in seeds]))
         else:
-            helpers.append(_cotangent_helper(self.primal.name, seeds[0][0], self._scalar_output()))
+            always = not self.primal.table[seeds[0][0]].shape
+            scalar = "always" if always else "sometimes" if self._scalar_output() else ""
+            helpers.append(_cotangent_helper(self.primal.name, seeds[0][0], scalar))
         return helpers
 
     def _inputs_helper(self) -> list[str]:
@@ -455,21 +463,26 @@ def _type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
     ]
 
 
-def _cotangent_helper(function: str, output: str, scalar: bool) -> list[str]:
+def _cotangent_helper(function: str, output: str, scalar: str) -> list[str]:
+    """`scalar`: whether the output is "always" a scalar, is "sometimes" (a pack of no axes), or never ("")."""
     lines = [
         f"def _cotangent(grad_output, shape{', dtype' if scalar else ''}):",
         f'    """Return grad_output as an array of the shape of {output}."""',
         "    if grad_output is None:",
     ]
-    if scalar:
+    refusal = [
+        "raise ValueError(",
+        f'    "{function}: grad can be implicitly created only for scalar outputs; "',
+        f'    f"pass grad_output of shape {{shape}}, the shape of {output}"',
+        ")",
+    ]
+    if scalar == "always":
+        lines.append("        return np.ones(shape, dtype=dtype)")
+    elif scalar:
+        lines += ["        if shape != ():", *(f"            {line}" for line in refusal)]
         lines.append("        return np.ones(shape, dtype=dtype)")
     else:
-        lines += [
-            "        raise ValueError(",
-            f'            "{function}: grad can be implicitly created only for scalar outputs; "',
-            f'            f"pass grad_output of shape {{shape}}, the shape of {output}"',
-            "        )",
-        ]
+        lines += [f"        {line}" for line in refusal]
     return [
         *lines,
         "    grad_output = np.asarray(grad_output)",

@@ -158,6 +158,9 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
+        if not any(isinstance(a, Var) for a in _all_below(args)):  # plain numbers: Python's own do not widen float32
+            word = {"abs": "abs", "pi": "math.pi"}.get(op, f"math.{op}")
+            return f"{word}({', '.join(text(a, 0) for a in args)})" if args else word, ATOM
         if op == "select":
             return f"{self.module}.where({', '.join(text(a, 0) for a in args)})", ATOM
         word = OPS[op].spell.get(self.target, f"{self.module}.{op}")
@@ -176,6 +179,15 @@ class ArrayPrinter:
             return sizes(item)
         assert isinstance(item, ARRAYS)
         return text(item, 0)
+
+
+def _all_below(args: Sequence[Array]) -> list[Array]:
+    found, stack = list[Array](), list(args)
+    while stack:
+        a = stack.pop()
+        found.append(a)
+        stack.extend(children(a))
+    return found
 
 
 def number(node: Const) -> tuple[str, int]:

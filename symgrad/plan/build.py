@@ -22,14 +22,18 @@ def plan(derivative: Derivative, to: str) -> Program:
     joint, primal = derivative.function, derivative.primal
     tensors = dict(joint.table)
     names = Names(_taken(joint))
-    forward = [expanded(e, to) for e in joint.statements if e.target in _forward_targets(derivative)]
-    backward = [expanded(e, to) for e in joint.statements if e.target not in _forward_targets(derivative)]
+    written = set(primal.writers)
+    forward = aligned([e for e in joint.statements if e.target in written])
+    backward = [e for e in joint.statements if e.target not in written]
+    small = sum(_weight(e) for e in (*forward, *backward)) < LARGE
+    if small:
+        forward, backward = _shared(forward, backward, tensors, names)
+    forward = [expanded(e, to) for e in forward]
+    backward = [expanded(e, to) for e in backward]
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names)
-    forward, backward = aligned(forward), [tidied(e) for e in backward]
-    if sum(_weight(e) for e in (*forward, *backward)) < LARGE:
-        together = shared([*forward, *backward], tensors, names)
-        border = together.index(next(e for e in reversed(together) if e.target == forward[-1].target)) + 1
-        forward, backward = together[:border], together[border:]
+    backward = [tidied(e) for e in backward]
+    if small:
+        forward, backward = _shared(forward, backward, tensors, names)
     saved, again = _cut(derivative, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = _alive(forward, wanted)
@@ -57,8 +61,14 @@ def _taken(joint: Function) -> set[str]:
     return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", "special", "work", "out"}
 
 
-def _forward_targets(derivative: Derivative) -> set[str]:
-    return {e.target for e in derivative.primal.statements}
+def _shared(
+    forward: list[Equation], backward: list[Equation], tensors: dict[str, Tensor], names: Names
+) -> tuple[list[Equation], list[Equation]]:
+    """Both with shared values computed once; what both read is forward's."""
+    last = forward[-1].target
+    together = shared([*forward, *backward], tensors, names)
+    border = max(place for place, e in enumerate(together) if e.target == last) + 1
+    return together[:border], together[border:]
 
 
 def _alive(equations: Sequence[Equation], wanted: Collection[str]) -> list[Equation]:

@@ -475,8 +475,7 @@ class _Body:
             if len(parameters) != len(given):
                 raise Fault(f"{name} takes {len(parameters)} arguments, not {len(given)}")
             texts = [
-                self.converted(g, p.kind + "*" if p.pointer else p.kind)
-                for p, g in zip(parameters, given, strict=True)
+                self.converted(g, p.kind + "*" if p.pointer else p.kind) for p, g in zip(parameters, given, strict=True)
             ]
             return f"c_{name}({', '.join(texts)})", self.unit.results[name]
         texts = [self.converted(g, DOUBLE) for g in given]

@@ -139,7 +139,9 @@ def _omitted(call: Call, case: Case) -> list[tuple[str, str]]:
     except Exception as error:
         return [("grad_output", f"may be omitted for a scalar, and raises {type(error).__name__}: {error}")] * scalar
     if not scalar:
-        return [("grad_output", f"was omitted for an output of shape {np.shape(call.outputs[0])}, and nothing was raised")]
+        return [
+            ("grad_output", f"was omitted for an output of shape {np.shape(call.outputs[0])}, and nothing was raised")
+        ]
     ones = call.artefact.backward(call.saved, np.ones((), call.dtype), needs)
     pairs = zip(call.function.inputs, grads, ones, strict=True)
     return [

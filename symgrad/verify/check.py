@@ -144,9 +144,7 @@ class _Checking:
         bounds = self._text(case, found, DOUBLE) if self.text is not None else None
         if len(self.failures) > faults and bounds is None:
             return
-        condition = conditioning(
-            self.declaration, case.inputs, case.options, case.seeds, found, self.rng, case.packed
-        )
+        condition = conditioning(self.declaration, case.inputs, case.options, case.seeds, found, self.rng, case.packed)
         self._artefact(case, found, bounds, condition, DOUBLE)
         if case.single and self.to != "c":
             bounds = self._text(case, found, SINGLE) if self.text is not None else None
@@ -155,7 +153,8 @@ class _Checking:
     def _witnesses(self, case: Case, found: Truth) -> None:
         if found.kinked or not case.count or case.strided:
             return
-        for part, gradients in _parts(self.function, case, found, self.full):
+        most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
+        for part, gradients in _parts(case, found, most):
             said = differences(self.function, part.inputs, part.options, part.seeds, gradients, self.rng)
             if said is not None:
                 self._fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
@@ -312,13 +311,12 @@ def combinations(function: Function) -> list[tuple[bool, ...]]:
     return [tuple(bool(s.get(n, False)) for n in function.inputs) for s in subsets]
 
 
-def _parts(function: Function, case: Case, found: Truth, full: bool) -> Iterator[tuple[Case, dict[str, Array]]]:
+def _parts(case: Case, found: Truth, most: int) -> Iterator[tuple[Case, dict[str, Array]]]:
     """The case, or single points of it where it holds many: each is a test of its own size."""
     if not case.packed:
         yield case, found.gradients
         return
-    count = case.count if full else min(case.count, WITNESSED)
-    for k in np.linspace(0, case.count - 1, count).astype(int).tolist():
+    for k in np.linspace(0, case.count - 1, min(case.count, most)).astype(int).tolist():
         inputs = {n: None if v is None else v[k] for n, v in case.inputs.items()}
         seeds = {n: None if v is None else v[k] for n, v in case.seeds.items()}
         part = Case(case.number, f"{case.label}, point {k}", inputs, case.options, seeds)

@@ -324,4 +324,3 @@ class Shim:
         if self._table.get(name) is None:
             raise UnknownName(f"{self._name}.{name} is not known to the check")
         return self._table[name]
-

@@ -23,6 +23,7 @@ from .text import Array, Values, full_shape
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
 FAR = (1e-8, -1e-8, 1e154, -1e154, 1e-154, 1e-200, 1e200, 2.0**-1074, 2.0**-1022, 1 + 2.0**-52, 1 - 2.0**-53)
 POINTS = 64
+LONG = 1500  # operations from which on one point takes a second
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
 DRAWS: Mapping[str, Draw] = {
@@ -107,7 +108,8 @@ class _Sampler:
 
     def pointwise(self) -> Iterator[Case | None]:
         """Cases for a function of independent points."""
-        budget = max(1, min(POINTS, 6000 // max(self.declaration.operations, 1)))
+        operations = max(self.declaration.operations, 1)
+        budget = max(2, min(POINTS, 3000 // operations))
         budget *= 4 if self.full else 1
         half = max(1, budget // 2)
         for present in presences(self.function):
@@ -115,6 +117,9 @@ class _Sampler:
             yield self._batch("random", present, share, ("normal", "wide"), "random")
             yield self._batch("edges", present, share, ("edges",), "random")
         everything = dict.fromkeys(self.function.optional, True)
+        if operations > LONG and not self.full:
+            yield self._batch("one point", everything, 1, ("normal",), "random", axes=())
+            return
         few = max(1, min(4, budget))
         yield self._batch("float32", everything, min(12, half), ("normal", "positive"), "random", single=True)
         yield self._batch("zero grad_output", everything, few, ("normal",), "zero")
@@ -182,7 +187,9 @@ class _Sampler:
             if single and arrays[name] is not None and tensor.dtype == "real":
                 arrays[name] = np.asarray(arrays[name]).astype(np.float32).astype(np.float64)
         if kind == "edges":
-            self._nearly_equal([a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"])
+            self._nearly_equal(
+                [a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"]
+            )
         return arrays
 
     def _edge_draw(self, shape: tuple[int, ...]) -> Array:
@@ -242,13 +249,15 @@ class _Sampler:
             ("float32", "normal", "random", {"single": True}),
             ("broadcast inputs", "normal", "random", {"strided": True}),
         ] * (4 if self.full else 1)
-        if self.declaration.operations > 2000:
+        if self.declaration.operations > LONG:
             plan = plan[:4]
         for label, draw, seeds, extra in plan:
             yield self._tensor_case(label, small, draw, seeds, everything, self.options, extra)
         for present in patterns[1:]:
             yield self._tensor_case("optional inputs", small, "normal", "random", present, self.options, {})
-        yield self._tensor_case("sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {"packs": 0})
+        yield self._tensor_case(
+            "sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {"packs": 0}
+        )
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})

@@ -108,7 +108,9 @@ def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, 
             yield chosen
 
 
-def _defined(function: Function, number: int, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+def _defined(
+    function: Function, number: int, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
+) -> bool:
     equation = function.statements[number]
     known = {**sizes, **packs}
     if 0 not in [extent_of(e, known, options) for _, e in equation.reduced]:

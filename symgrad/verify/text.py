@@ -33,9 +33,7 @@ class Text(Protocol):
         """Return the gradient of each input by name; None where there is none."""
 
 
-def full_shape(
-    function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[int, ...]:
+def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor as a user sees it, the axes of a pack one by one."""
     sizes = bind(function, inputs)
     shape: list[int] = []

@@ -76,9 +76,7 @@ class Compiled:
             "batch" if n == "..." else n: prod(s) if isinstance(s, tuple) else s
             for n, s in bind(self.function, given).items()
         }
-        outputs = {
-            n: np.full(full_shape(self.function, n, given, options), np.nan) for n in self.function.outputs
-        }
+        outputs = {n: np.full(full_shape(self.function, n, given, options), np.nan) for n in self.function.outputs}
         names = {p.name for p in self.parameters[f"{self.function.name}_forward{self.variant}"]}
         saved = {n: np.full(WORK, np.nan) for n in names - set(sizes) - set(options) - set(named) - set(outputs)}
         values = {**sizes, **options, **given, **saved, **outputs}

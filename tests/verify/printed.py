@@ -70,7 +70,7 @@ def layer_norm() -> Function:
 FUNCTIONS = {f.__name__: f for f in (squares, linear, softmax, cross_entropy, layer_norm)}
 
 NUMPY = {
-    "squares": '''
+    "squares": """
 import numpy as np
 
 
@@ -90,8 +90,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     if needs_input_grad[1]:
         grad_y = x * g1 + 2 * y * g2
     return grad_x, grad_y
-''',
-    "linear": '''
+""",
+    "linear": """
 import numpy as np
 
 
@@ -118,8 +118,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     if has_bias and needs_input_grad[2]:
         grad_bias = grad_output.sum(axis=0)
     return grad_x, grad_weight, grad_bias
-''',
-    "softmax": '''
+""",
+    "softmax": """
 import numpy as np
 
 
@@ -139,8 +139,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     if needs_input_grad[0]:
         grad_x = out * (grad_output - (grad_output * out).sum(axis=1, keepdims=True))
     return (grad_x,)
-''',
-    "cross_entropy": '''
+""",
+    "cross_entropy": """
 import numpy as np
 
 
@@ -163,8 +163,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, False)):
         grad_x = out * (grad_output / n)
         np.add.at(grad_x, (np.arange(n), target), -grad_output / n)
     return grad_x, None
-''',
-    "layer_norm": '''
+""",
+    "layer_norm": """
 import numpy as np
 
 
@@ -190,7 +190,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     if needs_input_grad[2]:
         grad_bias = grad_output.sum(axis=0)
     return grad_x, grad_gain, grad_bias
-''',
+""",
 }
 
 HEADER = """#ifndef PRINTED_H

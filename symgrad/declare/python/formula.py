@@ -9,7 +9,7 @@ from ...expr import ATOM, Expr, Index, Printer, Ref, indices, refs, show, substi
 from ...ir import show_element
 from ..draft import fresh_indices
 
-_DEEPEST = 8  # reductions within reductions that are written as one formula
+_MOST = 8  # reductions that are written within one formula
 _LONGEST = 120
 
 
@@ -57,12 +57,12 @@ class _Formula(Printer):
 def formula(name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Sequence[Line], bare: bool) -> str:
     """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`."""
     hoisted: dict[str, Line] = {}
-    depths: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for line in lines:
         if line.hoisted:
-            depth = 1 + max((depths[r.name] for r in refs(line.body) if r.name in depths), default=0)
-            if depth <= _DEEPEST:
-                hoisted[line.name], depths[line.name] = line, depth
+            count = 1 + sum(counts[r.name] for r in refs(line.body) if r.name in counts)
+            if count <= _MOST:
+                hoisted[line.name], counts[line.name] = line, count
     text = _Formula(hoisted, bare)
     shown = [line for line in lines if line.name not in hoisted]
     texts = {line.name: _right(text, line) for line in shown}

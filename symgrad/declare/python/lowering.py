@@ -6,8 +6,9 @@ into the bodies of those that read them. The same axis of related tensors gets t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
@@ -23,13 +24,14 @@ from .graph import (
     is_input,
     is_loop,
     is_pack,
+    operands_of,
     places_of,
     read,
     reachable,
     resolve,
 )
 
-_WORDS = {"add": "total", "sub": "difference", "mul": "product", "div": "quotient", "neg": "negative", "pow": "power"}
+_WORDS = {"add": "total", "sub": "difference", "mul": "product", "div": "quotient", "neg": "negative", "pow": "power", "select": "choice"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class _Lowering:
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
         self.names: dict[int, str] = {}
+        self.taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options)}
+        self.numbers: dict[str, int] = {}
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
@@ -89,34 +93,34 @@ class _Lowering:
         for node in self.nodes:
             if node.serial in wishes:
                 self.names[node.serial] = self._fresh(wishes[node.serial])
+        readers = Counter(operand.serial for node in self.nodes for operand in operands_of(node).values())
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
-            if isinstance(node, Reduction) and node.matmul:
-                self._name_factors(node)
+            if isinstance(node, Reduction):
+                for operand in node.operands.values():
+                    if node.matmul or readers[operand.serial] > 1:
+                        self._name_operand(operand)
         self._hand_down_outputs()
 
     def _out(self, number: int) -> str:
         return "out" if len(self.outputs) == 1 else f"out{number}"
 
     def _fresh(self, wish: str) -> str:
-        taken = {*self.names.values(), *(name for name, _ in self.copies)}
-        name, number = wish, 2
-        while name in taken or name != self.draft.name_for(name):
-            name, number = f"{wish}_{number}", number + 1
+        name = wish
+        while name in self.taken:
+            self.numbers[wish] = self.numbers.get(wish, 1) + 1
+            name = f"{wish}_{self.numbers[wish]}"
+        self.taken.add(name)
         return name
 
-    def _name_factors(self, product: Reduction) -> None:
-        """What enters a matrix product is computed once, and not once for every element of the product."""
-        for operand in product.operands.values():
-            node = operand
-            while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
-                node = node.operands[node.body.name]  # through transposes and the like
-            if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
-                op = node.body.op
-                self.names[node.serial] = self._fresh(
-                    _WORDS.get(op, f"{op}_of_input" if op == "select" else f"{op}_value")
-                )
+    def _name_operand(self, node: Node) -> None:
+        """What enters a matrix product, or is reduced and read elsewhere too, is computed once."""
+        while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
+            node = node.operands[node.body.name]  # through transposes and the like
+        if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
+            word = _WORDS.get(node.body.op, f"{node.body.op}_value")
+            self.names[node.serial] = self._fresh(word)
 
     def _source(self, node: Node) -> Reduction | None:
         """The reduction that `node` shows as it is, but for axes of extent 1."""

@@ -573,7 +573,14 @@ def permuted(array: Array, axes: Sequence[int], keep: int = 0, packed: bool = Fa
 
 
 def _take(base: Array, items: tuple[Item, ...]) -> Array:
-    return base if all(i is ALL or i == "..." for i in items) else Take(base, items)
+    """`base[items]`; a number times an array takes from the array: `2 * g[:, None]`."""
+    if all(i is ALL or i == "..." for i in items):
+        return base
+    if isinstance(base, Elementwise) and all(i is None or i is ALL or i == "..." for i in items):
+        arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
+        if len(arrays) == 1:
+            return Elementwise(base.op, tuple(_take(a, items) if a is arrays[0] else a for a in base.args))
+    return Take(base, items)
 
 
 def _packed(items: Sequence[Item], axes: Axes) -> tuple[Item, ...]:
