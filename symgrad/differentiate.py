@@ -38,11 +38,15 @@ from .expr import (
     ref,
     refs,
     select,
+    size,
     substitute,
     total,
 )
-from .ir import Derivative, Dtype, Equation, Function, Role, Tensor
+from .ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
 from .ops import OPS
+
+
+LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 
 
 def differentiate(function: Function) -> Derivative:
@@ -58,7 +62,7 @@ class _Sweep:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.active = _active(function)
-        self.taken = {t.name for t in function.tensors} | {d.name for d in function.dims}
+        self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
         self.statements: list[Equation] = []
         self.seeds: list[tuple[str, str]] = []
@@ -100,7 +104,7 @@ class _Sweep:
             if output in read and output in self.active:
                 total = self._new(f"grad_{output}_total", output, Role.LOCAL)
                 shape = function.table[output].shape
-                at = tuple(_own_index(extent, axis, function) for axis, extent in enumerate(shape))
+                at = _own_indices(shape, function)
                 box = tuple(zip(at, shape, strict=True))
                 self.statements.append(Equation(total, at, "none", ref(seed, *at), box))
                 self.cotangent[output] = total
@@ -185,11 +189,14 @@ class _Sweep:
         return ref(name, *point)
 
 
-def _own_index(extent: Expr, axis: int, function: Function) -> Index:
-    """An index for an axis of that extent: the pack's own, or the letter of the axis."""
-    if isinstance(extent, Ref) and extent.name in function.packs:
-        return index(extent.name)
-    return index("ijklpqrs"[axis])
+def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ...]:
+    """An index for each axis of that shape: a pack's own, or a letter that stands for nothing else."""
+    taken = names_of(function)
+    letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvw" if f"{x}{n}" not in taken)
+    packs = function.packs
+    return tuple(
+        index(extent.name if isinstance(extent, Ref) and extent.name in packs else next(letters)) for extent in shape
+    )
 
 
 def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index, Expr], ...]:
@@ -338,6 +345,8 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
     literal = all(_components(t, primal) is not None for t in joint.tensors)
     places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
     if not (scalar and literal and places) or derivative.kind != "vjp":
+        return None
+    if not expand and sum(size(e.body) for e in joint.statements) > LONG:
         return None
     forward = set(primal.writers)
     rows = []

@@ -129,7 +129,7 @@ ROWS: tuple[Op, ...] = (
         "pow",
         2,
         _pow,
-        lambda a, b, y: (b * a ** (b - 1), y * apply("log", _nonzero(a))),
+        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", _nonzero(a))),
         lambda a, b: a**b,
         names=("power",),
         domain="x > 0, or y an integer",

@@ -59,6 +59,11 @@ class Backend(Protocol):
         """What `to=` and `--to` call it."""
         ...
 
+    @property
+    def style(self) -> str:
+        """What the plan is made for: whole "arrays", or "loops"."""
+        ...
+
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {path: text}; `header` is the text at the head of each file."""
         ...

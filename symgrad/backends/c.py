@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..expr import Const, Expr, Ref, product, refs
 from ..ir import Dtype, Tensor
 from ..ops import OPS
 from ..plan import Procedure, Program
-from ..plan.loops import Nest, flatten, nests, pointwise, size_names, walk
-from ..plan.loops.data import Guard
+from ..plan.loops import Nest, flatten, nests, pointwise, size_names
 from .base import template
 from .c_body import ELEMENT, Body, comment_text
+from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
-from .c_text import LIMIT, Text, broken, language
+from .c_signature import Parameter, Printed
+from .c_text import Text, language
 
 INCLUDES = {"int64_t": "stdint.h"}
 HELPERS = {
@@ -44,83 +45,6 @@ HELPERS = {
         "}",
     ],
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a printed function.
-
-    role     size, option, presence, input, saved, seed, output, gradient or work
-    element  the C type of the number or of its elements
-    pointer  whether it is a pointer
-    constant whether what it points to is only read
-    length   the number of elements, for an array of a function of one point
-    tensor   the tensor it stands for
-    nullable whether NULL says that it is absent or not wanted
-    """
-
-    name: str
-    role: str
-    element: str
-    pointer: bool = False
-    constant: bool = False
-    length: int | None = None
-    tensor: str | None = None
-    nullable: bool = False
-
-    def declared(self, definition: bool) -> str:
-        """The parameter as it stands in the parentheses."""
-        kind = f"const {self.element}" if self.constant else self.element
-        if not self.pointer:
-            return f"{kind} {self.name}"
-        if self.length is not None:
-            return f"{kind} {self.name}[{self.length}]"
-        restrict = "restrict " if definition and self.role != "work" else ""
-        return f"{kind} *{restrict}{self.name}"
-
-
-@dataclass(frozen=True)
-class Printed:
-    """One printed function: its name, parameters and body.
-
-    work   the shapes of the temporaries in its workspace
-    about  what stands above the prototype
-    macro  the macro that tells the size of the workspace
-    """
-
-    name: str
-    result: str
-    parameters: tuple[Parameter, ...]
-    body: tuple[str, ...]
-    about: tuple[str, ...]
-    work: tuple[tuple[Expr, ...], ...] = ()
-    macro: str | None = None
-
-    @property
-    def prototype(self) -> str:
-        """The declaration of the header."""
-        return self._head(False, ");")
-
-    @property
-    def definition(self) -> str:
-        """The first lines of the source."""
-        return self._head(True, ")")
-
-    def _head(self, definition: bool, tail: str) -> str:
-        return filled(f"{self.result} {self.name}(", [p.declared(definition) for p in self.parameters], tail)
-
-
-def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:
-    """`head` and the items behind it, broken between items, aligned under the first."""
-    lines = [" " * indent + head]
-    column = indent + len(head)
-    for number, item in enumerate(items):
-        text = item + (tail if number == len(items) - 1 else ",")
-        if number and len(lines[-1]) + 1 + len(text) > LIMIT:
-            lines.append(" " * column + text)
-        else:
-            lines[-1] += (" " if number else "") + text
-    return "\n".join(lines if items else [f"{lines[0]}void{tail}"])
 
 
 class C:
@@ -195,7 +119,7 @@ class _Function:
         self._table = program.table
         kinds = {t.name: t.dtype for t in nest.table.values()} | {o.name: o.dtype for o in self._primal.options}
         given = frozenset(p.name for p in self._tensors() if p.pointer and not self._table[p.name].shape)
-        self.body = Body(nest, kinds, given, notes=not literal)
+        self.body = Body(nest, kinds, given, frozenset(p.name for p in self._tensors()), notes=not literal)
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
@@ -216,7 +140,7 @@ class _Function:
         parameters = [
             *(Parameter(n, "size", "size_t") for n in self._sizes.values() if n in used),
             *(Parameter(o.name, "option", _option_type(o.dtype)) for o in self._primal.options if o.name in used),
-            *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.inputs if f"has_{n}" in used),
+            *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.optional if f"has_{n}" in used),
             *arguments,
         ]
         if "work" in used:
@@ -237,9 +161,8 @@ class _Function:
         found: list[Parameter] = []
         reads = {*self._procedure.reads, *(n for s in self._procedure.steps for n, _ in s.when)}
         inputs = self._primal.inputs
-        asked = {n for node in walk(self._nest.body) if isinstance(node, Guard) for n, _ in node.when}
         for name in inputs:
-            if name in reads and (forward or name in (*self._procedure.reads, *p.saved)) or forward and name in asked:
+            if name in self._procedure.reads or (forward and name in reads):
                 found.append(self._reads(name, "input"))
         for name in p.saved:
             if name in inputs or forward and name in self._procedure.returns:
@@ -334,7 +257,8 @@ def _batch(one: Printed, pack: str, program: Program) -> Printed:
         arguments.append(f"{p.name} ? {place} : NULL" if p.nullable else place)
     call = filled(f"{one.name}(", arguments, ");", 8).split("\n")
     body = [f"    for (size_t {b} = 0; {b} < {pack}; ++{b}) {{", *call, "    }"]
-    return Printed(f"{one.name}_batch", one.result, tuple(parameters), tuple(body), _comment([f"The same at {pack} points, one after the other."]))
+    about = _comment([f"The same at {pack} points, one after the other."])
+    return Printed(f"{one.name}_batch", one.result, tuple(parameters), tuple(body), about)
 
 
 def _is_pack(tensor: Tensor, program: Program) -> bool:

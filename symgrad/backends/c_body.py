@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, index, indices, postorder, product, refs, select, transform
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    index,
+    indices,
+    postorder,
+    product,
+    refs,
+    select,
+    transform,
+)
 from ..ir import Dtype
 from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, walk
 from ..plan.loops.integers import sides
-from .c_text import LIMIT, Text, broken
+from .c_lines import LIMIT, broken
+from .c_text import Text
 
 SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
 ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
@@ -20,12 +37,16 @@ LONGEST_NOTE = 4 * LIMIT
 class Body:
     """Prints the body of one function.
 
-    given  names of the parameters that are pointers to scalars
-    notes  whether every nest carries its equations
+    given     names of the parameters that are pointers to scalars
+    pointers  names of all tensors that may be parameters; the presence of any other one is a flag
+    notes     whether every nest carries its equations
     """
 
-    def __init__(self, nest: Nest, kinds: Mapping[str, Dtype], given: frozenset[str], notes: bool) -> None:
+    def __init__(
+        self, nest: Nest, kinds: Mapping[str, Dtype], given: frozenset[str], pointers: frozenset[str], notes: bool
+    ) -> None:
         self._nest = nest
+        self._pointers = pointers
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
@@ -167,7 +188,7 @@ class Body:
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
             rows = self._rows(loop)
-            starts = {name: start for name, start in rows.values()}
+            starts = dict(rows.values())
             self.text.start_rows(rows)
             inner = self._block(loop.body, depth + 1)
             self.text.start_rows({})
@@ -216,11 +237,12 @@ class Body:
 
     def _asks(self, guard: Guard) -> str:
         """The condition of a guard: pointers that are not NULL."""
-        self.asked.update(dict.fromkeys((*guard.wanted, *(name for name, _ in guard.when))))
+        when = [(n if n in self._pointers else f"has_{n}", present) for n, present in guard.when]
+        self.asked.update(dict.fromkeys((*guard.wanted, *(name for name, _ in when))))
         wanted = " || ".join(guard.wanted)
-        if len(guard.wanted) > 1 and guard.when:
+        if len(guard.wanted) > 1 and when:
             wanted = f"({wanted})"
-        return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in guard.when)])
+        return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in when)])
 
     def _store(self, node: Store) -> str:
         how, value = node.how, node.value

@@ -21,7 +21,7 @@ from ..ir import Dtype, Tensor, extent_of
 from ..plan import Program
 
 if TYPE_CHECKING:
-    from .c import Parameter, Printed
+    from .c_signature import Parameter, Printed
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
@@ -201,7 +201,8 @@ class Artefact:
             if shape != ():
                 wanted = shape if shape is not None else "of the output"
                 raise ValueError(
-                    f"{name}: grad can be implicitly created only for scalar outputs; pass grad_output of shape {wanted}"
+                    f"{name}: grad can be implicitly created only for scalar outputs; "
+                    f"pass grad_output of shape {wanted}"
                 )
             return {seeds[0][1]: np.ones(())}
         given = (grad_output,) if len(seeds) == 1 else tuple(grad_output if grad_output is not None else ())

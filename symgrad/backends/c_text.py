@@ -26,7 +26,6 @@ from ..expr import (
     const,
     index,
     is_exact,
-    postorder,
     select,
     transform,
     value_of,
@@ -35,8 +34,7 @@ from ..expr.text import decimal, infix
 from ..ir import Dtype
 from ..ops import OPS
 from ..plan.loops.integers import sides
-
-LIMIT = 88
+from ..plan.loops.share import folded
 
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _UNARY = 60
@@ -135,11 +133,7 @@ class Text(Printer):
 
     def type_of(self, root: Expr) -> str:
         """`real`, `size`, `int` or `bool`."""
-        if root not in self._types:
-            for node in postorder(root):
-                if node not in self._types:
-                    self._types[node] = self._type(node)
-        return self._types[root]
+        return folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
         if isinstance(node, Const):
@@ -244,9 +238,8 @@ class Text(Printer):
             return self._chosen(text, kind)
         if kind == "bool":
             return f"{_wrap(*texts[0], 21)} != 0", 20
-        if len(texts) == 1 and (own == "size" and kind in ("real", "int") or own != kind and own != "size"):
-            if not (own == "int" and node.op == "neg"):
-                return self._cast(texts[0], own, kind)
+        if self._needs(node, kind) in ([(node, "size")], [(node, "int")], [(node, "real")]):
+            return self._cast(texts[0], own, kind)
         return self._operator(node, own, texts)
 
     def _operator(self, node: Apply, own: str, texts: list[tuple[str, int]]) -> tuple[str, int]:
@@ -346,41 +339,3 @@ def _plus(a: Expr, b: Expr) -> Expr:
 
 def _wrap(text: str, level: int, need: int) -> str:
     return text if level >= need else f"({text})"
-
-
-def broken(text: str, indent: int, limit: int = LIMIT) -> list[str]:
-    """A statement as lines of at most `limit` columns, cut before operators, as far outside of parentheses as can be."""
-    lines: list[str] = []
-    pad = indent
-    while len(text) + pad > limit:
-        cut = _cut(text, limit - pad)
-        if cut is None:
-            break
-        lines.append(" " * pad + text[:cut])
-        text = text[cut + 1 :]
-        pad = indent + 4
-    return [*lines, " " * pad + text]
-
-
-def _cut(text: str, room: int) -> int | None:
-    """The place of the space at which to break: the least nested, the last of those."""
-    depth, best, found = 0, 0, None
-    for place, letter in enumerate(text[: room + 1]):
-        depth += letter in "([{"
-        depth -= letter in ")]}"
-        if letter != " " or place < 8:
-            continue
-        before, after = text[:place], text[place + 1 :]
-        word = after.split(" ", 1)[0]
-        if word in _BREAKS:
-            rank = 4 * depth + (word in ("*", "/", "%"))
-        elif before.endswith((",", ";", "=")):
-            rank = 4 * depth + 2
-        else:
-            continue
-        if found is None or rank <= best:
-            best, found = rank, place
-    return found
-
-
-_BREAKS = frozenset("+ - * / % ? : < > <= >= == != && ||".split())

@@ -6,13 +6,13 @@ import linecache
 import re
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..expr import Const, Expr, Ref, postorder, show
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
-from ..plan.arrays.tree import AddAt, Assign, Guard, Statement, Update
+from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, Guard, Statement, Update
 from .base import template
 from .python_text import ArrayPrinter, assigned, pack_name, sizes
 
@@ -23,6 +23,7 @@ class NumPy:
     """The target `numpy`."""
 
     name = "numpy"
+    style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -330,7 +331,8 @@ def _statement_lines(
                 lines += assigned(name, text(value), indent)
             case Update(name, items, value):
                 inner = ", ".join(text._item(i, text) for i in items)
-                lines.append(f"{name}[{inner}] += {text(value)}")
+                sign, value = ("-", value.args[0]) if _is_negative(value) else ("+", value)
+                lines.append(f"{name}[{inner}] {sign}= {text(value)}")
             case AddAt(name, items, value):
                 inner = ", ".join(text._item(i, text) for i in items)
                 index = f"({inner})" if len(items) > 1 else inner
@@ -342,6 +344,10 @@ def _statement_lines(
                     lines.append("else:")
                     lines += [f"    {x}" for x in _statement_lines(otherwise, text, gradients, indent + 4, program)]
     return lines
+
+
+def _is_negative(value: Array) -> TypeGuard[Elementwise]:
+    return isinstance(value, Elementwise) and value.op == "neg"
 
 
 def _condition(

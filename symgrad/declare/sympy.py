@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -19,12 +19,13 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
 from ..ir import Function
+from ..ir.text import show_inputs
 from ..ops import OPS, ROWS
 from .draft import Draft
 from .python.formula import Line, formula
 
-Input = Union[sympy.Symbol, sympy.MatrixBase, sympy.MatrixSymbol]
-Output = Union[sympy.Basic, sympy.MatrixBase, int, float]
+Input: TypeAlias = sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol
+Output: TypeAlias = sympy.Basic | sympy.MatrixBase | int | float
 
 _CLASSES: Mapping[type, str] = {row.sympy: row.name for row in ROWS if isinstance(row.sympy, type)}
 _FOLDED = frozenset({sympy.Max, sympy.Min, sympy.And, sympy.Or})
@@ -68,8 +69,13 @@ def from_sympy(
             whole = (*(ref("...") for _ in front), *map(const, shape))
             draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
             lines.append(Line(target, subscripts, "none", (), body))
-    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare)
-    return draft.finish(tuple(named), text, text)
+    automatic = ["out"] if len(named) == 1 else [f"out{k}" for k in range(len(named))]
+    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare, short=list(named) == automatic)
+    function = draft.finish(tuple(named), text)
+    if text.startswith(f"{name}("):
+        return function.with_source(text)
+    header = f"{name}({', '.join(draft.tensors) if bare else show_inputs(function)}) -> {', '.join(named)}"
+    return function.with_source(f"{header}: {'; '.join(text.splitlines())}")
 
 
 def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dict[sympy.Basic, Expr]:
@@ -230,7 +236,7 @@ class _Reader:
         same = [str(s) for s in self.known if str(s) == str(node)]
         if same:
             raise DeclarationError(
-                f"{self.name}: two symbols are called {node}, with different assumptions; create it once and use it twice."
+                f"{self.name}: two symbols are called {node}, with different assumptions; use one for both."
             )
         listed = ", ".join(str(s) for s in self.known)
         raise DeclarationError(f"{self.name}: {node} is no input. Inputs: {listed}.")
@@ -341,10 +347,12 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
         text = node.name if plain else show(node)
         return symbols.get(text, sympy.Symbol(text, real=True))
     assert isinstance(node, Apply)
-    conditions = {"and", "or", "not", "select"}
-    if node.op in conditions:
-        truths = args[:1] if node.op == "select" else args
-        args = [_truth(a) for a in truths] + args[len(truths) :]
+    if node.op == "select":
+        condition, then, otherwise = args
+        further = otherwise.args if isinstance(otherwise, sympy.Piecewise) else [(otherwise, True)]
+        return sympy.Piecewise((then, _truth(condition)), *further)
+    if node.op in ("and", "or", "not"):
+        args = [_truth(a) for a in args]
     return OPS[node.op].sympy(*args)
 
 

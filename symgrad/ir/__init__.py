@@ -12,6 +12,7 @@ from .data import (
     Role,
     Tensor,
     When,
+    names_of,
 )
 from .interpreter import bind, extent_of, interpret
 from .text import (
@@ -41,6 +42,7 @@ __all__ = [
     "bind",
     "extent_of",
     "interpret",
+    "names_of",
     "show_derivative",
     "show_element",
     "show_equation",

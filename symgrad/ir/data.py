@@ -222,3 +222,9 @@ class Derivative:
 
         return show_derivative(self)
 
+
+
+def names_of(function: Function) -> set[str]:
+    """The names that stand for something in `function`: those of tensors, sizes and options."""
+    sizes = {d.name.lstrip("*") for d in function.dims}
+    return {t.name for t in function.tensors} | sizes | {o.name for o in function.options}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -20,7 +20,9 @@ Array = np.ndarray[Any, Any]
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 
-def bind(function: Function, inputs: Mapping[str, Any]) -> dict[str, int | tuple[int, ...]]:
+def bind(
+    function: Function, inputs: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> dict[str, int | tuple[int, ...]]:
     """The size of every dim, told by the shapes of `inputs` (None for an absent one); a pack's size is a tuple.
 
     Raises ShapeError where an input has the wrong number of axes or two inputs disagree.
@@ -30,19 +32,30 @@ def bind(function: Function, inputs: Mapping[str, Any]) -> dict[str, int | tuple
         if inputs.get(name) is None:
             continue
         given = np.shape(inputs[name])
-        axes = list(function.table[name].shape)
-        if axes and isinstance(axes[0], Ref) and axes[0].name in function.packs:
-            split = len(given) - len(axes) + 1
-            _agree(function, sizes, name, axes.pop(0), given[: max(split, 0)])
-            given = given[max(split, 0) :]
-        if len(axes) != len(given):
-            raise ShapeError(f"{function.name}: {name} has {np.ndim(inputs[name])} axes, and is declared with {axes}")
-        for axis, extent in zip(axes, given, strict=True):
+        axes = function.table[name].shape
+        ranks = _ranks(function, axes, len(given), sizes)
+        if sum(ranks) != len(given):
+            raise ShapeError(f"{function.name}: {name} has {len(given)} axes, and is declared with {list(axes)}")
+        place = 0
+        for axis, rank in zip(axes, ranks, strict=True):
+            extents = given[place : place + rank]
+            place += rank
             if isinstance(axis, Ref):
-                _agree(function, sizes, name, axis, extent)
-            elif extent_of(axis, sizes) != extent:
-                raise ShapeError(f"{function.name}: {name} has an axis of {extent}, declared as {axis}")
+                _agree(function, sizes, name, axis, extents if axis.name in function.packs else extents[0])
+            elif extent_of(axis, sizes, options) != extents[0]:
+                raise ShapeError(f"{function.name}: {name} has an axis of {extents[0]}, declared as {axis}")
     return sizes
+
+
+def _ranks(function: Function, axes: Sequence[Expr], given: int, sizes: Sizes) -> list[int]:
+    """How many of the axes that are given each declared axis stands for: a pack as many as it is known to, or the rest."""
+    ranks: list[int | None] = [1] * len(axes)
+    for place, axis in enumerate(axes):
+        if isinstance(axis, Ref) and axis.name in function.packs:
+            known = sizes.get(axis.name)
+            ranks[place] = len(known) if isinstance(known, tuple) else None
+    rest = max(0, given - sum(r for r in ranks if r is not None))
+    return [rest if r is None else r for r in ranks]
 
 
 def _agree(
@@ -77,7 +90,7 @@ def interpret(
     """
     chosen = {o.name: o.default for o in function.options} | dict(options or {})
     numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in chosen.items()}
-    sizes = bind(function, inputs)
+    sizes = bind(function, inputs, numbers)
     arrays: dict[str, Array] = {}
 
     def shape(name: str) -> tuple[int, ...]:

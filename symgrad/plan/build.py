@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs
+from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, size
 from ..ir import Derivative, Equation, Function, Tensor
+from .cut import cut
 from .lower import CHEAP, Names, aligned, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program, Step
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
-LARGE = 2_000  # operations; a longer straight line is not searched for shared parts here
+LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
 
-def plan(derivative: Derivative, to: str) -> Program:
-    """Return what forward and backward of `derivative` compute in the target `to`.
+def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
+    """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
 
     Saved is the cheapest cut: inputs and outputs are free, a reduction is never computed again, and an elementwise
     value is computed again when that costs less than keeping it.
@@ -25,7 +26,7 @@ def plan(derivative: Derivative, to: str) -> Program:
     written = set(primal.writers)
     forward = aligned([e for e in joint.statements if e.target in written])
     backward = [e for e in joint.statements if e.target not in written]
-    small = sum(_weight(e) for e in (*forward, *backward)) < LARGE
+    small = all(size(e.body) <= LARGE for e in (*forward, *backward))
     if small:
         forward, backward = _shared(forward, backward, tensors, names)
     forward = [expanded(e, to) for e in forward]
@@ -38,6 +39,8 @@ def plan(derivative: Derivative, to: str) -> Program:
     wanted = [*primal.outputs, *saved]
     forward = _alive(forward, wanted)
     backward = [*again, *backward]
+    if style == "arrays":
+        forward, backward = cut(forward, tensors, names), cut(backward, tensors, names)
     gradients = tuple(g for _, g in derivative.gradients)
     steps = _steps(backward, gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
@@ -143,7 +146,10 @@ def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Ste
     writers: dict[str, list[Equation]] = {}
     for e in sorted(equations, key=lambda e: not e.plain):  # what fills a tensor comes before what adds to it
         writers.setdefault(e.target, []).append(e)
-    reads = {t: {r.name for e in es for r in e.reads if r.name in writers and r.name != t} for t, es in writers.items()}
+    reads = {
+        t: dict.fromkeys(r.name for e in es for r in e.reads if r.name in writers and r.name != t)
+        for t, es in writers.items()
+    }
     serves = _serves(reads, gradients)
     order: list[str] = []
     done: set[str] = set()
@@ -152,7 +158,7 @@ def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Ste
         stack = [root]
         while stack:
             target = stack[-1]
-            waiting = [t for t in writers if t in reads[target] and t not in done] if target not in done else []
+            waiting = [t for t in reads[target] if t not in done] if target not in done else []
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
@@ -165,7 +171,7 @@ def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Ste
     )
 
 
-def _serves(reads: Mapping[str, set[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
+def _serves(reads: Mapping[str, Collection[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
     serves: dict[str, set[str]] = {t: set() for t in reads}
     for g in gradients:
         stack = [g] if g in reads else []

@@ -19,11 +19,14 @@ class Names:
 
     def __init__(self, taken: Collection[str]) -> None:
         self.taken = set(taken)
+        self.last: dict[str, int] = {}  # the last number of each wish: ten thousand names in linear time
 
     def new(self, wish: str) -> str:
-        name, number = wish, 2
+        name, number = wish, self.last.get(wish, 1)
         while name in self.taken:
-            name, number = f"{wish}_{number}", number + 1
+            number += 1
+            name = f"{wish}_{number}"
+        self.last[wish] = number
         self.taken.add(name)
         return name
 

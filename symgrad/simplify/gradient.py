@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..expr import Apply, Const, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
-from ..ir import Box, Derivative, Equation, Function, Role, Tensor
+from ..ir import Box, Derivative, Equation, Function, Role, Tensor, names_of
 from .forward import alive
 from .match import Finder, match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, constant, inverse, merge, mentions, plus
@@ -21,7 +21,7 @@ from .write import Writer
 
 NOMINAL = 64  # the size of every axis when candidates are compared
 CANDIDATES = 8
-LARGE = 2_000  # operations; a longer straight line is only cleaned, in linear time
+LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
 
 
 def simplify(derivative: Derivative) -> Derivative:
@@ -30,7 +30,7 @@ def simplify(derivative: Derivative) -> Derivative:
     forward = derivative.primal.statements
     gradient = derivative.equations
     gradient = _reused(forward, _copies(gradient, derivative), joint)
-    large = sum(size(e.body) for e in gradient) > LARGE
+    large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else _Candidate(tuple(gradient), (), 0)
     outputs = (*joint.outputs,)
@@ -225,6 +225,7 @@ class _Rewriting:
         self._seeds = [seed for _, seed in derivative.seeds]
         self.cotangents = {*self._seeds, *self.gradient}
         self.extents = _extents(derivative.function)
+        self.taken = names_of(derivative.function)
         self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
         self.powers = self._powers()
 
@@ -233,7 +234,7 @@ class _Rewriting:
         polys = {t: self._merged(t) for t in targets}
         polys = self._shared_products(polys)
         table = self.derivative.function.table
-        writer = Writer(self.normal, self._seeds, self.cotangents, set(table))
+        writer = Writer(self.normal, self._seeds, self.cotangents, self.taken)
         equations: list[Equation] = []
         for target, (subscripts, box, poly) in polys.items():
             for e in self.gradient[target]:
@@ -315,7 +316,7 @@ class _Rewriting:
         if isinstance(branch, (Const, Ref)) or any(_operator(n) == "select" for n in postorder(branch)):
             return branch
         poly = self._by_result(self.normal.poly(branch))
-        return Writer(self.normal, self._seeds, self.cotangents, set()).expr(poly, self.extents)
+        return Writer(self.normal, self._seeds, self.cotangents, self.taken).expr(poly, self.extents)
 
     def _finished(self, poly: Poly) -> Poly:
         """The change of basis, and what vanishes in it."""

@@ -60,7 +60,5 @@ class Finder:
             return None
         if self.size > LARGE:
             return self.result({i: i for i in self.variables}) if node.key is self.pattern.key else None
-        if size(node) != self.size:
-            return None
         found = match(self.pattern, node, self.variables)
         return None if found is None or set(found) != set(self.variables) else self.result(found)

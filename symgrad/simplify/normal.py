@@ -98,14 +98,20 @@ class Normal:
     def poly(self, root: Expr, inline: Callable[[Ref], Poly | None] = lambda r: None) -> Poly:
         """The normal form of `root`; `inline` may give the polynomial that an element stands for."""
         done: dict[Expr, Poly] = {}
+        changed: set[Expr] = set()  # what `inline` replaced something in
         for node in _arithmetic(root):
-            if isinstance(node, Ref):
-                found = inline(node)
-                done[node] = self.atom(node) if found is None else found
+            found = inline(node) if isinstance(node, Ref) else None
+            if found is not None:
+                done[node] = found
+                changed.add(node)
             elif isinstance(node, Const) and (node.text is None or node is ZERO):
                 done[node] = constant(node.value)
             elif isinstance(node, Apply) and _operands(node):
-                done[node] = self._combine(node, [done[a] for a in _operands(node)])
+                below = _operands(node)
+                if any(a in changed for a in below):
+                    changed.add(node)
+                parts = [self._single(done[a], a, a in changed, node.op) for a in below]
+                done[node] = self._combine(node, parts)
             else:
                 done[node] = self.atom(node)
             if len(done[node]) > SMALL:
@@ -120,22 +126,19 @@ class Normal:
         if node.op == "neg":
             return scaled(parts[0], Fraction(-1))
         if node.op == "mul":
-            return times(self._single(parts[0], node.args[0]), self._single(parts[1], node.args[1]))
+            return times(parts[0], parts[1])
         if node.op == "div":
-            below = self._power(self._single(parts[1], node.args[1]), Fraction(-1))
-            return self.atom(node) if below is None else times(self._single(parts[0], node.args[0]), below)
+            below = self._power(parts[1], Fraction(-1))
+            return self.atom(node) if below is None else times(parts[0], below)
         exponent = Fraction(1, 2) if node.op == "sqrt" else value_of(node.args[1])
-        raised = self._power(self._single(parts[0], node.args[0]), exponent)
+        raised = self._power(parts[0], exponent)
         return self.atom(node) if raised is None else raised
 
-    def _single(self, part: Poly, node: Expr) -> Poly:
-        """A factor: one term as it is; several terms are an atom, unless sums in them would be hidden by it."""
-        if len(part) <= 1 or any(isinstance(a, Sum) for m in part for a, _ in m):
+    def _single(self, part: Poly, node: Expr, changed: bool, op: str) -> Poly:
+        """An operand: a factor of several terms is an atom, as it is written, unless something in it was inlined."""
+        if op in ("add", "sub", "neg") or len(part) <= 1 or changed:
             return part
-        again = self.poly(node)
-        if again == part:
-            return self.atom(node)
-        return part
+        return self.atom(node)
 
     def _power(self, part: Poly, exponent: Fraction) -> Poly | None:
         """One term to a power, where that is the product of the powers; None where it is not."""

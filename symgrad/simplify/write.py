@@ -19,6 +19,7 @@ class Writer:
     seeds       the cotangents of the outputs, in their order
     cotangents  the tensors that carry cotangents: they lead a product when there is one seed (`grad_output * x`), and
                 end it when there are several, or it is read by component (`2 * x * g0 + y * g1`, the rows of J^T v)
+    taken       the names that stand for something: of tensors, sizes and options
     """
 
     def __init__(self, normal: Normal, seeds: Sequence[str], cotangents: set[str], taken: set[str]) -> None:
@@ -65,6 +66,7 @@ class Writer:
         used = {i.name for i in free(total)}
         letters = self.normal.letters(total)
         if letters is None or any(i.name in used for i in letters):
+            used |= self.taken
             fresh = iter(f"{x}{n}" for n in ("", *range(1, 100)) for x in LETTERS if f"{x}{n}" not in used)
             letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(fresh)) for i in bound)
         names: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))

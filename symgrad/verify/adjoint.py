@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..ir import Function
-from .sampling import DRAWS, integers, is_pointwise
+from .draws import DRAWS, integers, is_pointwise
 from .sizes import boxes, choose, shape_of
 from .text import differentiable
 

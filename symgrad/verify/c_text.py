@@ -20,7 +20,8 @@ from mpmath import mp
 from ..ir import Function, bind
 from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
 from .c_source import prepared
-from .c_translate import DOUBLE, Parameter, translate
+from .c_translate import translate
+from .c_types import DOUBLE, Parameter
 from .rounding import FUNCTIONS, Number, lift, literal, pi
 from .rounding.array import UNSET, exact, filled
 from .text import Fault, Values, differentiable, full_shape

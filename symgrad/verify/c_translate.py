@@ -6,51 +6,13 @@ subset (goto, switch, structs, variadic calls) raises Fault, so nothing is execu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from pycparser import c_ast, c_parser
 
+from .c_expressions import Expressions
+from .c_types import INT, SIZE, Parameter, Unit, addressed, assigned, element_type, unknown, variables
 from .text import Fault
-
-DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
-_TYPES = {
-    "double": DOUBLE,
-    "float": DOUBLE,
-    "size_t": SIZE,
-    "uint64_t": SIZE,
-    "unsigned": SIZE,
-    "ptrdiff_t": INT,
-    "int64_t": INT,
-    "int32_t": INT,
-    "int": INT,
-    "long": INT,
-    "bool": INT,
-    "void": VOID,
-}
-_COMPARE = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_NAMED = {"NAN": "_nan", "INFINITY": "_inf", "HUGE_VAL": "_inf", "M_PI": "_pi()", "DBL_MAX": "_huge"}
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a C function; `pointer` if it is one, `const` if it may only be read."""
-
-    name: str
-    kind: str
-    pointer: bool
-    const: bool
-
-
-@dataclass(slots=True)
-class Unit:
-    """A translated file: Python source, its constants, and the parameters of each function."""
-
-    lines: list[str] = field(default_factory=list)
-    constants: list[float] = field(default_factory=list)
-    functions: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
-    results: dict[str, str] = field(default_factory=dict)
-    globals: dict[str, tuple[str, bool]] = field(default_factory=dict)  # (type, array)
 
 
 def translate(source: str) -> Unit:
@@ -72,14 +34,10 @@ def translate(source: str) -> Unit:
         elif isinstance(item, c_ast.Decl):
             _global(unit, item)
         else:
-            raise _unknown(item)
+            raise unknown(item)
     for item in bodies:
         _Body(unit, item).translate()
     return unit
-
-
-def _unknown(node: Any) -> Fault:
-    return Fault(f"line {getattr(node.coord, 'line', '?')}: the check does not know {type(node).__name__} here")
 
 
 def _signature(unit: Unit, decl: Any) -> None:
@@ -87,30 +45,14 @@ def _signature(unit: Unit, decl: Any) -> None:
     for p in decl.type.args.params if decl.type.args else ():
         if isinstance(p, c_ast.Typename):
             continue  # (void)
-        kind, pointer, const = _type(p.type)
+        kind, pointer, const = element_type(p.type)
         parameters.append(Parameter(p.name, kind, pointer, const))
     unit.functions[decl.name] = tuple(parameters)
-    unit.results[decl.name] = _type(decl.type.type)[0]
-
-
-def _type(node: Any) -> tuple[str, bool, bool]:
-    """The element type, whether it is a pointer or array, and whether the element is const."""
-    if isinstance(node, (c_ast.PtrDecl, c_ast.ArrayDecl)):
-        kind, pointer, const = _type(node.type)
-        if pointer:
-            raise Fault("the check knows pointers to numbers only, and arrays of one dimension")
-        return kind, True, const
-    if isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType):
-        names = node.type.names
-        kind = SIZE if "unsigned" in names else _TYPES.get(names[0])
-        if kind is None:
-            raise Fault(f"the check does not know the type {' '.join(names)}")
-        return kind, False, "const" in node.quals
-    raise _unknown(node)
+    unit.results[decl.name] = element_type(decl.type.type)[0]
 
 
 def _global(unit: Unit, item: Any) -> None:
-    kind, array, const = _type(item.type)
+    kind, array, const = element_type(item.type)
     if not const:
         raise Fault(f"line {item.coord.line}: {item.name} is a global variable")
     body = _Body(unit, None)
@@ -124,29 +66,12 @@ def _global(unit: Unit, item: Any) -> None:
         unit.lines.append(f"g_{item.name} = {body.converted(item.init, kind)}")
 
 
-class _Chain(str):
-    """A sum or product in parentheses; a longer one drops those of its left part, so that none nest deeply."""
-
-    __slots__ = ("op",)
-    op: str
-
-    @classmethod
-    def of(cls, a: str, op: str, b: str) -> _Chain:
-        same = isinstance(a, _Chain) and (a.op in "+-") == (op in "+-")
-        chain = cls(f"({a[1:-1] if same else a} {op} {b})")
-        chain.op = op
-        return chain
-
-
-class _Body:
+class _Body(Expressions):
     """The translation of one function."""
 
     def __init__(self, unit: Unit, node: Any) -> None:
-        self.unit = unit
+        super().__init__(unit, addressed(node.body) if node is not None else set())
         self.node = node
-        self.scopes: list[dict[str, tuple[str, str, bool]]] = [{}]  # C name -> (Python name, type, pointer)
-        self.count = 0
-        self.boxed = _addressed(node.body) if node is not None else set()
         self.next: list[list[str]] = []  # what `continue` must run first
 
     def translate(self) -> None:
@@ -159,26 +84,6 @@ class _Body:
                 lines.append(f"    {a} = _Pointer([{a}], {p.name!r})")
         body = self.block(self.node.body, 1)
         self.unit.lines += [*lines, *(body or ["    pass"])]
-
-    # scopes
-
-    def _declare(self, name: str, kind: str, pointer: bool) -> str:
-        visible = any(name in s for s in self.scopes)
-        self.count += visible
-        python = f"v_{name}_{self.count}" if visible else f"v_{name}"
-        self.scopes[-1][name] = python, kind, pointer
-        return python
-
-    def _find(self, name: str, node: Any) -> tuple[str, str, bool]:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        if name in self.unit.globals:
-            kind, array = self.unit.globals[name]
-            return ("_pi()" if name == "PI" else f"g_{name}"), kind, array
-        if name in _NAMED:
-            return _NAMED[name], DOUBLE, False
-        raise Fault(f"line {node.coord.line}: {name} is not declared")
 
     # statements
 
@@ -222,13 +127,13 @@ class _Body:
             return [*(pad + line for line in self.next[-1]), pad + "continue"]
         if isinstance(node, (c_ast.EmptyStatement, c_ast.Pragma)):
             return [pad + "pass"]
-        raise _unknown(node)
+        raise unknown(node)
 
     def _inner(self, node: Any, depth: int) -> list[str]:
         return self.block(node, depth + 1) or ["    " * (depth + 1) + "pass"]
 
     def _declaration(self, node: Any) -> list[str]:
-        kind, pointer, const = _type(node.type)
+        kind, pointer, const = element_type(node.type)
         if "static" in node.storage and not const:
             raise Fault(f"line {node.coord.line}: {node.name} is static: it keeps a value between calls")
         if isinstance(node.type, c_ast.ArrayDecl):
@@ -272,16 +177,6 @@ class _Body:
         base, position, own = self._place(target)
         return f"{base}.set({position}, {self.converted_text(text, kind, own)})"
 
-    def _place(self, node: Any) -> tuple[str, str, str]:
-        """The pointer, position and type of an element that is read or written."""
-        if isinstance(node, c_ast.ArrayRef):
-            base, kind = self.expression(node.name)
-            return base, self.converted(node.subscript, INT), kind.removesuffix("*")
-        if isinstance(node, c_ast.UnaryOp) and node.op == "*":
-            base, kind = self.expression(node.expr)
-            return base, "0", kind.removesuffix("*")
-        raise _unknown(node)
-
     def _step(self, node: Any) -> list[str]:
         text, kind = self.expression(node.expr)
         if kind.endswith("*"):
@@ -296,7 +191,7 @@ class _Body:
         counted = self._counted(node)
         if counted is not None:
             name, start, bound, step = counted
-            index = self._declare(name, _type(node.init.decls[0].type)[0], False)
+            index = self._declare(name, element_type(node.init.decls[0].type)[0], False)
             self.next.append([])
             body = self._inner(node.stmt, depth)
             self.next.pop()
@@ -331,201 +226,7 @@ class _Body:
             by, stepped = step.rvalue.value, step.lvalue.name
         if by is None or stepped != decl.name or cond.left.name != decl.name or by == "0":
             return None
-        used = _names(cond.right)
-        if used is None or decl.name in used or (used | {decl.name}) & (_assigned(node.stmt) | self.boxed):
+        used = variables(cond.right)
+        if used is None or decl.name in used or (used | {decl.name}) & (assigned(node.stmt) | self.boxed):
             return None
         return decl.name, self.converted(decl.init, INT), self.converted(cond.right, INT), by
-
-    # expressions: the Python text, and the C type
-
-    def condition(self, node: Any) -> str:
-        text, kind = self.expression(node)
-        return f"({text} is not None)" if kind.endswith("*") else f"({text})"
-
-    def converted(self, node: Any, kind: str) -> str:
-        text, own = self.expression(node)
-        return self.converted_text(text, own, kind)
-
-    def converted_text(self, text: str, own: str, kind: str) -> str:
-        if kind.endswith("*") and not own.endswith("*"):
-            return "None"  # NULL
-        if own == kind or kind.endswith("*"):
-            return text
-        if kind == DOUBLE:
-            return f"_lift({text})"
-        if own == DOUBLE:
-            return f"_whole({text})"
-        return f"_unsigned({text})" if kind == SIZE else text
-
-    def expression(self, node: Any) -> tuple[str, str]:
-        method = getattr(self, f"_on_{type(node).__name__}", None)
-        if method is None:
-            raise _unknown(node)
-        found: tuple[str, str] = method(node)
-        return found
-
-    def _on_Constant(self, node: Any) -> tuple[str, str]:
-        text = node.value.rstrip("uUlLfF") if not node.value.lower().startswith("0x") else node.value
-        if "int" in node.type or "long" in node.type:
-            return str(int(text, 0)), SIZE if "unsigned" in node.type else INT
-        if node.type in ("double", "float"):
-            self.unit.constants.append(float(text))
-            return f"_literal(_k[{len(self.unit.constants) - 1}])", DOUBLE
-        raise _unknown(node)
-
-    def _on_ID(self, node: Any) -> tuple[str, str]:
-        name, kind, pointer = self._find(node.name, node)
-        if pointer:
-            return name, kind + "*"
-        if node.name in self.boxed:
-            return f"{name}.get(0)", kind
-        return name, kind
-
-    def _on_ArrayRef(self, node: Any) -> tuple[str, str]:
-        base, position, kind = self._place(node)
-        return f"{base}.get({position})", kind
-
-    def _on_Cast(self, node: Any) -> tuple[str, str]:
-        text, own = self.expression(node.expr)
-        kind, pointer, _ = _type(node.to_type.type)
-        if pointer or kind == VOID:
-            return text, own if kind == VOID else kind + "*"
-        return f"({self.converted_text(text, own, kind)})", kind
-
-    def _on_TernaryOp(self, node: Any) -> tuple[str, str]:
-        one, first = self.expression(node.iftrue)
-        two, second = self.expression(node.iffalse)
-        kind = _joined(first, second)
-        one, two = self.converted_text(one, first, kind), self.converted_text(two, second, kind)
-        return f"({one} if {self.condition(node.cond)} else {two})", kind
-
-    def _on_UnaryOp(self, node: Any) -> tuple[str, str]:
-        if node.op == "&":
-            if isinstance(node.expr, c_ast.ID):
-                name, kind, _ = self._find(node.expr.name, node)
-                return name, kind + "*"
-            base, position, kind = self._place(node.expr)
-            return f"{base}.moved({position})", kind + "*"
-        if node.op == "*":
-            base, position, kind = self._place(node)
-            return f"{base}.get({position})", kind
-        if node.op in ("p--", "p++", "--", "++") and isinstance(node.expr, c_ast.ID):
-            name, kind, _ = self._find(node.expr.name, node)
-            sign = "-" if "-" in node.op else "+"
-            new = f"({name} {sign} 1) % _WORD" if kind == SIZE else f"{name} {sign} 1"
-            return (f"_first({name}, {name} := {new})" if "p" in node.op else f"({name} := {new})"), kind
-        if node.op == "!":
-            return f"int(not {self.condition(node.expr)})", INT
-        text, kind = self.expression(node.expr)
-        if node.op == "-":
-            return (f"_unsigned(-({text}))" if kind == SIZE else f"(-{text})"), kind
-        if node.op == "+":
-            return text, kind
-        raise _unknown(node)
-
-    def _on_BinaryOp(self, node: Any) -> tuple[str, str]:
-        # a long sum is a deep tree to the left: walked with a loop
-        chain = [node]
-        while isinstance(chain[-1].left, c_ast.BinaryOp):
-            chain.append(chain[-1].left)
-        left, kind = self.expression(chain[-1].left)
-        lines = left
-        for link in reversed(chain):
-            if link.op in ("&&", "||"):
-                first = f"({lines} is not None)" if kind.endswith("*") else lines
-                word = "and" if link.op == "&&" else "or"
-                lines, kind = f"int(bool({first}) {word} bool({self.condition(link.right)}))", INT
-                continue
-            right, other = self.expression(link.right)
-            lines, kind = self.operator(link.op, lines, kind, right, other)
-        return lines, kind
-
-    def operator(self, op: str, a: str, first: str, b: str, second: str) -> tuple[str, str]:
-        """A binary operator on two texts of known types."""
-        if first.endswith("*") or second.endswith("*"):
-            if op in ("==", "!="):  # with NULL
-                pointer = a if first.endswith("*") else b
-                return f"int({pointer} {'is' if op == '==' else 'is not'} None)", INT
-            if op in ("+", "-"):
-                return f"{a}.moved({'-' if op == '-' else ''}({b}))", first
-            raise Fault(f"the check does not know {op} on pointers")
-        kind = _joined(first, second)
-        if op in _COMPARE:
-            if kind == DOUBLE:
-                a, b = self.converted_text(a, first, kind), self.converted_text(b, second, kind)
-            return f"int({a} {op} {b})", INT
-        if kind == DOUBLE:
-            if op not in "+-*/":
-                raise Fault(f"{op} of doubles")
-            a, b = self.converted_text(a, first, kind), self.converted_text(b, second, kind)
-            return _Chain.of(a, op, b), DOUBLE
-        if op == "/":
-            return f"_quotient({a}, {b})", kind
-        if op == "%":
-            return f"_remainder({a}, {b})", kind
-        if op not in ("+", "-", "*"):
-            raise Fault(f"the check does not know {op} on integers")
-        return (f"_unsigned({a} - {b})" if op == "-" and kind == SIZE else f"({a} {op} {b})"), kind
-
-    def _on_FuncCall(self, node: Any) -> tuple[str, str]:
-        name = node.name.name
-        given = node.args.exprs if node.args else []
-        if name in self.unit.functions:
-            parameters = self.unit.functions[name]
-            if len(parameters) != len(given):
-                raise Fault(f"{name} takes {len(parameters)} arguments, not {len(given)}")
-            texts = [
-                self.converted(g, p.kind + "*" if p.pointer else p.kind) for p, g in zip(parameters, given, strict=True)
-            ]
-            return f"c_{name}({', '.join(texts)})", self.unit.results[name]
-        texts = [self.converted(g, DOUBLE) for g in given]
-        if name in ("isnan", "isfinite", "isinf", "signbit"):
-            return f"_test_{name}({texts[0]})", INT
-        return f"_f[{name!r}]({', '.join(texts)})", DOUBLE
-
-
-def _joined(first: str, second: str) -> str:
-    if first.endswith("*"):
-        return first
-    if DOUBLE in (first, second):
-        return DOUBLE
-    return SIZE if SIZE in (first, second) else INT
-
-
-def _walk(node: Any) -> Any:
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        yield item
-        stack.extend(child for _, child in item.children())
-
-
-def _addressed(node: Any) -> set[str]:
-    """The variables whose address is taken."""
-    taken = set()
-    for item in _walk(node):
-        if isinstance(item, c_ast.UnaryOp) and item.op == "&" and isinstance(item.expr, c_ast.ID):
-            taken.add(item.expr.name)
-    return taken
-
-
-def _assigned(node: Any) -> set[str]:
-    """The variables that are assigned, stepped or declared below `node`."""
-    found = set()
-    for item in _walk(node):
-        if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ID):
-            found.add(item.lvalue.name)
-        if isinstance(item, c_ast.UnaryOp) and item.op in ("++", "p++", "--", "p--"):
-            found.update(i.name for i in _walk(item.expr) if isinstance(i, c_ast.ID))
-    return found
-
-
-def _names(node: Any) -> set[str] | None:
-    """The variables of a bound; None if it reads memory or calls."""
-    found = set()
-    for item in _walk(node):
-        if isinstance(item, c_ast.ID):
-            found.add(item.name)
-        elif not isinstance(item, (c_ast.BinaryOp, c_ast.Constant)):
-            return None
-    return found

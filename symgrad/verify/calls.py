@@ -167,6 +167,6 @@ def _partial(call: Call) -> list[tuple[str, str]]:
                 return [(f"grad_{name}", f"may be None, and raises {type(error).__name__}: {error}")]
             other = call.artefact.backward(call.saved, tuple(zeros), needs)
         for a, b in zip(one, other, strict=True):
-            if (a is None) != (b is None) or a is not None and not np.array_equal(a, b, equal_nan=True):
+            if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True)):
                 faults.append((f"grad_{name}", "None is not treated as zeros"))
     return faults

@@ -12,7 +12,7 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -25,15 +25,16 @@ from .c_text import CText
 from .calls import Call, manners, memory_faults
 from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
 from .numpy_text import NumpyText
+from .reference import Declaration
 from .report import Finding, Report, Worst, point
 from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import Case, sample
-from .reference import Declaration
 from .text import Array, Fault, Text, differentiable, full_shape
-from .truth import LADDER, Truth, conditioning, differences, truth
+from .truth import Truth, conditioning, differences, truth
 
-TEXTS: Mapping[str, type[NumpyText] | type[CText]] = {"numpy": NumpyText, "c": CText}
+TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
 ENOUGH = 12  # failures, after which the check stops
+PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
 
@@ -90,7 +91,7 @@ class _Checking:
         """Check everything, until there are failures enough."""
         if self.to in TEXTS:
             try:
-                with rounding(DOUBLE, LADDER[0]):
+                with rounding(DOUBLE, PRECISIONS[0]):
                     self.text = TEXTS[self.to](self.function, files)
             except Fault as fault:
                 self._fail("text", self.to, str(fault), None)
@@ -178,7 +179,7 @@ class _Checking:
         needs = (True,) * len(self.function.inputs)
         for variant in self.text.variants:
             try:
-                for bits in LADDER:
+                for bits in PRECISIONS:
                     with rounding(chosen, bits) as notes:
                         outputs, saved = self.text.forward(variant, case.inputs, case.options)
                         grads = self.text.backward(variant, saved, case.seeds, needs)
@@ -209,7 +210,7 @@ class _Checking:
         with mp.workprec(max(bits, found.bits)):
             for name, value in results.items():
                 own = name.removeprefix("grad_") if name not in found.outputs else None
-                if name not in expected or own is not None and not wanted[own]:
+                if name not in expected or (own is not None and not wanted[own]):
                     if value is not None:
                         wrong.append((name, Mismatch((), "None", value, "is not None")))
                     continue
@@ -232,10 +233,10 @@ class _Checking:
             return
         self.combined.add(key)
         for needs in combinations(self.function):
-            with rounding(DOUBLE, LADDER[0]):
+            with rounding(DOUBLE, PRECISIONS[0]):
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             results = {f"grad_{n}": g for n, g in grads.items()}
-            for name, mismatch in self._compare_text(case, found, results, needs, LADDER[0])[1]:
+            for name, mismatch in self._compare_text(case, found, results, needs, PRECISIONS[0])[1]:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 
     def _mismatch(self, stage: str, name: str, wrong: Mismatch, case: Case) -> None:
@@ -255,6 +256,9 @@ class _Checking:
                 self._fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
             return
         expected = self._expected(case, found)
+        magnitude = max(
+            (float(np.max(np.abs(v), initial=0.0)) for v in case.seeds.values() if v is not None), default=0.0
+        )
         terms = sum(np.size(v) for v in case.inputs.values() if v is not None) // max(case.count, 1)
         with mp.workprec(found.bits):
             for name, (array, shape) in expected.items():
@@ -271,6 +275,7 @@ class _Checking:
                     terms,
                     notes.floor if notes else 16.0,
                     bool(notes and notes.doubts),
+                    magnitude,
                     chosen,
                 )
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
@@ -288,7 +293,7 @@ class _Checking:
                 self._fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self._lose(stage, where, judged.bits, case, judged.expected, judged.obtained)
-            if judged.verdict != "wrong" and stage == "float64" and judged.ulps > self.worst.ulps:
+            elif stage == "float64" and judged.ulps > self.worst.ulps:
                 self.worst = Worst(judged.ulps, f"{where}, case {case.number}")
 
     def _adjoint(self) -> None:

@@ -52,7 +52,7 @@ def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array 
     return array.reshape(flat)
 
 
-def text_mismatches(truth: Array, found: Array, bits: int) -> tuple[list[Mismatch], bool]:
+def text_mismatches(truth: Array, found: Any, bits: int) -> tuple[list[Mismatch], bool]:
     """Where a text, executed with `bits` bits, differs from the truth; and whether the precision told them apart.
 
     The rounding bound of the execution, with 2**-bits for u, is all the difference there may be.
@@ -94,13 +94,15 @@ class Limits:
     terms     how many numbers count, n
     floor     what library functions are granted, in u
     doubtful  a comparison of the text is decided by rounding
+    magnitude what may cancel in the result, where there is no text to tell: the largest grad_output
     """
 
-    bound: Array | None
+    bound: Any
     condition: Array
     terms: int
     floor: float = 0.0
     doubtful: bool = False
+    magnitude: float = 0.0
     format: Format = DOUBLE
 
 
@@ -137,7 +139,11 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
         error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
         floor = 4 * tiny
         budget = (ROUNDINGS + np.sqrt(limits.terms) + limits.floor) * unit * scale + floor
-        limit = BLIND * budget if bound is None else SLACK * (bound * unit + 4 * unit * size) + floor
+        limit = (
+            BLIND * max(budget, unit * limits.magnitude)
+            if bound is None
+            else SLACK * (bound * unit + 4 * unit * size) + floor
+        )
         ulps = error / scale / (2 * unit) if error > floor and np.isfinite(scale) and scale else 0.0
         verdict = "fine"
         if error > limit and not excused:

@@ -108,7 +108,7 @@ def _array(value: Any, dtype: Any = None, **options: Any) -> Any:
 def _constant(make: Callable[[], Any], integer: int) -> Callable[..., Any]:
     def build(shape: Any, dtype: Any = None, **options: Any) -> Any:
         kind = np.dtype(np.float64 if dtype is None else dtype)
-        axes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
+        axes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
         if kind.kind in "iub":
             return np.full(axes, integer, dtype=kind)
         return filled([make() for _ in range(math.prod(axes))], axes)
@@ -134,7 +134,7 @@ def _full(shape: Any, value: Any, dtype: Any = None) -> Any:
 
 def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(array: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(array, np.ndarray) and not isinstance(array, Exact) or not holds_numbers(array):
+        if (isinstance(array, np.ndarray) and not isinstance(array, Exact)) or not holds_numbers(array):
             return plain(array, *args, **kwargs)
         return getattr(exact(array), name)(*args, **kwargs)
 
@@ -224,13 +224,14 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "equal": lambda a, b: a == b,
     "not_equal": lambda a, b: a != b,
 }
-_MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims squeeze concatenate stack hstack vstack
-    take_along_axis take flip roll repeat tile split array_split diagonal diag triu tril copy atleast_1d atleast_2d
-    column_stack rollaxis trace rot90 permute_dims matrix_transpose append pad""".split()
-_PLAIN = """arange shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64 float32
-    int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype logical_and logical_or
-    logical_not logical_xor any all nonzero unravel_index ravel_multi_index generic isscalar
-    shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis iinfo lib""".split()
+_MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims squeeze concatenate stack hstack
+    vstack take_along_axis take flip roll repeat tile split array_split diagonal diag triu tril copy
+    atleast_1d atleast_2d column_stack rollaxis trace rot90 permute_dims matrix_transpose append pad""".split()
+_PLAIN = """arange shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
+    float32 int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype
+    logical_and logical_or logical_not logical_xor any all nonzero unravel_index ravel_multi_index
+    generic isscalar shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis
+    iinfo lib""".split()
 
 _zeros = _constant(lambda: lift(0), 0)
 _ones = _constant(lambda: lift(1), 1)

@@ -20,9 +20,10 @@ from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .text import Fault, Values
 
-_BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range reversed
-    round set slice sorted str sum tuple type zip ValueError TypeError IndexError RuntimeError NotImplementedError
-    AssertionError Exception property object None True False hasattr getattr""".split()
+_BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
+    reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
+    RuntimeError NotImplementedError AssertionError Exception property object None True False
+    hasattr getattr""".split()
 _MODULES: Mapping[str, Shim] = {
     "numpy": Shim("np", NP),
     "scipy.special": Shim("special", SPECIAL),
@@ -112,7 +113,7 @@ class NumpyText:
                     whole = f"{statement.module}.{alias.name}"
                     if whole in _MODULES:
                         names[alias.asname or alias.name] = _MODULES[whole]
-                    elif statement.module in _MODULES:
+                    elif statement.module is not None and statement.module in _MODULES:
                         names[alias.asname or alias.name] = getattr(_MODULES[statement.module], alias.name)
                     else:
                         raise Fault(f"{self.file} imports {whole}")

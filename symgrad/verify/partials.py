@@ -1,8 +1,7 @@
 """The partial derivatives of the operators, by SymPy: the first witness.
 
 Each operator's SymPy twin is differentiated once and turned into a function of mpmath. At a kink the declared values
-count. Where SymPy's form has no value (`a**b*b/a` at a = 0) but the operator is smooth, differences of the operator
-itself stand in.
+count. Where SymPy's form has no value but the operator is smooth, differences of the operator itself stand in.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ..ops import OPS
 
 Partial = Callable[..., Any]
 
-_STEPS = {
+_STEPS: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda x, at_zero=None: mpmath.mpf(int(x > 0)),
     "DiracDelta": lambda *x: mpmath.mpf(0),
     "sign": lambda x: mp.sign(x),
@@ -43,6 +42,7 @@ def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None
     derivative = derivative.replace(sympy.Derivative, lambda *a: sympy.Integer(0))
     derivative = derivative.replace(sympy.Subs, lambda *a: sympy.Integer(0))
     derivative = derivative.replace(sympy.DiracDelta, lambda *a: sympy.Integer(0))
+    derivative = sympy.powsimp(derivative)  # a**b*b/a has no value at 0
     if derivative == 0:
         return None
     if derivative.is_Integer:

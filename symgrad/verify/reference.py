@@ -348,10 +348,7 @@ class Trace:
             for arg, p in zip(args, partials, strict=True):
                 if p is None or not group.active[arg]:
                     continue
-                if type(p) is int and p in (1, -1):
-                    share = adjoint if p == 1 else -adjoint
-                else:
-                    share = adjoint * p
+                share = adjoint if type(p) is int and p == 1 else adjoint * p
                 adjoints[arg] = adjoints[arg] + share if arg in adjoints else share
 
     def _partials(self, group: Group, visit: Visit, number: int) -> tuple[Any, ...]:

@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The largest error of a float64 result, in units in the last place of |g| + sum |x_i dg/dx_i|."""
+    """The largest error of a float64 result, in units in the last place of |g| + sum |x_i dg/dx_i|, losses apart."""
 
     ulps: float = 0.0
     place: str = ""
@@ -86,8 +86,7 @@ class Report:
             worst = f"{self.worst.ulps:.1f}" if self.worst.ulps < 1000 else f"{self.worst.ulps:.1e}"
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
-            loss = [f"  loses accuracy   {line}" for f in self.losses for line in [_loss(f)]]
-            return "\n".join([head, *loss])
+            return "\n".join([head, *(f"  loses accuracy   {_loss(f)}" for f in self.losses)])
         count = len(self.failures)
         head += f"DISAGREES   {count} {'failure' if count == 1 else 'failures'} at {self.points} points"
         shown = [str(f) for f in self.failures[:SHOWN]]
@@ -97,8 +96,8 @@ class Report:
 
 def _loss(finding: Finding) -> str:
     more = f" (and at {finding.times - 1} more)" if finding.times > 1 else ""
-    where = " ".join(finding.point.splitlines())
-    return f"{finding.place}: {finding.said}{more}; {where}"
+    where = ", ".join(" ".join(line.split()) for line in finding.point.splitlines()[1:])
+    return f"{finding.place}: {finding.said}{more}, case {finding.case}: {where[:100]}{'...' if where[100:] else ''}"
 
 
 def short(value: Any) -> str:

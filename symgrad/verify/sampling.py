@@ -7,34 +7,21 @@ sizes. Points where the declaration itself has no real, finite value are dropped
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from mpmath import mp
 
-from ..expr import Apply, Const, Expr, Index, Ref, postorder
-from ..ir import Function, extent_of
+from ..expr import Const
+from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
 from .sizes import choose, empties, fitting, shape_of
 from .text import Array, Values, full_shape
 
-EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
-FAR = (1e-8, -1e-8, 1e154, -1e154, 1e-154, 1e-200, 1e200, 2.0**-1074, 2.0**-1022, 1 + 2.0**-52, 1 - 2.0**-53)
 POINTS = 64
 LONG = 1500  # operations from which on one point takes a second
-Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
-
-DRAWS: Mapping[str, Draw] = {
-    "normal": lambda rng, shape: rng.standard_normal(shape),
-    "wide": lambda rng, shape: rng.choice([-1.0, 1.0], shape) * 10 ** rng.uniform(-8, 3, shape),
-    "positive": lambda rng, shape: 10 ** rng.uniform(-8, 3, shape),
-    "unit": lambda rng, shape: rng.uniform(0, 1, shape),
-    "above": lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
-    "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
-    "edges": lambda rng, shape: rng.choice(EDGES, shape),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +61,6 @@ def sample(declaration: Declaration, full: bool = False, seed: int = 0) -> Sampl
     return Sample(tuple(kept), sampler.discarded)
 
 
-def is_pointwise(function: Function) -> bool:
-    """Whether every tensor is one pack and literal axes: each element of the pack is a point by itself."""
-    if len(function.packs) != 1:
-        return False
-    pack = function.packs[0]
-    for tensor in function.tensors:
-        if not tensor.shape or not isinstance(tensor.shape[0], Ref) or tensor.shape[0].name != pack:
-            return False
-        if not all(isinstance(e, Const) for e in tensor.shape[1:]):
-            return False
-    return all(_one_point(e.subscripts, pack) for e in function.statements)
-
-
-def _one_point(subscripts: tuple[Expr, ...], pack: str) -> bool:
-    return bool(subscripts) and isinstance(subscripts[0], Index)
-
-
 class _Sampler:
     """The state of one sampling: random numbers, and what was dropped."""
 
@@ -101,7 +71,7 @@ class _Sampler:
         self.rng = np.random.default_rng([seed, 20240117])
         self.discarded = 0
         self.options = {o.name: o.default for o in self.function.options}
-        self.edges = _edges(self.function)
+        self.edges = edges(self.function)
         self.numbers = itertools.count()
 
     # one pack of points
@@ -155,7 +125,7 @@ class _Sampler:
             found += len(kept)
         inputs: dict[str, Array | None] = {}
         total = min(found, count)
-        if axes is not None and total < int(np.prod(axes)) or total == 0:
+        if (axes is not None and total < int(np.prod(axes))) or total == 0:
             return None
         if axes == ():
             total = 1
@@ -164,7 +134,7 @@ class _Sampler:
             if any(p is None for p in parts):
                 inputs[name] = None
                 continue
-            array = np.concatenate(parts)[:total]  # type: ignore[arg-type]  # none is None here
+            array: Array = np.concatenate([p for p in parts if p is not None])[:total]
             if strided:
                 array = np.broadcast_to(array[:1], array.shape)
             inputs[name] = array if axes is None else array.reshape((*axes, *array.shape[1:]))
@@ -205,12 +175,8 @@ class _Sampler:
         flat = [a.reshape(len(a), -1) for a in arrays]
         columns = [(a, c) for a in flat for c in range(a.shape[1])]
         for (a, i), (b, j) in itertools.pairwise(columns):
-            for row, factor in zip(range(len(a) - 3, len(a)), (1.0, -1.0, 1 + 1e-9), strict=True):
-                if row >= 0:
-                    b[row, j] = a[row, i] * factor
-        order = self.rng.permutation(len(flat[0])) if flat else []
-        for a in arrays:
-            a[:] = a[order]
+            for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + 1e-9, 1.0, 1.0), strict=False):
+                b[row, j] = a[row, i] * factor
 
     def _finite(self, arrays: Values, options: Mapping[str, Any]) -> list[int]:
         """The points at which every output is a finite number, in double's range."""
@@ -246,6 +212,8 @@ class _Sampler:
             ("zero grad_output", "normal", "zero", {}),
             ("ties", "ties", "random", {}),
             ("edges", "edges", "random", {}),
+            ("edges", "edges", "random", {}),
+            ("a large offset", "offset", "random", {}),
             ("float32", "normal", "random", {"single": True}),
             ("broadcast inputs", "normal", "random", {"strided": True}),
         ] * (4 if self.full else 1)
@@ -282,7 +250,7 @@ class _Sampler:
             for name in self.function.inputs:
                 tensor = self.function.table[name]
                 shape = shape_of(self.function, name, sizes, packs, options)
-                kinds = list(DRAWS)[:5]
+                kinds = ("normal", "wide", "positive", "unit", "above")
                 kind = draw if attempt < 3 else kinds[int(self.rng.integers(len(kinds)))]
                 if not present.get(name, True):
                     inputs[name] = None
@@ -354,60 +322,3 @@ class _Sampler:
                 seed.reshape(-1)[self.rng.integers(seed.size)] = 1.0
             return seed
         return np.asarray(self.rng.standard_normal(shape))
-
-
-def presences(function: Function) -> list[dict[str, bool]]:
-    """Which optional inputs are given: all subsets of up to three, else all, none, and each one absent."""
-    names = function.optional
-    if len(names) <= 3:
-        return [dict(zip(names, bits, strict=True)) for bits in itertools.product((True, False), repeat=len(names))]
-    single = [{n: n != absent for n in names} for absent in names]
-    return [dict.fromkeys(names, True), dict.fromkeys(names, False), *single]
-
-
-def _edges(function: Function) -> list[float]:
-    """The edges of all functions, and the constants of this one with their neighbours: where it may switch."""
-    found = [*EDGES, *FAR]
-    for equation in function.statements:
-        for node in postorder(*equation.expressions):
-            if isinstance(node, Const) and node.value.denominator != 1:
-                value = float(node.value)
-                found += [value, -value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
-    distinct = list(dict.fromkeys(map(float, found)))[:200]
-    # the reference has no -0.0, which only atan2 tells from 0 by a finite value
-    operators = {n.op for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Apply)}
-    return distinct if "atan2" in operators else [*distinct, -0.0]
-
-
-def integers(
-    function: Function,
-    name: str,
-    sizes: Mapping[str, int],
-    packs: Mapping[str, tuple[int, ...]],
-    options: Mapping[str, Any],
-) -> tuple[int, int]:
-    """The range of values of an integer tensor: what it indexes, or is compared with."""
-    if function.table[name].dtype == "bool":
-        return 0, 2
-    known = {**sizes, **packs}
-    bounds: list[int] = []
-    mentioned = False
-    for equation in function.statements:
-        box = dict(equation.box)
-        slots = [(equation.target, equation.subscripts)]
-        for node in postorder(*equation.expressions):
-            if isinstance(node, Ref) and node.subscripts:
-                slots.append((node.name, node.subscripts))
-            if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
-                for a, b in (node.args, node.args[::-1]):
-                    if isinstance(a, Ref) and a.name == name and isinstance(b, Index) and b in box:
-                        bounds.append(extent_of(box[b], known, options))
-        for target, subscripts in slots:
-            for axis, s in enumerate(subscripts):
-                if isinstance(s, Ref) and s.name == name:
-                    bounds.append(extent_of(function.table[target].shape[axis], known, options))
-                elif any(isinstance(n, Ref) and n.name == name for n in postorder(s)):
-                    mentioned = True
-    if bounds:
-        return 0, min(bounds)
-    return (0, 2) if mentioned else (-2, 4)

@@ -14,6 +14,7 @@ from ..expr import Ref, postorder
 from ..ir import Function, extent_of
 
 Packs = Mapping[str, tuple[int, ...]]
+Sizes = Mapping[str, int | tuple[int, ...]]
 COST = 3000  # operations of one evaluation in mpmath: about 10 ms
 
 
@@ -37,7 +38,7 @@ def shape_of(
 
 def boxes(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> list[list[int]]:
     """The extents of every equation's box."""
-    known = {**sizes, **packs}
+    known: Sizes = {**sizes, **packs}
     return [[extent_of(e, known, options) for _, e in equation.box] for equation in function.statements]
 
 
@@ -57,7 +58,7 @@ def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options:
 
 def cost(function: Function, sizes: Mapping[str, int], options: Mapping[str, Any]) -> int:
     """The operations of one evaluation."""
-    packs = {p: (2,) for p in function.packs}
+    packs = dict.fromkeys(function.packs, (2,))
     lengths = [sum(1 for _ in postorder(e.body)) for e in function.statements]
     return sum(prod(b) * n for b, n in zip(boxes(function, sizes, packs, options), lengths, strict=True))
 
@@ -71,7 +72,7 @@ def choose(
 ) -> dict[str, int]:
     """The smallest sizes, all different if that is cheap enough, that meet the constraints."""
     dims = names(function)
-    packs = {p: (2,) for p in function.packs}
+    packs = dict.fromkeys(function.packs, (2,))
     best: tuple[int, dict[str, int]] | None = None
     distinct = tuple(range(2, 2 + len(dims)))
     for pool in pools or (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5), (1, 2, 2, 3, 3, 4)):
@@ -103,7 +104,7 @@ def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, 
     if len(sizes) > 1:
         wanted.append(dict.fromkeys(sizes, 0))
     for chosen in wanted:
-        packs = {p: (2,) for p in function.packs}
+        packs = dict.fromkeys(function.packs, (2,))
         if all(_defined(function, k, chosen, packs, options) for k in range(len(function.statements))):
             yield chosen
 
@@ -112,7 +113,7 @@ def _defined(
     function: Function, number: int, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
 ) -> bool:
     equation = function.statements[number]
-    known = {**sizes, **packs}
+    known: Sizes = {**sizes, **packs}
     if 0 not in [extent_of(e, known, options) for _, e in equation.reduced]:
         return True
     # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum

@@ -19,12 +19,11 @@ class Fault(Exception):
 
 
 class Text(Protocol):
-    """A printed file that can be executed on Numbers.
+    """A printed file that can be executed on Numbers."""
 
-    variants  the ways to call it: one for a module, two for C with a loop over points
-    """
-
-    variants: tuple[str, ...]
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The ways to call it, by the ending of the name: one for a module, two for C with a loop over points."""
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """Return the outputs by name, as arrays of Numbers, and what `backward` needs."""

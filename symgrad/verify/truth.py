@@ -23,7 +23,7 @@ from ..ir import Function, interpret
 from .reference import Declaration, Trace
 from .text import Array, Values
 
-LADDER = (160, 330, 1300, 2700)  # bits; the last two see through everything that doubles can express
+LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 NUDGE = 50  # relative perturbations of 2**-NUDGE
@@ -34,6 +34,7 @@ COORDINATES = 8  # up to so many numbers are perturbed one by one
 class Truth:
     """Outputs and gradients at one point, packs as one axis; NaN where they are undecided or do not exist.
 
+    bits       the precision from which on the values stay the same
     kinked     a declared derivative was used: differences would not see it
     undecided  the number of elements on which no two precisions agree
     """
@@ -53,7 +54,7 @@ class Truth:
 def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values) -> Truth:
     """Evaluate the declaration and J^T v at rising precision until two precisions agree."""
     before: dict[str, Array] = {}
-    undecided = 0
+    undecided, low = 0, LADDER[0]
     for bits in LADDER:
         with mp.workprec(bits):
             trace = declaration.trace(inputs, options)
@@ -70,8 +71,8 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
                             array[position] = mp.nan
             if not undecided:
                 break
-        before = after
-    return Truth(outputs, gradients, bits, trace.kinked, undecided)
+        before, low = after, bits
+    return Truth(outputs, gradients, low, trace.kinked, undecided)
 
 
 def _agree(a: Any, b: Any) -> bool:
@@ -112,11 +113,27 @@ def differences(
                 directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
     else:
         directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(3)]
+    said = _disagreement(function, inputs, options, seeds, gradients, points, directions, digits)
+    # 1 + 1e-309 is 1 at 200 digits: a second look at more
+    return said and _disagreement(function, inputs, options, seeds, gradients, points, directions, digits + 700)
+
+
+def _disagreement(
+    function: Function,
+    inputs: Values,
+    options: Mapping[str, Any],
+    seeds: Values,
+    gradients: Mapping[str, Array],
+    points: Mapping[str, list[float]],
+    directions: list[dict[str, list[int]]],
+    digits: int,
+) -> str | None:
     with mp.workdps(digits):
         step = mpmath.mpf(10) ** -60
         for direction in directions:
-            expected, scale, moves = mpmath.mpf(0), mpmath.mpf(0), {}
-            for name in names:
+            expected, scale = mpmath.mpf(0), mpmath.mpf(0)
+            moves: dict[str, list[Any]] = {}
+            for name in points:
                 moves[name] = []
                 for x, sign, g in zip(points[name], direction[name], gradients[name].ravel(), strict=True):
                     length = sign * (min(abs(mpmath.mpf(x)), 1) if x else mpmath.mpf(1))
@@ -127,6 +144,7 @@ def differences(
             if not mp.isfinite(found):
                 continue  # an edge of the domain
             tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (100 - digits) * noise
+            tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
                 nearer, _ = _slope(function, inputs, options, seeds, moves, step / 1024)
                 if abs(nearer - found) > abs(found) / 2**20:
@@ -176,8 +194,8 @@ def conditioning(
 ) -> dict[str, Array]:
     """An estimate of sum |x_i dg/dx_i| for every element of `found.arrays`, as floats; inf at a kink.
 
-    One by one where few numbers count for one element (each point of a pack is by itself); else the largest change under
-    random signs, times the square root of their number.
+    One by one where few numbers count for one element (each point of a pack is by itself); else the largest change
+    under random signs, times the square root of their number.
     """
     if found.kinked:
         return {name: np.full(a.shape, np.inf) for name, a in found.arrays.items()}

@@ -47,7 +47,11 @@ def named(function: Function, names: dict[str, str]) -> Function:
     new = {ref(old): ref(to) for old, to in names.items()}
 
     def rename(node):
-        return ref(names[node.name], *node.subscripts) if getattr(node, "name", None) in names and node not in new else node
+        return (
+            ref(names[node.name], *node.subscripts)
+            if getattr(node, "name", None) in names and node not in new
+            else node
+        )
 
     rewrite = Rewriter(lambda node: new.get(node, rename(node)) if node.__class__.__name__ == "Ref" else node)
     return replace(

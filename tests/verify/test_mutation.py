@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from loading import Compiled, numpy_module
-from printed import C, FUNCTIONS, NUMPY, c_files, numpy_files
+from printed import FUNCTIONS, NUMPY, C, c_files, numpy_files
 
 from symgrad.verify import check
 
@@ -139,11 +139,11 @@ def test_a_mutant_of_c_is_caught(mutant):
     correct = c_files(name)
     function = FUNCTIONS[name]()
     # the text alone must be enough: the library is that of the correct file
-    report = check(function, c_files(name, C[name].replace(old, new, 1)), "c", COMPILED(function, correct))
+    report = check(function, c_files(name, C[name].replace(old, new, 1)), "c", compiled(function, correct))
     assert not report.ok or new in ("- 0", ")") and report.losses, str(report)
 
 
-def COMPILED(function, files):
+def compiled(function, files):
     return _KEPT.setdefault(function.name, Compiled(function, files))
 
 

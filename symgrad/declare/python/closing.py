@@ -65,7 +65,9 @@ def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
             done[node.key] = (node.formals, resolve(node.body, done))
             continue
         box = boxes[node.serial]
-        free = sorted(node.free, key=lambda i: term.subscripts.index(i) if i in term.subscripts else len(term.subscripts))
+        free = sorted(
+            node.free, key=lambda i: term.subscripts.index(i) if i in term.subscripts else len(term.subscripts)
+        )
         formals = (*axes_of(node.shape), *free)  # in the order in which the target shows them
         whole = (*node.shape, *(box[i] for i in free))
         mark = (node.serial, tuple(e.key for e in (*whole, *(box[i] for i in node.over))))

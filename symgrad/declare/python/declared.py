@@ -181,8 +181,8 @@ def _output(declared: Declared, x: Any) -> Node:
     if node.free:
         loose = node.free[0].name
         raise DeclarationError(
-            f"{declared.name} returns a term with the index {loose}. Make it an array, sg.tensor[{loose}](...), or reduce "
-            f"it, sg.sum[{loose}](...)."
+            f"{declared.name} returns a term with the index {loose}. Make it an array, sg.tensor[{loose}](...), "
+            f"or reduce it, sg.sum[{loose}](...)."
         )
     return node
 

@@ -40,11 +40,11 @@ class _Formula(Printer):
             renaming: dict[Expr, Expr] = dict(zip(line.subscripts, node.subscripts, strict=True))
             shown = set(indices(*node.subscripts))
             clash = [i for i in line.over if i in shown]
-            names = {i.name for i in indices(line.body, *node.subscripts)} | {r.name for r in refs(line.body)}
-            fresh: dict[Expr, Expr] = dict(zip(clash, fresh_indices(len(clash), names), strict=True))
-            renaming |= fresh
+            if clash:
+                names = {i.name for i in indices(line.body, *node.subscripts)} | {r.name for r in refs(line.body)}
+                renaming |= dict(zip(clash, fresh_indices(len(clash), names), strict=True))
             body = substitute(line.body, {k: v for k, v in renaming.items() if k is not v})
-            return self.reduction(line.kind, [fresh.get(i, i) for i in line.over], body), ATOM
+            return self.reduction(line.kind, [renaming.get(i, i) for i in line.over], body), ATOM
         if isinstance(node, Ref) and self.bare and args == ["..."]:
             return node.name, ATOM
         return super().leaf(node, args)
@@ -54,8 +54,10 @@ class _Formula(Printer):
         return f"{kind}[{','.join(show(i) for i in over)}]({self(body)})"
 
 
-def formula(name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Sequence[Line], bare: bool) -> str:
-    """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`."""
+def formula(
+    name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Sequence[Line], bare: bool, short: bool = True
+) -> str:
+    """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`, if `short`."""
     hoisted: dict[str, Line] = {}
     counts: dict[str, int] = {}
     for line in lines:
@@ -66,7 +68,7 @@ def formula(name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Seq
     text = _Formula(hoisted, bare)
     shown = [line for line in lines if line.name not in hoisted]
     texts = {line.name: _right(text, line) for line in shown}
-    if bare and len(shown) == len(outputs) == len(texts):
+    if short and bare and len(shown) == len(outputs) == len(texts):
         whole = f"{name}({', '.join(inputs)}) = {', '.join(texts[o] for o in outputs)}"
         if len(whole) <= _LONGEST and not any(r.name in outputs for line in shown for r in refs(line.body)):
             return whole

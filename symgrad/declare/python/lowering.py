@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import DeclarationError
-from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, substitute
 from ..draft import Draft, fresh_indices
 from .formula import Line
 from .graph import (
@@ -26,12 +26,20 @@ from .graph import (
     is_pack,
     operands_of,
     places_of,
-    read,
     reachable,
+    read,
     resolve,
 )
 
-_WORDS = {"add": "total", "sub": "difference", "mul": "product", "div": "quotient", "neg": "negative", "pow": "power", "select": "choice"}
+_WORDS = {
+    "add": "total",
+    "sub": "difference",
+    "mul": "product",
+    "div": "quotient",
+    "neg": "negative",
+    "pow": "power",
+    "select": "choice",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Index notation in Python, and the functions that are no operator: indices, tensor, sum, where, stack, given, merge."""
+"""Index notation in Python, and what is no operator: indices, tensor, sum, where, stack, given, merge."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Reducing:
         return f"sg.{self.kind}"
 
 
-sum, mean, max, min = Reducing("sum"), Reducing("mean"), Reducing("max"), Reducing("min")  # noqa: A001  # NumPy's names
+sum, mean, max, min = Reducing("sum"), Reducing("mean"), Reducing("max"), Reducing("min")  # NumPy's names
 prod, logsumexp, argmax = Reducing("prod"), Reducing("logsumexp"), Reducing("argmax")
 
 
@@ -171,9 +171,10 @@ class _Tensor:
             after = tuple(i for i in order[at:] if i is not None)
             left = [i.name for i in term._node.free if i not in (*before, *after)]
             if left:
+                shown = ", ".join("..." if i is None else i.name for i in order)
                 raise DeclarationError(
-                    f"{here()}the term has the index {left[0]}, which tensor[{', '.join(i.name if i else '...' for i in order)}] "
-                    f"does not show ({line()}). Reduce it: sg.sum[{left[0]}](...)."
+                    f"{here()}the term has the index {left[0]}, which tensor[{shown}] does not show ({line()}). "
+                    f"Reduce it: sg.sum[{left[0]}](...)."
                 )
             return Array(closed(scope, term._node, (*before, *after), given, len(before)), term._lead)
 
@@ -253,15 +254,13 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
         raise ShapeError(f"{here()}concatenated arrays have the same number of axes ({line()}).")
     at = axis_of(parts[0], axis)
     fronts = [Array(value([const(1) if a == at else e for a, e in enumerate(p._node.shape)], const(0))) for p in parts]
-    shape, lead = broadcast(fronts, "the concatenation")
+    shape, _ = broadcast(fronts, "the concatenation")
     places: list[tuple[Expr, Expr | None]] = []
     start: Expr = const(0)
     for p in parts:
         places.append((start, p._node.shape[at]))
         start = start + p._node.shape[at]
-    return _joined(
-        (*shape[:at], start, *shape[at + 1 :]), at, places, parts, shape, parts[0]._lead, "joined"
-    )
+    return _joined((*shape[:at], start, *shape[at + 1 :]), at, places, parts, shape, parts[0]._lead, "joined")
 
 
 def _joined(

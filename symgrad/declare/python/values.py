@@ -31,8 +31,8 @@ from .graph import (
 from .scope import current, here
 from .subscripts import Place, select_axes
 
-Operand = Union["Array", "Absent", int, float, Fraction]
-Axis = Union[int, Sequence[int], None]
+Operand = Union["Array", "Absent", int, float, Fraction]  # names of classes below
+Axis = int | Sequence[int] | None
 
 _NO_VALUE = (
     "{name}a symbol has no {what} while symgrad traces the function ({line}). Choose between values with "
@@ -473,7 +473,7 @@ def axis_of(x: Array, axis: int) -> int:
     rank = x._node.rank
     if x._lead and (axis >= 0 or axis < x._lead - rank):
         raise DeclarationError(
-            f"{here()}axis {axis} of {x!r}: with `...` in front, axes count from the end, -1 to {x._lead - rank} ({line()})."
+            f"{here()}axis {axis} of {x!r}: with `...` in front count from the end, -1 to {x._lead - rank} ({line()})."
             if rank > x._lead
             else f"{here()}axis {axis} of {x!r}: it has no axis but `...` ({line()})."
         )

@@ -212,35 +212,34 @@ class _Builder:
     def _inlined(self, lines: list[_Line]) -> list[_Line]:
         """Without the lines whose value is read once, in a line that stays short enough with it in place."""
         keep = {*self.program.saved, *self.procedure.returns}
-        changed = True
-        while changed:
-            changed = False
-            uses = _uses(lines)
-            assigned: dict[str, int] = {}
-            for line in lines:
-                for name in _targets(line.statement):
-                    assigned[name] = assigned.get(name, 0) + 1
-            for place, line in enumerate(lines):
-                s = line.statement
-                if not isinstance(s, Assign) or s.name in keep or assigned[s.name] != 1 or uses.get(s.name) != 1:
-                    continue
-                tensor = self.program.table[s.name]
-                if tensor.named and not (self.backward and tensor.role == Role.LOCAL):
-                    continue
-                reader = next(k for k in range(place + 1, len(lines)) if _reads(lines[k].statement, s.name))
-                merged = _substituted(lines[reader].statement, s.name, s.value)
-                if self.fits(merged) and self._simple(s.value, lines[reader].statement, s.name):
-                    lines = [
-                        replace(x, statement=merged) if k == reader else x
-                        for k, x in enumerate(lines)
-                        if k != place
-                    ]
-                    changed = True
-                    break
-        return lines
+        uses = _uses(lines)
+        assigned: dict[str, int] = {}
+        reader: dict[str, int] = {}
+        for place, line in enumerate(lines):
+            for name in _targets(line.statement):
+                assigned[name] = assigned.get(name, 0) + 1
+            for name in _read(line.statement):
+                reader.setdefault(name, place)
+        result: list[_Line | None] = [*lines]
+        for place in range(len(lines)):
+            current = result[place]
+            assert current is not None
+            s = current.statement
+            if not isinstance(s, Assign) or s.name in keep or assigned[s.name] != 1 or uses.get(s.name) != 1:
+                continue
+            tensor = self.program.table[s.name]
+            if tensor.named and not (self.backward and tensor.role == Role.LOCAL):
+                continue
+            target = result[reader[s.name]]
+            assert target is not None
+            merged = _substituted(target.statement, s.name, s.value)
+            if self._simple(s.value, target.statement, s.name) and self.fits(merged):
+                result[reader[s.name]] = replace(target, statement=merged)
+                result[place] = None
+        return [line for line in result if line is not None]
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
-        """A where is not put inside of a product, nor a product of products of matrices into another."""
+        """A product of matrices is not put into another."""
         inside_matrix = any(
             isinstance(a, (MatMul, Einsum)) and Var(name) in _below(a) for a in _arrays(reader)
         )
@@ -273,18 +272,18 @@ class _Builder:
     def _grouped(self, lines: list[_Line]) -> list[Statement]:
         """Lines under one guard stand together; what serves every gradient needs no guard, unless there is one."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
-        statements: list[Statement] = []
+        groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
         for line in lines:
             serves = line.serves
             if len(everything) > 1 and set(serves) == set(everything) and not line.when:
                 serves = ()
-            last = statements[-1] if statements else None
-            if not serves and not line.when:
-                statements.append(line.statement)
-            elif isinstance(last, Guard) and (last.serves, last.when) == (serves, line.when) and not last.otherwise:
-                statements[-1] = replace(last, body=(*last.body, line.statement))
+            if groups and groups[-1][:2] == (serves, line.when):
+                groups[-1][2].append(line.statement)
             else:
-                statements.append(Guard(serves, line.when, (line.statement,)))
+                groups.append((serves, line.when, [line.statement]))
+        statements: list[Statement] = []
+        for serves, when, body in groups:
+            statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
 
 
@@ -332,8 +331,8 @@ def _uses(lines: Sequence[_Line]) -> dict[str, int]:
     return uses
 
 
-def _reads(s: Statement, name: str) -> bool:
-    return any(isinstance(a, Var) and a.name == name for a in _arrays(s))
+def _read(s: Statement) -> list[str]:
+    return [a.name for a in _arrays(s) if isinstance(a, Var)]
 
 
 def _substituted(s: Statement, name: str, value: Array) -> Statement:

@@ -11,8 +11,9 @@ from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewrit
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse, place_notes
 from .memory import Memory, shared_memory, split_literals
+from .names import name_scalars
 from .order import Order
-from .share import Share, name_scalars
+from .share import Share
 
 __all__ = [
     "Array",

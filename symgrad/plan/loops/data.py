@@ -142,7 +142,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
 
 
 class Rewriter:
-    """Rebuilds expressions, passing every rebuilt node through `replace`; each distinct node once, however often met."""
+    """Rebuilds expressions, passing every rebuilt node through `replace`; each distinct node once."""
 
     def __init__(self, replace_node: Callable[[Expr], Expr], notes: bool = False) -> None:
         self._replace = replace_node

@@ -30,6 +30,11 @@ def fuse(block: Block, memory: Mapping[str, str]) -> Block:
     return tuple(with_blocks(node, tuple(fuse(inner, memory) for inner in blocks(node))) for node in done)
 
 
+def _is_start(node: Node) -> bool:
+    """Whether `node` is the first value of an accumulator, which may stand earlier as well."""
+    return isinstance(node, Local) and isinstance(node.value, Const)
+
+
 def _same_guard(a: Guard, b: Guard) -> bool:
     return (a.wanted, a.when) == (b.wanted, b.when) and not (a.otherwise or b.otherwise)
 
@@ -41,7 +46,7 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
         between = done[place]
         if isinstance(between, Loop):
             return place if _fusible(between, node, memory) else None
-        if isinstance(between, Note) or isinstance(between, Local) and isinstance(between.value, Const):
+        if isinstance(between, Note) or _is_start(between):
             continue
         if not isinstance(between, Store):
             return None
@@ -127,7 +132,7 @@ def place_notes(block: Block) -> Block:
             straight = not any(isinstance(n, Loop) for n in walk(node.body))
             if notes and (straight or len(notes) == 1 and node.body[0] is notes[0]):
                 place = len(done)
-                while place and isinstance(done[place - 1], Local) and isinstance(done[place - 1].value, Const):
+                while place and _is_start(done[place - 1]):
                     place -= 1
                 done[place:place] = notes
                 node = replace(node, body=tuple(n for n in node.body if not isinstance(n, Note)))

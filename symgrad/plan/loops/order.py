@@ -14,8 +14,9 @@ from itertools import count
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
 from ...ir import Dtype, Equation, Tensor, When
 from ..program import Step
-from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
+from .data import Block, Guard, If, Local, Node, Note, Rewriter, Store, scalar
 from .integers import equal, fresh_index, polynomial, stride
+from .where import bounded, bounds, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -70,8 +71,8 @@ class Order:
         inner = next((i for e in equations if (i := self._row_index(e)) is not None), None)
         if inner is not None:
             block = self._rows(tensor, equations, element, inner, assign)
-            return _loops([(i, extent) for i, extent in shown if i is not inner], block)
-        return _loops(shown, self._element(tensor, equations, element, assign))
+            return loops([(i, extent) for i, extent in shown if i is not inner], block)
+        return loops(shown, self._element(tensor, equations, element, assign))
 
     def _row_index(self, e: Equation) -> Index | None:
         """The index of the target that is innermost in the sum `e`; None if a reduced one is, or nothing is summed."""
@@ -86,17 +87,17 @@ class Order:
         start = next((e for e in equations if not e.when and not e.reduced and e.where is None), None)
         block: list[Node] = []
         if assign:
-            block += _loops(row, (Store(element, ZERO if start is None else start.body),))
+            block += loops(row, (Store(element, ZERO if start is None else start.body),))
         for e in equations:
             if e is start and assign:
                 continue
             if not e.reduced:
-                add = _loops(row, _where(e, (Store(element, e.body, "+="),)))
+                add = loops(row, _where(e, (Store(element, e.body, "+="),)))
             elif self._row_index(e) is None:
                 before, value = self._reduction(tensor, e)
-                add = _loops(row, (*before, Store(element, value, "+=")))
+                add = loops(row, (*before, Store(element, value, "+=")))
             else:
-                add = _bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
+                add = bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
             block += _guarded(e.when, add)
         return tuple(block)
 
@@ -144,7 +145,7 @@ class Order:
         if not e.reduced:
             return _where(e, (Store(total, e.body, "+="),))
         if e.reduce == "sum":
-            return _bounded(e, _others(e.reduced, _innermost(e)), (Store(total, e.body, "+="),))
+            return bounded(e, _others(e.reduced, _innermost(e)), (Store(total, e.body, "+="),))
         before, value = self._reduction(tensor, e)
         return (*before, Store(total, value, "+="))
 
@@ -157,8 +158,8 @@ class Order:
         result = scalar(self.name(_WORDS[e.reduce]))
         if e.reduce in ("sum", "prod"):
             start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
-            loops = _bounded(e, box, (Store(result, e.body, how),))
-            return (Local(result.name, start, tensor.dtype, changes=True), *loops), result
+            sums = bounded(e, box, (Store(result, e.body, how),))
+            return (Local(result.name, start, tensor.dtype, changes=True), *sums), result
         return self._extreme(tensor, e, box, result)
 
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
@@ -178,15 +179,14 @@ class Order:
             for i, extent in box:
                 place = place * extent + i
             inside.append(If(better, (Store(best, value), Store(result, place))))
-            return (*block, *_bounded(e, box, tuple(inside))), result
+            return (*block, *bounded(e, box, tuple(inside))), result
         inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
-        if e.where is None or _bounds(e, box)[1] is None:
-            return (*block, *_bounded(e, box, tuple(inside))), result
+        if e.where is None or bounds(e, box)[1] is None:
+            return (*block, *bounded(e, box, tuple(inside))), result
         found = scalar(self.name("found"))  # a fibre without any point is 0
         block.append(Local(found.name, ZERO, Dtype.INT, changes=True))
         inside.append(Store(found, ONE))
-        loops = _bounded(e, box, tuple(inside))
-        return (*block, *loops), select(apply("ne", found, ZERO), result, ZERO)
+        return (*block, *bounded(e, box, tuple(inside))), select(apply("ne", found, ZERO), result, ZERO)
 
     # targets written at other subscripts
 
@@ -204,7 +204,7 @@ class Order:
         for e in equations:
             add = self._scatter(tensor, e, leading, len(equations) == 1)
             block += _guarded(e.when, add)
-        return _loops(outer, tuple(block))
+        return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
         element = ref(e.target, *e.subscripts)
@@ -213,10 +213,10 @@ class Order:
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
             before, value = self._reduction(tensor, e)
-            return _loops(shown, (*before, Store(element, value, "+=")))
+            return loops(shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and _injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return _bounded(e, _others(box, inner), (Store(element, e.body, how),))
+        return bounded(e, _others(box, inner), (Store(element, e.body, how),))
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
         """0 in every element under the leading indices: one walk over the memory, however many axes it has."""
@@ -226,7 +226,7 @@ class Order:
         subscripts = (*leading, *(ZERO for _ in rest[1:]), *((i,) if rest else ()))
         element = ref(tensor.name, *subscripts)
         assert isinstance(element, Ref)
-        return _loops([(i, product(rest))] if rest else [], (Store(element, ZERO),))
+        return loops([(i, product(rest))] if rest else [], (Store(element, ZERO),))
 
 
 def _pattern(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
@@ -340,12 +340,6 @@ def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> li
     return sorted(box, key=lambda part: part[0] is inner)
 
 
-def _loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
-    for i, extent in reversed(box):
-        block = (Loop(i, extent, block),)
-    return block
-
-
 def _where(e: Equation, block: Block) -> Block:
     return block if e.where is None else (If(e.where, block),)
 
@@ -378,74 +372,3 @@ def _choice(variants: list[tuple[When, Block]]) -> Block:
     for when, body in reversed(variants[:-1]):
         block = (Guard((), when, body, block),)
     return block
-
-
-# where
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    parts: list[Expr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "and":
-            stack.extend(reversed(node.args))
-        else:
-            parts.append(node)
-    return parts
-
-
-Ranges = dict[Index, tuple[Expr, Expr]]
-
-
-def _bounds(e: Equation, box: Sequence[tuple[Index, Expr]]) -> tuple[Ranges, Expr | None]:
-    """The ranges of the loops over `box` after what `where` says about them (j <= i), and the rest of it."""
-    ranges: Ranges = {i: (ZERO, extent) for i, extent in box}
-    rest: Expr = ONE
-    for part in _conjuncts(e.where) if e.where is not None else []:
-        if not _narrow(part, ranges, [i for i, _ in box], dict(e.box)):
-            rest = apply("and", rest, part)
-    return ranges, None if rest is ONE else rest
-
-
-def _narrow(part: Expr, ranges: Ranges, order: list[Index], extents: Mapping[Index, Expr]) -> bool:
-    """Put a condition between two indices into the range of the inner one; False if it is not of that form."""
-    if not (isinstance(part, Apply) and part.op in _MIRROR):
-        return False
-    a, b = part.args
-    if not (isinstance(a, Index) and isinstance(b, Index)):
-        return False
-    inner, outer, op = (a, b, part.op) if _depth(a, order) > _depth(b, order) else (b, a, _MIRROR[part.op])
-    if inner not in ranges:
-        return False
-    low, high = ranges[inner]
-    if op in ("ge", "gt") and low is ZERO:
-        ranges[inner] = (outer if op == "ge" else outer + 1, high)
-        return True
-    if op in ("le", "lt") and high is extents[inner] and equal(high, extents[outer]):
-        ranges[inner] = (low, outer + 1 if op == "le" else outer)
-        return True
-    return False
-
-
-_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-
-
-def _depth(i: Index, order: list[Index]) -> int:
-    return order.index(i) if i in order else -1
-
-
-def _bounded(e: Equation, box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
-    """Loops over `box` where the condition holds: in the ranges of the loops, or as early as it can be decided."""
-    ranges, rest = _bounds(e, box)
-    order = [i for i, _ in box]
-    tests: dict[int, Expr] = {}
-    for part in _conjuncts(rest) if rest is not None else []:
-        level = max((_depth(i, order) for i in indices(part)), default=-1)
-        tests[level] = apply("and", tests.get(level, ONE), part)
-    for level in range(len(box) - 1, -1, -1):
-        if level in tests:
-            block = (If(tests[level], block),)
-        i, _ = box[level]
-        block = (Loop(i, ranges[i][1], block, ranges[i][0]),)
-    return (If(tests[-1], block),) if -1 in tests else block

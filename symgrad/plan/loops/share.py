@@ -6,24 +6,21 @@ elements at plain indices of loops that are still around.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import TypeVar
 
 from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, substitute, with_args
 from ...ir import Dtype
 from ...ops import OPS
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
+from .names import PLAIN, length_of, word_for
+
+Known = TypeVar("Known")
 
 LONG = 130  # characters of an expression that are still read in one go
 WORTH = 16  # characters of one operation that is not written twice
-
-_PLAIN = frozenset({"add", "sub", "mul", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
-_WORDS = {
-    "add": "sum", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "select": "choice",
-    "pow": "power",
-}  # fmt: skip
-_JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
 
 
 class Share:
@@ -37,6 +34,7 @@ class Share:
         self._kinds = dict(kinds)
         self._optional = frozenset(optional)
         self._dtypes: dict[Expr, Dtype] = {}
+        self._safety: dict[Expr, bool] = {}
         self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
         self._serial = count(1)
 
@@ -71,22 +69,23 @@ class Share:
                 changing.add(inside.index.name)
         before: list[Local] = []
         for node in loop.body:
-            if isinstance(node, Local) and not node.changes and isinstance(node.value, Apply):
-                if not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value)):
-                    before.append(node)
-                    changing.discard(node.name)
+            if not isinstance(node, Local) or node.changes or not isinstance(node.value, Apply):
+                continue
+            if not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value)):
+                before.append(node)
+                changing.discard(node.name)
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
         names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
         for root, protected in _sites(body):
             unprotected = set() if protected else _unprotected(root)
-            for node in self._largest_invariants(root, changing):
-                if not self._costs(node) or node not in unprotected and not self._safe(node):
+            for part in self._largest_invariants(root, changing):
+                if not self._costs(part) or (part not in unprotected and not self._safe(part)):
                     continue
-                if node.key not in names:
-                    before.append(self._local(node))
-                    names[node.key] = scalar(before[-1].name)
-                found[node] = names[node.key]
+                if part.key not in names:
+                    before.append(self._local(part))
+                    names[part.key] = scalar(before[-1].name)
+                found[part] = names[part.key]
         if found:
             roots = {root: substitute(root, found) for root, _ in _sites(body)}
             body = _with_roots(body, roots)
@@ -143,12 +142,8 @@ class Share:
 
     # what a node is
 
-    def _dtype(self, node: Expr) -> Dtype:
-        if node not in self._dtypes:
-            for n in postorder(node):
-                if n not in self._dtypes:
-                    self._dtypes[n] = self._dtype_of(n)
-        return self._dtypes[node]
+    def _dtype(self, root: Expr) -> Dtype:
+        return folded(root, self._dtypes, self._dtype_of)
 
     def _dtype_of(self, node: Expr) -> Dtype:
         if isinstance(node, Const):
@@ -165,16 +160,17 @@ class Share:
 
     def _safe(self, root: Expr) -> bool:
         """Whether `root` may be evaluated where a condition would have kept it from being so."""
-        for node in postorder(root):
-            if isinstance(node, Ref):
-                if node.name in self._optional or not all(isinstance(s, (Index, Const)) for s in node.subscripts):
-                    return False
-            elif isinstance(node, Apply) and node.op in ("floordiv", "mod"):
-                return False
-        return True
+        return folded(root, self._safety, self._safe_over)
+
+    def _safe_over(self, node: Expr) -> bool:
+        """The same of one node whose arguments are known."""
+        if isinstance(node, Ref):
+            return node.name not in self._optional and all(isinstance(s, (Index, Const)) for s in node.subscripts)
+        whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
+        return not whole and all(self._safety[a] for a in node.args)
 
     def _local(self, value: Expr) -> Local:
-        name = f"{_word(value)}@{next(self._serial)}"
+        name = f"{word_for(value)}@{next(self._serial)}"
         self._kinds[name] = Dtype.REAL
         return Local(name, value, Dtype.REAL)
 
@@ -237,7 +233,7 @@ class _Names:
         if isinstance(value, Apply) and value in self._stable:
             own = self._names.setdefault(value.key, scalar(name))
             self.written[value] = own
-            self._lengths[own] = _length(own, self._lengths)
+            self._lengths[own] = length_of(own, self._lengths)
         return written
 
     def of(self, root: Expr, inside: bool = False, named: bool = False) -> Expr:
@@ -263,14 +259,14 @@ class _Names:
             args = [self.written[a] for a in node.args]
             same = all(a is b for a, b in zip(args, node.args, strict=True))
             new = node if same else with_args(node, args)
-            length = self._lengths[new] = _length(new, self._lengths)
+            length = self._lengths[new] = length_of(new, self._lengths)
             if isinstance(node, Apply) and not (named and node is root):
                 long = length > LONG and node is not root and not inside
                 if (long or self._twice(node, new, length)) and self._allowed(node):
                     local = self._share._local(new)
                     self._new.append(local)
                     new = self._names[node.key] = scalar(local.name)
-                    self._lengths[new] = _length(new, self._lengths)
+                    self._lengths[new] = length_of(new, self._lengths)
             self.written[node] = new
         return self.written[root]
 
@@ -288,8 +284,25 @@ class _Names:
         return real and node in self._stable and (node in self._open or self._share._safe(node))
 
 
+def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
+    """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        waiting = [a for a in node.args if a not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        done[node] = rule(node)
+    return done[root]
+
+
 def _is_costly(node: Expr) -> bool:
-    return isinstance(node, Apply) and node.op not in _PLAIN and not all(isinstance(a, Const) for a in node.args)
+    return isinstance(node, Apply) and node.op not in PLAIN and not all(isinstance(a, Const) for a in node.args)
 
 
 def _sites(block: Block, protected: bool = False) -> list[tuple[Expr, bool]]:
@@ -330,66 +343,3 @@ def _unprotected(*roots: Expr) -> set[Expr]:
             lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
             stack.extend(node.args[:1] if lazy else node.args)
     return seen
-
-
-def _length(node: Expr, lengths: Mapping[Expr, int]) -> int:
-    """About how many characters `node` takes in print."""
-    if isinstance(node, Ref):
-        own = len(node.name.split("@")[0])
-        return own + (2 if node.subscripts else 0) + sum(lengths.get(s, 4) + 4 for s in node.subscripts)
-    if isinstance(node, Index):
-        return len(node.name)
-    if isinstance(node, Apply):
-        own = 3 if node.op in _PLAIN or node.op == "div" else 2 + len(node.op)
-        return own + sum(lengths[a] for a in node.args)
-    return len(str(node))
-
-
-def _word(node: Expr) -> str:
-    """A name in words for the value of `node`: exp_x, x_minus_mean, ratio."""
-    if not isinstance(node, Apply):
-        return "value"
-    leaves = [_leaf(a) for a in node.args]
-    if node.op in _JOIN and all(leaves) and len("".join(leaves)) <= 24:
-        return f"{leaves[0]}_{_JOIN[node.op]}_{leaves[1]}" if leaves[0] != leaves[1] else f"{leaves[0]}_squared"
-    word = _WORDS.get(node.op, node.op)
-    if len(leaves) == 1 and leaves[0] and node.op not in _WORDS and len(leaves[0]) <= 16:
-        return f"{word}_{leaves[0]}"
-    return word if node.op in _WORDS else f"{word}_value"
-
-
-def _leaf(node: Expr) -> str:
-    if isinstance(node, Ref):
-        literal = "".join(str(s) for s in node.subscripts if isinstance(s, Const))
-        name = node.name.split("@")[0].split("#")[0]
-        return name + literal
-    return node.name if isinstance(node, Index) else ""
-
-
-# names
-
-
-def name_scalars(block: Block, taken: Iterable[str]) -> Block:
-    """Scalars get the names that are printed: words, with a number where the word is taken."""
-    fixed = {n.name for n in walk(block) if isinstance(n, Local) and not set("#@") & set(n.name)}
-    fixed |= {n.index.name for n in walk(block) if isinstance(n, Loop)}
-    chosen: dict[str, str] = {}
-    _choose(block, fixed | set(taken), {}, chosen)
-    names: dict[Expr, Expr] = {scalar(old): scalar(new) for old, new in chosen.items()}
-    return Rewriter(lambda node: names.get(node, node)).block(block)
-
-
-def _choose(block: Block, visible: set[str], numbers: Mapping[str, int], chosen: dict[str, str]) -> None:
-    visible, counters = set(visible), dict(numbers)
-    for node in block:
-        if isinstance(node, Local) and set("#@") & set(node.name):
-            word = node.name.split("#")[0].split("@")[0]
-            name, number = word, counters.get(word, 1)
-            while name in visible:
-                number += 1
-                name = f"{word}_{number}"
-            counters[word] = number
-            visible.add(name)
-            chosen[node.name] = name
-        for inner in blocks(node):
-            _choose(inner, visible, counters, chosen)

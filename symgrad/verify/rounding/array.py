@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from .functions import maximum, minimum, total
-from .number import Number, lift
+from .number import lift
 
 Array = np.ndarray[Any, Any]
 FLOAT = np.dtype(np.float64)
-_dtype_of = np.ndarray.dtype.__get__  # type: ignore[attr-defined]  # the true dtype, which Exact hides
+_dtype_of = np.ndarray.dtype.__get__
 
 
 class Unset:
@@ -28,7 +28,7 @@ class Unset:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _fault
     __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = __pow__ = __rpow__ = __bool__ = __int__ = _fault
-    __eq__ = __ne__ = _fault  # type: ignore[assignment]  # it compares with nothing
+    __eq__ = __ne__ = _fault
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
@@ -42,12 +42,12 @@ class Exact(Array):
     """An array whose elements are Numbers."""
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]  # the text sees floating point
+    def dtype(self) -> Any:
         true = _dtype_of(self)
-        return FLOAT if true == object else true
+        return FLOAT if true.kind == "O" else true
 
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        if _dtype_of(self) != object or np.issubdtype(dtype, np.floating):
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        if _dtype_of(self).kind != "O" or np.issubdtype(dtype, np.floating):
             return self.copy()
         return np.vectorize(int, otypes=[np.dtype(dtype)])(np.asarray(self, dtype=object))
 
@@ -66,13 +66,13 @@ class Exact(Array):
     def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
         return reduced(_smallest, self, axis, keepdims)
 
-    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:  # type: ignore[override]
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         return reduced(lambda v: v.index(_largest(v)), self, axis, keepdims, whole=True)
 
-    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:  # type: ignore[override]
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         return reduced(lambda v: v.index(_smallest(v)), self, axis, keepdims, whole=True)
 
-    def dot(self, other: Any, out: Any = None) -> Any:  # type: ignore[override]
+    def dot(self, other: Any, out: Any = None) -> Any:
         return matmul(self, other)
 
     def __matmul__(self, other: Any) -> Any:
@@ -84,7 +84,7 @@ class Exact(Array):
 
 def exact(value: Any) -> Exact:
     """`value` (a Number, a number, an array, nested lists) as an array of Numbers."""
-    if isinstance(value, Exact) and _dtype_of(value) == object:
+    if isinstance(value, Exact) and _dtype_of(value).kind == "O":
         return value
     if isinstance(value, (list, tuple)):
         parts = [exact(v) for v in value]
@@ -105,7 +105,7 @@ def filled(values: Sequence[Any], shape: tuple[int, ...]) -> Exact:
 
 def result(value: Any) -> Any:
     """What a function of NumPy's handed back, as an Exact array where it holds Numbers."""
-    if isinstance(value, np.ndarray) and _dtype_of(value) == object:
+    if isinstance(value, np.ndarray) and _dtype_of(value).kind == "O":
         return value.view(Exact)
     return value
 

@@ -70,7 +70,7 @@ def _quickly(slope: Callable[[float, float], float], x: Number, y: Any) -> float
     if not 1e-100 < abs(value) < 1e100 or now.bits < 53:
         return None
     near = slope(to_float(x.value._mpf_), value)
-    return (near * (1 + 1e-3) + 2 * change * (1 + abs(value))) * x.err
+    return float((near * (1 + 1e-3) + 2 * change * (1 + abs(value))) * x.err)
 
 
 def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Callable[..., Number]:
@@ -130,6 +130,7 @@ def _pow(x: Any, n: Any) -> Any:
 
 
 _power = _guarded(_pow)
+_sqrt = of(mp.sqrt, 1.0, "sqrt")
 
 
 def power(x: Any, n: Any) -> Number:
@@ -141,7 +142,7 @@ def power(x: Any, n: Any) -> Number:
         if exponent.value == 1:
             return base
         if exponent.value == 0.5:
-            return FUNCTIONS["sqrt"](base)
+            return _sqrt(base)
     values = (base.value, exponent.value)
     err = spread(_power, values, 0, base.err) if base.err else 0.0
     err += spread(_power, values, 1, exponent.err) if exponent.err else 0.0
@@ -212,7 +213,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log1p": of(_log1p, name="log1p"),
     "log2": of(lambda x: _log(x) / mp.ln2),
     "log10": of(lambda x: _log(x) / mp.ln10),
-    "sqrt": of(mp.sqrt, 1.0, "sqrt"),
+    "sqrt": _sqrt,
     "cbrt": of(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
     "hypot": of(mp.hypot),
     "pow": power,

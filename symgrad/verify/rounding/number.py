@@ -213,7 +213,7 @@ class Number:
         return int(self.value)
 
     def __float__(self) -> float:
-        return to_float(self.value._mpf_)
+        return float(to_float(self.value._mpf_))
 
     def __repr__(self) -> str:
         return f"{mpmath.nstr(self.value, 17)}±{self.err:.2g}u"

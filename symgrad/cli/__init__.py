@@ -1,0 +1,272 @@
+"""The command `symgrad`: generate, check, show.
+
+Exit codes: 0; 1 for a finding (code that fails its check, files that are not as printed); 2 for a mistake of the user's
+or what this machine lacks, with one message and no traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..backends import BACKENDS
+from ..backends.c_load import NO_COMPILER
+from ..errors import CompilerError, SymgradError, TargetError
+from ..ir import Function
+from ..pipeline import Printed, printed
+from ..verify import Report
+from ..verify import check as verify
+from . import text
+from .files import File, abandoned, difference, leftovers, placed, refuse, write
+from .targets import Targets, resolve
+
+FINDING, MISTAKE = 1, 2
+
+
+class Mistake(click.ClickException):
+    """Something the user can mend."""
+
+    exit_code = MISTAKE
+
+    def show(self, file: Any = None) -> None:
+        """Print the message."""
+        click.echo(f"symgrad: {self.format_message()}", err=True)
+
+
+class Commands(click.Group):
+    """The commands; a SymgradError or a failing disk becomes one message."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # click ends quietly when nobody reads on
+        except SymgradError as error:
+            raise Mistake(str(error)) from error
+        except OSError as error:
+            raise Mistake(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+
+
+def _languages(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """`numpy,c`: the names, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    for name in names or ("",):
+        if name not in BACKENDS:
+            near = difflib.get_close_matches(name, BACKENDS, n=1)
+            advice = f"Did you mean {near[0]}?" if near else f"Choose from {', '.join(BACKENDS)}."
+            raise TargetError(f"{name!r} is no language that symgrad prints. {advice}")
+    return names
+
+
+target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
+to_option = click.option(
+    "--to", "languages", callback=_languages, default="numpy", metavar="NAMES", show_default=True,
+    help=f"Languages, separated by commas: {', '.join(BACKENDS)}.",
+)  # fmt: skip
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="symgrad", message="%(prog)s %(version)s")
+def main() -> None:
+    """Write a function as a formula; get its forward and backward as code you can read.
+
+    \b
+    A TARGET is
+      "f(x, y) = x**2, x*y"    the formula itself, in quotes
+      file.py:name             a function declared in a file
+      file.py                  every function declared there
+      package.module:name      a function of a module that can be imported, also from this folder
+      package.module           every function declared there; of a package, those in its __all__
+
+    Exit codes: 0; 1 if code fails its check or files are not as printed; 2 for a mistake in what was asked, or where
+    this machine cannot check (no C compiler).
+    """
+
+
+@main.command()
+@target_argument
+@to_option
+@click.option("--out", type=click.Path(path_type=Path), default=Path(), metavar="DIR",
+              help="Write to DIR/<function>/.  [default: the current folder]")  # fmt: skip
+@click.option("--check", "compare", is_flag=True,
+              help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
+@click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
+@click.pass_context
+def generate(
+    ctx: click.Context, targets: Sequence[str], languages: tuple[str, ...], out: Path, compare: bool, unchecked: bool
+) -> None:
+    """Print forward and backward of each TARGET into files.
+
+    Shows the Jacobian (or the equations of the gradients), verifies the code against the formula, and writes it to
+    DIR/<function>/. All files are written, or none: nothing is where any code fails its check. Without a C compiler C
+    is written and not verified, which the exit code 2 tells.
+    """
+    if compare and unchecked:
+        raise Mistake("--check compares files and verifies nothing; leave --no-check out.")
+    found = resolve(targets)
+    if compare:
+        ctx.exit(_compare(found, languages, out, targets))
+    files: list[File] = []
+    failed: list[Report | str] = []
+    lacking: list[str] = []
+    for function in found.functions:
+        code = [printed(function, to) for to in languages]
+        click.echo("\n".join([*text.title(code[0]), "", *text.mathematics(code[0]), ""]))
+        if not unchecked:
+            click.echo("Check")
+            for printing in code:
+                _report_line(function, printing, languages, failed, lacking)
+            click.echo()
+        files += [file for printing in code for file in placed(out, function.name, printing.files)]
+    if failed:
+        for report in failed:
+            click.echo(str(report), err=True)
+        click.echo("symgrad: no file was written, because code failed its check.", err=True)
+        ctx.exit(FINDING)
+    refuse(out, files)
+    states = [file.state for file in files]
+    write(files)
+    click.echo("Files")
+    width = max(len(str(file.path)) for file in files)
+    for file, state in zip(files, states, strict=True):
+        click.echo(f"    {file.path!s:<{width}}   {state}")
+    for path in _stale(found, languages, out, files):
+        click.echo(f"    {path!s:<{width}}   stale: nothing prints it any more; delete it")
+    _tell_lacking(ctx, lacking)
+
+
+@main.command()
+@target_argument
+@to_option
+@click.option("--full", is_flag=True, help="More points of everything: minutes instead of about a second.")
+@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@click.pass_context
+def check(ctx: click.Context, targets: Sequence[str], languages: tuple[str, ...], full: bool, as_json: bool) -> None:
+    """Verify the printed code of each TARGET against its formula.
+
+    Prints one report for each function and language: how many points, the worst error in units in the last place, and
+    what failed where. Writes no files. C needs a C compiler; without one the exit code is 2.
+    """
+    reports: list[Report] = []
+    failed: list[str] = []
+    lacking: list[str] = []
+    for function in resolve(targets).functions:
+        for to in languages:
+            outcome = _verified(function, printed(function, to), full)
+            if isinstance(outcome, Report):
+                reports.append(outcome)
+                if not as_json:
+                    click.echo(str(outcome))
+            else:
+                (lacking if outcome[0] else failed).append(outcome[1])
+    if as_json:
+        click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
+    for message in failed:
+        click.echo(message, err=True)
+    if failed or not all(report.ok for report in reports):
+        ctx.exit(FINDING)
+    _tell_lacking(ctx, lacking)
+
+
+@main.command()
+@target_argument
+@to_option
+@click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
+def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> None:
+    """Show the Jacobian, J^T v before and after it is simplified, and the code."""
+    for number, function in enumerate(resolve(targets).functions):
+        if number:
+            click.echo()
+        if latex:
+            click.echo(text.latex(function))
+            continue
+        code = [printed(function, to) for to in languages]
+        lines = [*text.title(code[0]), ""]
+        matrix = text.jacobian_matrix(code[0])
+        lines += [*matrix, ""] if matrix else []
+        lines += text.products(function)
+        for printing in code:
+            for file in placed(Path(), function.name, printing.files):
+                lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
+        click.echo("\n".join(lines))
+
+
+# checking
+
+
+def _verified(function: Function, printing: Printed, full: bool = False) -> Report | tuple[bool, str]:
+    """The report; or, where the code cannot be run, whether the machine is to blame, and the message."""
+    to = printing.backend.name
+    try:
+        artefact = printing.load()
+    except CompilerError as error:
+        return NO_COMPILER.split("(")[0] in str(error), str(error)
+    except ImportError as error:
+        return True, f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
+    return verify(function, printing.files, to, artefact, full=full)
+
+
+def _report_line(
+    function: Function, printing: Printed, languages: Sequence[str], failed: list[Report | str], lacking: list[str]
+) -> None:
+    """Check, say so in one line, and keep what is wrong for later."""
+    width = max(map(len, languages))
+    outcome = _verified(function, printing)
+    if isinstance(outcome, Report):
+        click.echo("\n".join(text.checked(outcome, width)))
+        if not outcome.ok:
+            failed.append(outcome)
+        return
+    machine, message = outcome
+    said = "could not be checked here" if machine else "the compiler refuses it"
+    click.echo(f"    {printing.backend.name:<{width}}   {said}")
+    (lacking if machine else failed).append(message)
+
+
+def _tell_lacking(ctx: click.Context, lacking: Sequence[str]) -> None:
+    if lacking:
+        more = f"\n(and {len(lacking) - 1} more like it)" if len(lacking) > 1 else ""
+        raise Mistake(f"not everything could be checked. {lacking[0]}{more}")
+
+
+# comparing
+
+
+def _compare(found: Targets, languages: Sequence[str], out: Path, targets: Sequence[str]) -> int:
+    """Print how the files on disk differ from what would be printed; return the exit code."""
+    files = [
+        file
+        for function in found.functions
+        for to in languages
+        for file in placed(out, function.name, printed(function, to).files)
+    ]
+    wrong = [lines for file in files if (lines := difference(file))]
+    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, out, files)]
+    for lines in wrong:
+        click.echo("\n".join(lines))
+    if not wrong:
+        click.echo(f"{len(files)} files in {out} are as printed.")
+        return 0
+    named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
+    command = f"symgrad generate {named} --to {','.join(languages)} --out {out}"
+    click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {command}", err=True)
+    return FINDING
+
+
+def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[File]) -> list[Path]:
+    """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
+    stale: list[Path] = []
+    for function in found.functions:
+        folder = out / function.name
+        names = {file.path.name for file in files if file.path.parent == folder}
+        if leftovers(folder, names):  # they may be of a language that was not asked for
+            others = [placed(out, function.name, printed(function, to).files) for to in BACKENDS if to not in languages]
+            names |= {file.path.name for printing in others for file in printing}
+            stale += leftovers(folder, names)
+    return stale + abandoned(out, {f.name for f in found.functions}, found.whole)

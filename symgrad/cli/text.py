@@ -1,0 +1,97 @@
+"""What the command says about a function: its mathematics and its check, in a few lines."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import sympy
+
+from ..backends import header
+from ..differentiate import differentiate, entries
+from ..ir import Derivative, Function
+from ..ir.text import show_equations
+from ..pipeline import Printed, derive, jacobian
+from ..verify import Report
+
+
+def title(printed: Printed) -> list[str]:
+    """The declaration as the head of a printed file has it."""
+    lines = _head(printed)
+    return lines[: lines.index("")]
+
+
+def mathematics(printed: Printed) -> list[str]:
+    """The Jacobian of a function of scalars, the equations of the gradients for others."""
+    return _section(printed, "Jacobian") or _section(printed, "Gradients") or ["Gradients", *_gradients(printed)]
+
+
+def jacobian_matrix(printed: Printed) -> list[str]:
+    """The Jacobian of a function of scalars; nothing for others."""
+    return _section(printed, "Jacobian")
+
+
+def products(function: Function) -> list[str]:
+    """J^T v as the rule of differentiation gives it, and as it is printed."""
+    before, after = differentiate(function), derive(function)
+    v = ", ".join(seed for _, seed in after.seeds)
+    return [
+        f"J^T v, before it is simplified (v = {v})",
+        *_indented(before),
+        "",
+        "J^T v, simplified",
+        *_indented(after),
+    ]
+
+
+def latex(function: Function) -> str:
+    """The Jacobian, where it is a matrix, and the equations of J^T v."""
+    derivative = derive(function)
+    parts = [derivative.latex()]
+    if entries(derivative) is not None:
+        parts.insert(0, f"J = {sympy.latex(jacobian(function))}")
+    return "\n\n".join(parts)
+
+
+def checked(report: Report, width: int) -> list[str]:
+    """The outcome of a check as a line of a list, and another where accuracy is lost."""
+    first = str(report).splitlines()[0].split(report.target, 1)[1].strip()
+    lines = [f"    {report.target:<{width}}   {first}"]
+    if report.ok and report.losses:
+        worst = ", ".join(f"{loss.place.split('[')[0]} ({loss.said})" for loss in report.losses)
+        lines.append(f"    {'':<{width}}   loses accuracy at its worst points: {worst}; `symgrad check` shows them")
+    return lines
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """A report as data; a number that JSON has no word for becomes a string."""
+    fields = {k: v for k, v in dataclasses.asdict(report).items() if k != "seconds"}
+    ulps = report.worst.ulps
+    fields["worst"]["ulps"] = ulps if math.isfinite(ulps) else str(ulps)
+    return {"function": report.function, "target": report.target, "ok": report.ok} | fields
+
+
+def _indented(derivative: Derivative) -> list[str]:
+    return [f"    {line}" for line in show_equations(derivative.function.statements)]
+
+
+def _gradients(printed: Printed) -> list[str]:
+    derivative = printed.program.derivative
+    computed = {e.target for e in derivative.equations}
+    zero = [f"{g} = 0" for _, g in derivative.gradients if g not in computed]
+    return [f"    {line}" for line in (*show_equations(derivative.equations), *zero)]
+
+
+def _head(printed: Printed) -> list[str]:
+    return header(printed.program, "", entries(printed.program.derivative))
+
+
+def _section(printed: Printed, name: str) -> list[str]:
+    """One section of the head of a file: its title and the indented lines below it."""
+    lines = _head(printed)
+    if name not in lines:
+        return []
+    start = lines.index(name)
+    end = next((k for k in range(start + 1, len(lines)) if not lines[k].startswith("    ")), len(lines))
+    return lines[start:end]

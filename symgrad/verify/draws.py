@@ -1,0 +1,102 @@
+"""What is drawn: distributions, edges, integers in the range of what they index, and optional inputs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..expr import Apply, Const, Expr, Index, Ref, postorder
+from ..ir import Function, extent_of
+from .text import Array
+
+EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
+FAR = (1e-8, -1e-8, 1e154, -1e154, 1e-154, 1e-200, 1e200, 2.0**-1074, 2.0**-1022, 1 + 2.0**-52, 1 - 2.0**-53)
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+DRAWS: Mapping[str, Draw] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "wide": lambda rng, shape: rng.choice([-1.0, 1.0], shape) * 10 ** rng.uniform(-8, 3, shape),
+    "positive": lambda rng, shape: 10 ** rng.uniform(-8, 3, shape),
+    "unit": lambda rng, shape: rng.uniform(0, 1, shape),
+    "above": lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
+    "offset": lambda rng, shape: 800 + rng.standard_normal(shape),
+    "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
+    "edges": lambda rng, shape: rng.choice(EDGES, shape),
+}
+
+
+def is_pointwise(function: Function) -> bool:
+    """Whether every tensor is one pack and literal axes: each element of the pack is a point by itself."""
+    if len(function.packs) != 1:
+        return False
+    pack = function.packs[0]
+    for tensor in function.tensors:
+        if not tensor.shape or not isinstance(tensor.shape[0], Ref) or tensor.shape[0].name != pack:
+            return False
+        if not all(isinstance(e, Const) for e in tensor.shape[1:]):
+            return False
+    return all(_one_point(e.subscripts, pack) for e in function.statements)
+
+
+def _one_point(subscripts: tuple[Expr, ...], pack: str) -> bool:
+    return bool(subscripts) and isinstance(subscripts[0], Index)
+
+
+def presences(function: Function) -> list[dict[str, bool]]:
+    """Which optional inputs are given: all subsets of up to three, else all, none, and each one absent."""
+    names = function.optional
+    if len(names) <= 3:
+        return [dict(zip(names, bits, strict=True)) for bits in itertools.product((True, False), repeat=len(names))]
+    single = [{n: n != absent for n in names} for absent in names]
+    return [dict.fromkeys(names, True), dict.fromkeys(names, False), *single]
+
+
+def edges(function: Function) -> list[float]:
+    """The edges of all functions, and the constants of this one with their neighbours: where it may switch."""
+    found = [*EDGES, *FAR]
+    for equation in function.statements:
+        for node in postorder(*equation.expressions):
+            if isinstance(node, Const) and node.value.denominator != 1:
+                value = float(node.value)
+                found += [value, -value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
+    distinct = list(dict.fromkeys(map(float, found)))[:200]
+    # the reference has no -0.0, which only atan2 tells from 0 by a finite value
+    operators = {n.op for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Apply)}
+    return distinct if "atan2" in operators else [*distinct, -0.0]
+
+
+def integers(
+    function: Function,
+    name: str,
+    sizes: Mapping[str, int],
+    packs: Mapping[str, tuple[int, ...]],
+    options: Mapping[str, Any],
+) -> tuple[int, int]:
+    """The range of values of an integer tensor: what it indexes, or is compared with."""
+    if function.table[name].dtype == "bool":
+        return 0, 2
+    known: Mapping[str, int | tuple[int, ...]] = {**sizes, **packs}
+    bounds: list[int] = []
+    mentioned = False
+    for equation in function.statements:
+        box = dict(equation.box)
+        slots = [(equation.target, equation.subscripts)]
+        for node in postorder(*equation.expressions):
+            if isinstance(node, Ref) and node.subscripts:
+                slots.append((node.name, node.subscripts))
+            if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+                for a, b in (node.args, node.args[::-1]):
+                    if isinstance(a, Ref) and a.name == name and isinstance(b, Index) and b in box:
+                        bounds.append(extent_of(box[b], known, options))
+        for target, subscripts in slots:
+            for axis, s in enumerate(subscripts):
+                if isinstance(s, Ref) and s.name == name:
+                    bounds.append(extent_of(function.table[target].shape[axis], known, options))
+                elif any(isinstance(n, Ref) and n.name == name for n in postorder(s)):
+                    mentioned = True
+    if bounds:
+        return 0, min(bounds)
+    return (0, 2) if mentioned else (-2, 4)

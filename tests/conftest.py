@@ -1,0 +1,11 @@
+"""The tests of this folder share `mathematics`; `--update` rewrites `generated/`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def pytest_addoption(parser):
+    """`pytest --update` writes `generated/` anew instead of comparing it."""
+    parser.addoption("--update", action="store_true", help="write the files of generated/ that differ, remove stale ones")

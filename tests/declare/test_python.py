@@ -1,0 +1,552 @@
+"""Python functions as declarations: a table of mathematics against NumPy, how they print, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad.declare as sg
+from symgrad.errors import DeclarationError, ShapeError, SymgradError, UnsupportedError
+from symgrad.ir import Function, interpret
+
+rng = np.random.default_rng(7)
+exp, log, sqrt, tanh, relu, sin, maximum = (getattr(sg, n) for n in "exp log sqrt tanh relu sin maximum".split())
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.round(rng.standard_normal(shape), 3)
+
+
+# the declarations
+
+
+@sg.function
+def squares(x, y):
+    """The three products."""
+    return x**2, x * y, y**2
+
+
+@sg.function
+def sines(x):
+    a = sin(x)
+    return a, 2 * a
+
+
+@sg.function
+def polynomial(p: sg.Tensor["... 2"]):
+    x, y = p
+    return sg.stack([x**2, x * y, y**2])
+
+
+@sg.function
+def linear(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"] = None):
+    return x @ weight.T + bias
+
+
+@sg.function("x[n,k], weight[m,k], bias[m]?")
+def linear_by_text(x, weight, bias=None):
+    return x @ weight.T + bias
+
+
+@sg.function
+def softmax(x: sg.Tensor["... d"]):
+    e = exp(x)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@sg.function
+def layer_norm(x: sg.Tensor["n d"], gain: sg.Tensor["d"], bias: sg.Tensor["d"], *, eps: float = 1e-5):
+    mean = x.mean(axis=-1, keepdims=True)
+    var = x.var(axis=-1, keepdims=True)
+    return (x - mean) / sqrt(var + eps) * gain + bias
+
+
+@sg.function
+def conv1d(x: sg.Tensor["n c w"], weight: sg.Tensor["o c r"], *, stride: int = 1):
+    b, f, i, d, k = sg.indices("b f i d k")
+    return sg.tensor[b, f, i](sg.sum[d, k](x[b, d, stride * i + k] * weight[f, d, k]))
+
+
+@sg.function
+def mlp(x: sg.Tensor["n k"], w1: sg.Tensor["h k"], w2: sg.Tensor["m h"], b: sg.Tensor["m"] = None):
+    hidden = relu(linear(x, w1))
+    return linear(hidden, w2, b)
+
+
+@sg.function
+def cross_entropy(logits: sg.Tensor["n c"], t: sg.Int["n"]):
+    i = sg.indices("i")
+    return (logits.logsumexp(axis=1) - sg.tensor[i](logits[i, t[i]])).mean()
+
+
+@sg.function
+def residual(x: sg.Tensor["n d"], w: sg.Tensor["d d"]):
+    return x + np.tanh(x @ w)
+
+
+@sg.function
+def attention(q: sg.Tensor["*batch n d"], k: sg.Tensor["*batch m d"], v: sg.Tensor["*batch m e"]):
+    weights = softmax(q @ k.mT / sqrt(q.shape[-1]))
+    return weights @ v
+
+
+@sg.function
+def numpy_text(x: sg.Tensor["n k"], y: sg.Tensor["n 1"]):
+    z = np.maximum(x, 0) - np.mean(x, axis=0) + np.float64(2.0) * y
+    return np.where(z > 0, np.log1p(np.exp(z)), np.square(z)).sum(axis=-1), np.clip(z, -1, 1), np.prod(z, axis=0)
+
+
+@sg.function
+def slices(x: sg.Tensor["n"]):
+    return x[1:] - x[:-1], x[::2], x[::-1], x[-1], x[:, None] * x[None], x[2:5:2]
+
+
+@sg.function
+def columns(x: sg.Tensor["n 3"], t: sg.Int["m"]):
+    return x[t], x[:, 0], x[..., 1:], x[0] @ x[1], x[t, 2]
+
+
+@sg.function
+def differences(x: sg.Tensor["n"]):
+    i = sg.indices("i", i="n-1")
+    return sg.tensor[i](x[i + 1] - x[i])
+
+
+@sg.function
+def scatter(x: sg.Tensor["n"], t: sg.Int["n"], table: sg.Tensor["m"]):
+    out = sg.tensor.new("m")
+    i = sg.indices("i")
+    out[...] = table
+    out[t[i]] += 2 * x[i]
+    return out
+
+
+@sg.function
+def interleave(x: sg.Tensor["n"]):
+    out = sg.tensor.new("2*n")
+    out[::2] = x
+    out[1::2] = x**2
+    return out
+
+
+@sg.function
+def heads(x: sg.Tensor["n d"], w: sg.Tensor["h e"]):
+    n, h, e = sg.indices("i j l")
+    return sg.tensor[n, h, e](x[n, sg.merge(h, e)] * w[h, e])
+
+
+@sg.function
+def pooled(x: sg.Tensor["n"]):
+    i, r = sg.indices("i r")
+    return sg.tensor[i](sg.max[r:2](x[2 * i + r]))
+
+
+@sg.function
+def joined(x: sg.Tensor["n d"], y: sg.Tensor["m d"]):
+    return np.concatenate([x, y]), np.stack([x, 2 * x], axis=1)
+
+
+@sg.function
+def spread(x: sg.Tensor["n d"]):
+    return x.std(axis=0, ddof=1), x.var(), x.sum(axis=1, keepdims=True), x.sum(axis=(0, 1)), x.argmax(axis=1)
+
+
+@sg.function
+def reduced(x: sg.Tensor["n d"], *, reduction: str = "mean", axis: sg.Static = 1):
+    return x.mean() if reduction == "mean" else x.sum(axis)
+
+
+@sg.function
+def masked(x: sg.Tensor["n"], mask: sg.Bool["n"] = None, scale: sg.Tensor[""] = None):
+    return sg.given(mask, sg.where(mask, x, 0), x) * scale
+
+
+@sg.function
+def scalars(x: sg.Tensor["n"], a, b):
+    t = a * b
+    return x * t + t, maximum(a, b, 0.5)
+
+
+@sg.function
+def copies(x):
+    y = x * 2
+    return y, y, x, 1.5
+
+
+X, W, B = normal(3, 4), normal(2, 4), normal(2)
+LONG, SHORT = normal(7), normal(5)
+Q, K, V = normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 3)
+
+
+def np_softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def np_conv1d(x: np.ndarray, w: np.ndarray, stride: int) -> np.ndarray:
+    count = (x.shape[2] - w.shape[2]) // stride + 1
+    windows = np.stack([x[:, :, stride * i : stride * i + w.shape[2]] for i in range(count)], axis=2)
+    return np.einsum("bdik,fdk->bfi", windows, w)
+
+
+def np_numpy_text(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    z = np.maximum(x, 0) - np.mean(x, axis=0) + 2.0 * y
+    return np.where(z > 0, np.log1p(np.exp(z)), z**2).sum(axis=-1), np.clip(z, -1, 1), np.prod(z, axis=0)
+
+
+def np_layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, eps: float) -> np.ndarray:
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * gain + bias
+
+
+Case = tuple[Function, dict[str, Any], dict[str, Any], Any]
+T3 = np.array([2, 0, 1])
+CASES: dict[str, Callable[[], Case]] = {
+    "squares of scalars": lambda: (squares.function, dict(x=3.0, y=-2.0), {}, (9.0, -6.0, 4.0)),
+    "squares of arrays": lambda: (squares.function, dict(x=X, y=2 * X), {}, (X**2, 2 * X * X, 4 * X**2)),
+    "a local that is returned": lambda: (sines.function, dict(x=X), {}, (np.sin(X), 2 * np.sin(X))),
+    "unpack and stack": lambda: (
+        polynomial.function,
+        dict(p=X[:, :2]),
+        {},
+        np.stack([X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2], -1),
+    ),
+    "linear with bias": lambda: (linear.function, dict(x=X, weight=W, bias=B), {}, X @ W.T + B),
+    "linear without bias": lambda: (linear.function, dict(x=X, weight=W, bias=None), {}, X @ W.T),
+    "linear by text": lambda: (linear_by_text.function, dict(x=X, weight=W, bias=B), {}, X @ W.T + B),
+    "softmax": lambda: (softmax.function, dict(x=Q), {}, np_softmax(Q)),
+    "layer norm": lambda: (
+        layer_norm.function,
+        dict(x=X, gain=X[0], bias=X[1]),
+        {"eps": 0.25},
+        np_layer_norm(X, X[0], X[1], 0.25),
+    ),
+    "conv, stride 2": lambda: (
+        conv1d.function,
+        dict(x=normal_x, weight=normal_w),
+        {"stride": 2},
+        np_conv1d(normal_x, normal_w, 2),
+    ),
+    "mlp": lambda: (
+        mlp.function,
+        dict(x=X, w1=normal_h, w2=normal_o, b=B),
+        {},
+        np.maximum(X @ normal_h.T, 0) @ normal_o.T + B,
+    ),
+    "cross entropy": lambda: (
+        cross_entropy.function,
+        dict(logits=X, t=T3),
+        {},
+        (np.log(np.exp(X).sum(1)) - X[np.arange(3), T3]).mean(),
+    ),
+    "residual": lambda: (residual.function, dict(x=X, w=X.T @ X), {}, X + np.tanh(X @ (X.T @ X))),
+    "attention": lambda: (
+        attention.function,
+        dict(q=Q, k=K, v=V),
+        {},
+        np_softmax(Q @ K.swapaxes(-1, -2) / 2.0) @ V,
+    ),
+    "NumPy's functions": lambda: (numpy_text.function, dict(x=X, y=X[:, :1]), {}, np_numpy_text(X, X[:, :1])),
+    "slices": lambda: (
+        slices.function,
+        dict(x=LONG),
+        {},
+        (np.diff(LONG), LONG[::2], LONG[::-1], LONG[-1], np.outer(LONG, LONG), LONG[2:5:2]),
+    ),
+    "integer subscripts": lambda: (
+        columns.function,
+        dict(x=X[:, :3], t=np.array([2, 0, 0, 1])),
+        {},
+        (X[[2, 0, 0, 1], :3], X[:, 0], X[:, 1:3], X[0, :3] @ X[1, :3], X[[2, 0, 0, 1], 2]),
+    ),
+    "an extent that is given": lambda: (differences.function, dict(x=LONG), {}, np.diff(LONG)),
+    "scatter": lambda: (
+        scatter.function,
+        dict(x=B, t=[1, 1], table=LONG),
+        {},
+        LONG + 2 * B.sum() * (np.arange(7) == 1),
+    ),
+    "interleave": lambda: (interleave.function, dict(x=B), {}, np.stack([B, B**2], -1).ravel()),
+    "split axis": lambda: (heads.function, dict(x=X, w=X[:2, :2]), {}, X.reshape(3, 2, 2) * X[:2, :2]),
+    "max pool": lambda: (pooled.function, dict(x=LONG), {}, LONG[:6].reshape(3, 2).max(1)),
+    "joined": lambda: (joined.function, dict(x=X, y=W), {}, (np.concatenate([X, W]), np.stack([X, 2 * X], axis=1))),
+    "std, var, sums, argmax": lambda: (
+        spread.function,
+        dict(x=X),
+        {},
+        (X.std(0, ddof=1), X.var(), X.sum(1, keepdims=True), X.sum(), X.argmax(1)),
+    ),
+    "static, as it is": lambda: (reduced.function, dict(x=X), {}, X.mean()),
+    "static, fixed": lambda: (reduced.with_static(reduction="sum", axis=0).function, dict(x=X), {}, X.sum(0)),
+    "mask given": lambda: (masked.function, dict(x=SHORT, mask=SHORT > 0, scale=2.0), {}, 2 * SHORT * (SHORT > 0)),
+    "mask absent": lambda: (masked.function, dict(x=SHORT, mask=None, scale=None), {}, SHORT),
+    "scalars beside a tensor": lambda: (scalars.function, dict(x=B, a=2.0, b=3.0), {}, (6 * B + 6, 3.0)),
+    "one value twice": lambda: (copies.function, dict(x=B), {}, (2 * B, 2 * B, B, np.full(2, 1.5))),
+}
+normal_x, normal_w = normal(2, 3, 8), normal(2, 3, 3)
+normal_h, normal_o = normal(5, 4), normal(2, 5)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_value(case: Callable[[], Case]) -> None:
+    function, inputs, options, expected = case()
+    arrays = interpret(function, inputs, options)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    assert len(function.outputs) == len(expected)
+    for name, wanted in zip(function.outputs, expected, strict=True):
+        found = np.array([float(v) for v in arrays[name].ravel()])
+        assert found.size == np.size(wanted), name
+        np.testing.assert_allclose(
+            found, np.ravel(np.asarray(wanted, dtype=float)), rtol=1e-13, atol=1e-13, err_msg=name
+        )
+
+
+PRINTED: dict[str, tuple[sg.Declared, str]] = {
+    "squares": (
+        squares,
+        """
+        squares(x[...], y[...]) -> out0, out1, out2
+            out0[...] = x[...]**2
+            out1[...] = x[...] * y[...]
+            out2[...] = y[...]**2
+        """,
+    ),
+    "a local names its output": (
+        sines,
+        """
+        sines(x[...]) -> a, out1
+            a[...] = sin(x[...])
+            out1[...] = 2 * a[...]
+        """,
+    ),
+    "linear": (
+        linear,
+        """
+        linear(x[n,k], weight[m,k], bias[m]?) -> out
+            total[i,j] = sum[l](x[i,l] * weight[j,l])
+            out[i,j] = total[i,j]
+            out[i,j] += bias[j]  when bias is given
+        """,
+    ),
+    "softmax": (
+        softmax,
+        """
+        softmax(x[...,d]) -> out
+            e[...,j] = exp(x[...,j])
+            sum_e[...] = sum[j](e[...,j])
+            out[...,j] = e[...,j] / sum_e[...]
+        """,
+    ),
+    "layer norm": (
+        layer_norm,
+        """
+        layer_norm(x[n,d], gain[d], bias[d]; eps=1e-05) -> out
+            mean[i] = sum[j](x[i,j] / d)
+            var[i] = sum[j]((x[i,j] - mean[i])**2 / d)
+            out[i,j] = (x[i,j] - mean[i]) / sqrt(var[i] + eps) * gain[j] + bias[j]
+        """,
+    ),
+    "conv": (
+        conv1d,
+        """
+        conv1d(x[n,c,w], weight[o,c,r]; stride=1) -> out
+            out[b,f,i] = sum[d,k](x[b,d,stride * i + k] * weight[f,d,k])
+        """,
+    ),
+    "mlp": (
+        mlp,
+        """
+        mlp(x[n,k], w1[h,k], w2[m,h], b[m]?) -> out
+            total[i,l] = sum[p](x[i,p] * w1[l,p])
+            hidden[i,l] = relu(total[i,l])
+            total_2[i,j] = sum[l](hidden[i,l] * w2[j,l])
+            out[i,j] = total_2[i,j]
+            out[i,j] += b[j]  when b is given
+        """,
+    ),
+}
+
+
+def _squeezed(text: str) -> list[str]:
+    return [line.strip().replace(", ", ",") for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("declared", "text"), PRINTED.values(), ids=PRINTED.keys())
+def test_printed(declared: sg.Declared, text: str) -> None:
+    assert _squeezed(str(declared.function)) == _squeezed(text)
+
+
+FORMULAS: dict[str, tuple[sg.Declared, str]] = {
+    "one line": (squares, "squares(x, y) = x**2, x * y, y**2"),
+    "a named local": (sines, "a = sin(x)\nout1 = 2 * a"),
+    "hoisted sums go back": (linear, "out[i,j] = sum[l](x[i,l] * weight[j,l]) + bias[j]"),
+    "softmax": (softmax, "e[...,j] = exp(x[...,j])\nout[...,j] = e[...,j] / sum[j](e[...,j])"),
+    "accumulation": (scatter, "out[j] = table[j]\nout[t[i]] += 2 * x[i]"),
+}
+
+
+@pytest.mark.parametrize(("declared", "text"), FORMULAS.values(), ids=FORMULAS.keys())
+def test_formula(declared: sg.Declared, text: str) -> None:
+    assert _squeezed(declared.function.formula) == _squeezed(text)
+
+
+def test_declared_is_still_the_python_function() -> None:
+    assert (squares.__name__, squares.__doc__) == ("squares", "The three products.")
+    assert squares.__wrapped__(2, 3) == (4, 6, 9)
+    assert squares.function is squares.function
+    assert squares.function.source.endswith("test_python:squares")
+
+
+def test_a_chain_of_operations_takes_linear_time() -> None:
+    def chain(x: Any, y: Any) -> Any:
+        for k in range(10_000):
+            x = sin(x) * y + k
+        return x
+
+    assert len(sg.function(chain).function.statements) == 1
+
+
+# refusals
+
+
+def if_on_symbol(x):
+    return x if x > 0 else -x
+
+
+def two_sizes(x: sg.Tensor["n k"], weight: sg.Tensor["m h"]):
+    return x @ weight.T
+
+
+def broadcast_names(x: sg.Tensor["n k"], w: sg.Tensor["m"]):
+    y = 2 * x
+    return y + w
+
+
+def loose_index(x: sg.Tensor["n k"]):
+    i, j = sg.indices("i j")
+    return x[i, j]
+
+
+def constants(x: sg.Tensor["n"]):
+    return x * np.array([1.0, 2.0])
+
+
+def symbolic_range(x: sg.Tensor["n"]):
+    return sum(x[i] for i in range(x.shape[0]))
+
+
+def absent_alone(x: sg.Tensor["n"], b: sg.Tensor["n"] = None):
+    return exp(b) + x
+
+
+def stretched_pack(x: sg.Tensor["... n"], y: sg.Tensor["m n"]):
+    return x + y
+
+
+def wrong_call(x: sg.Tensor["n k"], w: sg.Tensor["n k"]):
+    return linear(x, w.T)
+
+
+def assigned_twice(x: sg.Tensor["n"]):
+    out = sg.tensor.new("n")
+    out[...] = x
+    out[...] = 2 * x
+    return out
+
+
+def unknown_size(x: sg.Tensor["n"]):
+    return sg.tensor.new("m")
+
+
+def nothing(x):
+    2 * x
+
+
+def no_extent(x: sg.Tensor["n"]):
+    i, r = sg.indices("i r")
+    return sg.tensor[i](sg.sum[r](x[2 * i + r]))
+
+
+def first_axis_of_pack(x: sg.Tensor["... n"]):
+    return x.sum(axis=0)
+
+
+def recurrence(x: sg.Tensor["n"]):
+    h = sg.tensor.new("n+1")
+    t = sg.indices("t", t="n")
+    h[t + 1] = tanh(h[t] + x[t])
+    return h
+
+
+def positional_number(x, p=2):
+    return x**p
+
+
+def many(*x):
+    return x
+
+
+def misspelt(x: sg.Tensor["k n ..."]):
+    return x
+
+
+REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]]] = {
+    "if on a symbol": (if_on_symbol, DeclarationError, ("no truth value", "sg.where", "sg.Static", "test_python.py:")),
+    "two sizes": (
+        two_sizes,
+        ShapeError,
+        ("two_sizes: ", "x          (n, k)", "weight.T   (h, m)", "sums over k and h"),
+    ),
+    "names do not broadcast": (broadcast_names, ShapeError, ("y   (n, k)", "w   (m,)", "test_python.py:")),
+    "loose index": (loose_index, DeclarationError, ("the index i", "sg.tensor[i]", "sg.sum[i]", "test_python.py:")),
+    "array of constants": (constants, DeclarationError, ("Make it an input", "test_python.py:")),
+    "range of a size": (symbolic_range, DeclarationError, ("no integer value", "test_python.py:")),
+    "absent in exp": (
+        absent_alone,
+        DeclarationError,
+        ("b is optional", "sg.given(b, then, otherwise)", "test_python.py:"),
+    ),
+    "pack and name": (stretched_pack, ShapeError, ("does not stretch", "test_python.py:")),
+    "call with wrong shapes": (wrong_call, ShapeError, ("linear: k has two sizes", "test_python.py:")),
+    "assigned twice": (assigned_twice, DeclarationError, ("assigned twice", "+=", "test_python.py:")),
+    "unknown size": (unknown_size, DeclarationError, ("m is no size", "Known: n", "test_python.py:")),
+    "nothing returned": (nothing, DeclarationError, ("returns nothing", "test_python.py:")),
+    "extent that nothing tells": (
+        no_extent,
+        ShapeError,
+        ("nothing tells how far the index", "sg.indices(", "test_python.py:"),
+    ),
+    "axis of a pack": (first_axis_of_pack, DeclarationError, ("count from the end", "test_python.py:")),
+    "recurrence": (recurrence, UnsupportedError, ("recurrence", "test_python.py:")),
+    "number by position": (positional_number, DeclarationError, ("stands behind a *",)),
+    "any number of inputs": (many, DeclarationError, ("number of inputs is fixed",)),
+}
+
+
+@pytest.mark.parametrize(("python", "error", "texts"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(python: Callable[..., Any], error: type[SymgradError], texts: tuple[str, ...]) -> None:
+    with pytest.raises(error) as caught:
+        _ = sg.function(python).function
+    for text in texts:
+        assert text in str(caught.value)
+    assert str(Path(__file__).parent) not in str(caught.value)
+
+
+def test_a_declaration_has_no_values() -> None:
+    with pytest.raises(DeclarationError, match="is a declaration, and has no values"):
+        squares(1.0, 2.0)
+
+
+def test_a_pack_comes_first() -> None:
+    with pytest.raises(DeclarationError, match="comes first"):
+        sg.function(misspelt)
+
+
+def test_an_error_leaves_no_declaration_behind() -> None:
+    with pytest.raises(DeclarationError):
+        _ = sg.function(if_on_symbol).function
+    with pytest.raises(DeclarationError, match="belongs inside"):
+        sg.tensor.new("n")

@@ -1,0 +1,216 @@
+"""The oracle accepts what is right, says clearly what is wrong, and shares nothing with what derives."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy
+from loading import Compiled, numpy_module
+from printed import FUNCTIONS, NUMPY, c_files, numpy_files
+
+import symgrad.verify
+from symgrad.declare.draft import Draft
+from symgrad.expr import HALF, apply, index, ref
+from symgrad.ops import OPS
+from symgrad.verify import check, partials
+
+FOLDER = Path(symgrad.verify.__file__).parent
+
+
+def checked(name, text=None, **options):
+    files = numpy_files(name, text)
+    return check(FUNCTIONS[name](), files, "numpy", numpy_module(files), **options)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_correct_files_agree(name, to):
+    function = FUNCTIONS[name]()
+    files = numpy_files(name) if to == "numpy" else c_files(name)
+    artefact = numpy_module(files) if to == "numpy" else Compiled(function, files)
+    report = check(function, files, to, artefact)
+    assert report.ok, str(report)
+    assert report.points >= 8
+    assert report.worst.ulps < 20
+    assert str(report).startswith(f"{name}   {to}   agrees with the formula and J^T v   {report.points} points")
+
+
+def test_the_same_seed_gives_the_same_report():
+    assert checked("softmax") == checked("softmax")
+
+
+def test_full_checks_more_points():
+    assert checked("squares", full=True).points > 2 * checked("squares").points
+
+
+def test_a_report_says_what_failed_where_and_how_to_see_it_again():
+    report = checked("layer_norm", NUMPY["layer_norm"].replace("- xhat * (gn", "+ xhat * (gn"))
+    text = str(report)
+    for word in ("DISAGREES", "grad_x[0,0]", "expected", "obtained", "gain", "grad_output", "seed=0, case 0", "[text]"):
+        assert word in text
+
+
+def test_an_artefact_without_text_is_checked_by_its_values():
+    module = numpy_module(numpy_files("softmax"))
+    assert check(FUNCTIONS["softmax"](), {}, "torch", module).ok
+    wrong = numpy_module(
+        numpy_files("softmax", NUMPY["softmax"].replace("out * (grad_output - ", "out * (grad_output + "))
+    )
+    assert not check(FUNCTIONS["softmax"](), {}, "torch", wrong).ok
+
+
+def test_accuracy_that_the_formula_loses_is_a_loss_and_no_failure():
+    text = NUMPY["softmax"].replace("np.exp(x - x.max(axis=1, keepdims=True))", "np.exp(x)")
+    report = checked("softmax", text)
+    assert report.ok and any("overflows" in loss.said for loss in report.losses)
+    assert "loses accuracy" in str(report)
+
+
+# independence
+
+
+@pytest.fixture
+def fresh_partials():
+    partials.symbolic.cache_clear()
+    yield
+    partials.symbolic.cache_clear()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_derivative_column_is_never_read(name, monkeypatch, fresh_partials):
+    def forbidden(*args):
+        raise AssertionError("the oracle asked for a derivative")
+
+    for op, row in OPS.items():
+        monkeypatch.setitem(OPS, op, dataclasses.replace(row, derivative=forbidden))
+    assert checked(name).ok
+
+
+def test_it_imports_nothing_that_derives():
+    allowed = {"errors", "expr", "ops", "evaluate", "ir", "declare"}
+    for path in FOLDER.rglob("*.py"):
+        depth = len(path.relative_to(FOLDER).parts)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level > depth:
+                assert node.module.split(".")[0] in allowed, path
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                assert not node.module.startswith("symgrad"), path
+            if isinstance(node, ast.Attribute):
+                assert node.attr != "derivative", path
+
+
+def test_a_wrong_witness_is_noticed(monkeypatch, fresh_partials):
+    row = OPS["exp"]
+    monkeypatch.setitem(OPS, "exp", dataclasses.replace(row, sympy=lambda x: sympy.exp(x) + x / 10**9))
+    report = checked("softmax")
+    assert "the two witnesses disagree" in str(report)
+
+
+# kinks, domains, long lines
+
+
+def pointwise(name, body, inputs="x"):
+    d = Draft(name)
+    d.dim("...", pack=True)
+    for i in inputs:
+        d.input(i, (ref("..."),))
+    d.define("out", (index("..."),), body(*(ref(i, index("...")) for i in inputs)))
+    return d.finish(["out"])
+
+
+def file(forward, *gradients, inputs="x"):
+    names = ", ".join(inputs)
+    lines = [
+        "import numpy as np",
+        f"def forward({names}):",
+        *(f"    {i} = np.asarray({i})" for i in inputs),
+        f"    return {forward}, ({names},)",
+        "def backward(saved, grad_output=None, needs_input_grad=None):",
+        f"    {names}, = saved",
+        "    if grad_output is None and np.ndim(x):",
+        "        raise ValueError('grad can be implicitly created only for scalar outputs')",
+        "    g = np.ones((), x.dtype) if grad_output is None else np.asarray(grad_output)",
+        *(
+            f"    grad_{i} = {t} if needs_input_grad[{k}] else None"
+            for k, (i, t) in enumerate(zip(inputs, gradients, strict=True))
+        ),
+        f"    return ({', '.join('grad_' + i for i in inputs)},)" if len(inputs) > 1 else "    return (grad_x,)",
+    ]
+    return {"printed.py": "\n".join(lines) + "\n"}
+
+
+MX = ("g * (x > y) + g * (x == y) * {tie}", "g * (x < y) + g * (x == y) * {tie}")
+POINTWISE = [
+    ("relu", lambda x: apply("relu", x), "np.maximum(x, 0)", ["np.where(x > 0, g, 0)"], True),
+    ("relu with 1 at 0", lambda x: apply("relu", x), "np.maximum(x, 0)", ["np.where(x >= 0, g, 0)"], False),
+    ("root", lambda x: apply("sqrt", x), "np.sqrt(x)", ["g / (2 * np.sqrt(x))"], True),
+    ("root wrongly", lambda x: apply("sqrt", x), "np.sqrt(x)", ["g / np.sqrt(2 * x)"], False),
+    ("cube", lambda x: x**3, "x**3", ["3 * x**2 * g"], True),
+    ("sine", lambda x: apply("sin", x), "np.sin(x)", ["g * np.cos(x)"], True),
+    ("sine by digits", lambda x: apply("sin", x), "np.sin(x)", ["g * np.cos(1.0000000000000002 * x)"], False),
+    ("maximum", lambda x, y: apply("maximum", x, y), "np.maximum(x, y)", [t.format(tie="0.5") for t in MX], True),
+    (
+        "maximum with 1 at a tie",
+        lambda x, y: apply("maximum", x, y),
+        "np.maximum(x, y)",
+        [t.format(tie="1") for t in MX],
+        False,
+    ),
+    (
+        "clipped wrongly at 36.7",
+        lambda x: x * 2,
+        "np.where(x > 36, x + x, 2 * x)",
+        ["np.where(x == 36.7, g, 2 * g)"],
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize("row", POINTWISE, ids=[r[0] for r in POINTWISE])
+def test_kinks_edges_and_domains(row):
+    _, body, forward, gradients, right = row
+    inputs = "xy"[: len(gradients)]
+    files = file(forward, *gradients, inputs=inputs)
+    report = check(pointwise("f", body, inputs), files, "numpy", numpy_module(files))
+    assert report.ok is right, str(report)
+    assert report.points >= 64
+
+
+def test_float32_stays_float32():
+    files = file("2 * x", "g * np.float64(2.0)")
+    report = check(pointwise("f", lambda x: 2 * x), files, "numpy", numpy_module(files))
+    assert "is float64, from inputs of float32" in str(report)
+
+
+def test_two_gradients_may_not_share_memory():
+    d = pointwise("f", lambda x, y: x + y, "xy")
+    files = file("x + y", "g", "g", inputs="xy")
+    assert "shares memory" in str(check(d, files, "numpy", numpy_module(files)))
+
+
+def test_a_long_line_neither_recurses_nor_takes_long():
+    count = 3000
+    body = lambda x: _chain(x, count)  # noqa: E731
+    lines = ["import numpy as np", "def forward(x):", "    x = np.asarray(x)", "    t0 = x"]
+    lines += [f"    t{k + 1} = 0.5 * t{k} + x" for k in range(count)]
+    lines += [f"    return t{count}, (x,)", "def backward(saved, grad_output=None, needs_input_grad=None):"]
+    lines += ["    (x,) = saved", "    if grad_output is None and np.ndim(x):", "        raise ValueError('scalar')"]
+    lines += ["    g = np.ones((), x.dtype) if grad_output is None else np.asarray(grad_output)", "    total = g"]
+    for _ in range(count):
+        lines += ["    g = 0.5 * g", "    total = total + g"]
+    lines += ["    return (total - g + g if needs_input_grad[0] else None,)"]
+    files = {"printed.py": "\n".join(lines) + "\n"}
+    report = check(pointwise("f", body), files, "numpy", numpy_module(files))
+    assert report.ok, str(report)
+    assert np.isfinite(report.worst.ulps)
+
+
+def _chain(x, count):
+    value = x
+    for _ in range(count):
+        value = HALF * value + x
+    return value

@@ -1,0 +1,196 @@
+"""Texts executed on Numbers: the bound holds, the shim is NumPy, and C's integers and memory are C's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+from printed import HEADER, squares
+
+from symgrad.verify.c_text import CText
+from symgrad.verify.numpy_shim import NP, Shim, UnknownName
+from symgrad.verify.rounding import DOUBLE, FUNCTIONS, lift, rounding, total
+from symgrad.verify.rounding.array import exact
+from symgrad.verify.text import Fault
+
+PROGRAMS = {
+    "cancellation": (lambda x, y, f: (x + y) - x, 2),
+    "polynomial": (lambda x, y, f: ((x - y) * x + y) * x - 1, 2),
+    "logsumexp": (lambda x, y, f: f["log"](f["exp"](x) + f["exp"](y)), 2),
+    "tanh": (lambda x, y, f: 1 - f["tanh"](x) * f["tanh"](x), 2),
+    "trigonometry": (lambda x, y, f: f["sin"](x * y) / (f["cos"](x) + 2), 2),
+    "norm": (lambda x, y, f: x / f["sqrt"](x * x + y * y + 1), 2),
+}
+FLOATS = {name: getattr(math, name) for name in ("exp", "log", "tanh", "sin", "cos", "sqrt")}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_floating_point_stays_within_the_running_bound(name):
+    program, _ = PROGRAMS[name]
+    rng = np.random.default_rng(1)
+    tight = 0
+    for x, y in rng.standard_normal((300, 2)) * 10 ** rng.uniform(-6, 1, (300, 1)):
+        with rounding(DOUBLE, 200):
+            bounded = program(lift(x), lift(y), FUNCTIONS)
+            error = abs(bounded.value - program(float(x), float(y), FLOATS))
+            assert error <= 1.01 * bounded.err * DOUBLE.unit
+            tight += error >= bounded.err * DOUBLE.unit / 1000
+    assert tight > 30  # a bound of infinity would be right, too
+
+
+def test_a_sum_is_bounded_in_any_order():
+    values = [1e16, 1.0, -1e16, 1.0, 3e-5, -7.25]
+    with rounding(DOUBLE, 200):
+        bounded = total(values)
+        for order in ([0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5], [5, 4, 3, 1, 0, 2]):
+            found = 0.0
+            for k in order:
+                found += values[k]
+            assert abs(bounded.value - found) <= bounded.err * DOUBLE.unit
+
+
+def test_overflow_has_no_bound_and_a_close_comparison_is_a_doubt():
+    with rounding(DOUBLE, 200) as notes:
+        assert FUNCTIONS["exp"](lift(800.0)).err == math.inf
+        assert (lift(1.5) * 2).err == 0.0
+        third = lift(1) / 3
+        assert notes.doubts == 0
+        assert not third * 3 > lift(1) or True
+        assert notes.doubts == 1
+
+
+def test_zero_to_working_precision_is_not_taken_for_exact():
+    with rounding(DOUBLE, 100):
+        assert (1 - FUNCTIONS["tanh"](lift(200.0)) * 1).err > 0
+        assert ((lift(1) + lift(2.0**-300)) - 1).err > 0
+
+
+A, B = np.arange(6.0).reshape(2, 3) - 2.5, np.arange(12.0).reshape(3, 4) / 4
+SHIM = {
+    "matmul": (lambda n, a, b: a @ b),
+    "vector": (lambda n, a, b: a[0] @ b),
+    "stacked": (lambda n, a, b: n.matmul(a[:, None, :], b)),
+    "einsum": (lambda n, a, b: n.einsum("ij,jk->ki", a, b, optimize=True)),
+    "einsum trace": (lambda n, a, b: n.einsum("ii->i", a @ a.T)),
+    "einsum dots": (lambda n, a, b: n.einsum("...j,jk->...k", a, b)),
+    "mean": (lambda n, a, b: a.mean(axis=1, keepdims=True) + n.mean(a, axis=-1, keepdims=True)),
+    "max": (lambda n, a, b: a.max(axis=0) - n.min(a, axis=0)),
+    "where": (lambda n, a, b: n.where(a > 0, n.sqrt(n.where(a > 0, a, 1)), 0)),
+    "argmax": (lambda n, a, b: n.argmax(a, axis=1) + a.argmin(axis=1)),
+    "stack": (lambda n, a, b: n.stack([a, 2 * a], axis=-1)),
+    "concatenate": (lambda n, a, b: n.concatenate([a, a / 3], axis=1)),
+    "moveaxis": (lambda n, a, b: n.moveaxis(b, 0, -1).reshape(2, 6)),
+    "broadcast": (lambda n, a, b: n.broadcast_to(a[0], (4, 3)) * n.ones((4, 1))),
+    "prod": (lambda n, a, b: n.prod(a, axis=1) + a.prod()),
+    "logaddexp": (lambda n, a, b: n.logaddexp(0, a)),
+    "outer": (lambda n, a, b: n.outer(a[0], b[0]) + n.add.outer(a[0], b[0])),
+    "tensordot": (lambda n, a, b: n.tensordot(a, b, axes=1)),
+    "take_along_axis": (lambda n, a, b: n.take_along_axis(a, np.array([[0], [2]]), axis=1)),
+    "scalar methods": (lambda n, a, b: a.sum().reshape(1, 1) + a[0, 0][..., None]),
+    "cumsum": (lambda n, a, b: n.cumsum(a, axis=1)),
+    "clip": (lambda n, a, b: n.clip(a, -1, 1)),
+    "hypot": (lambda n, a, b: n.hypot(a, 2) * n.arctan2(a, 3) + n.abs(a) ** 0.5),
+    "full": (lambda n, a, b: n.full((2, 3), 0.5) + n.zeros_like(a) + n.full_like(a, 2)),
+}
+
+
+@pytest.mark.parametrize("name", SHIM)
+def test_the_shim_computes_what_numpy_does(name):
+    expected = SHIM[name](np, A, B)
+    with rounding(DOUBLE, 160):
+        found = SHIM[name](Shim("np", NP), exact(A), exact(B))
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(np.asarray(found, dtype=object).astype(float), expected, rtol=1e-14)
+
+
+def test_accumulation_and_indexing():
+    with rounding(DOUBLE, 160):
+        array = NP["zeros"](4)
+        NP["add"].at(array, np.array([1, 1, 3]), exact([1.0, 2.0, 4.0]))
+        array[np.array([0, 2])] += exact([0.5, 0.25])
+        assert [float(v) for v in array] == [0.5, 3.0, 0.25, 4.0]
+        assert array.dtype == np.float64
+
+
+def test_a_name_that_is_not_known_is_said():
+    with pytest.raises(UnknownName, match=r"np\.fft"):
+        Shim("np", NP).fft
+
+
+# C
+
+BODY = """
+#include "squares.h"
+#include <math.h>
+#define TWO 2
+static const double PI = 3.14159265358979323846;
+static double half(double a, const double *b) { return a / 2.0 + b[0]; }
+void squares_backward(double x, double y, double grad_out0, double grad_out1, double grad_out2, double *grad_x,
+                      double *grad_y) { if (grad_x) { *grad_x = 0.0; } if (grad_y) { *grad_y = 0.0; } }
+void squares_forward(double x, double y, double *out0, double *out1, double *out2)
+{
+    *out0 = 0.0; *out1 = 0.0; *out2 = 0.0;
+    %s
+}
+"""
+
+
+def c_run(statements, x=3.0, y=5.0):
+    text = CText(squares(), {"squares.c": BODY % statements, "squares.h": HEADER % ""})
+    with rounding(DOUBLE, 160):
+        outputs, _ = text.forward("", {"x": np.array([x]), "y": np.array([y])}, {})
+        return [v.value for v in (outputs[n][0] for n in ("out0", "out1", "out2"))]
+
+
+RESULTS = [
+    ("*out0 = 1 / 3 * x;", 0),
+    ("*out0 = 1.0 / 4.0 * x;", 0.75),
+    ("*out0 = (double)(-7 / 2) + (double)(-7 % 3);", -4),
+    ("size_t n = 4; for (size_t i = n; i-- > 0;) { *out0 += (double)i; }", 6),
+    ("for (size_t i = 0; i < 10; i += 3) { if (i == 3) { continue; } *out0 += (double)i; }", 15),
+    ("double a[3] = {1.0, 2.0}; *out0 = a[0] + a[1] + a[2];", 3),
+    ("double a[2]; double *p = a + 1; *p = x; a[0] = *p; *out0 = a[0];", 3),
+    ("double t = y; *out0 = half(x, &t);", 6.5),
+    ("*out0 = x > 2.0 && y < 2.0 ? 1.0 : TWO;", 2),
+    ("*out0 = (x > 0) - (x < 0);", 1),
+    ("int k = 0; while (k < 5) { ++k; if (k == 3) { break; } } *out0 = k;", 3),
+    ("const double d = -x; *out0 = *out1 = fabs(d) + sqrt(4.0) - fmax(x, y);", 0),
+    ("ptrdiff_t i = 2; i -= 5; *out0 = (double)i;", -3),
+    ("{ double s = 1.0; { double s = 2.0; *out0 += s; } *out0 += s; }", 3),
+]
+
+
+@pytest.mark.parametrize("row", RESULTS, ids=[r[0] for r in RESULTS])
+def test_c_means_what_c_means(row):
+    statements, expected = row
+    assert c_run(statements)[0] == expected
+
+
+def test_pi_is_pi():
+    with mp.workprec(160):
+        assert abs(c_run("*out0 = PI;")[0] - mp.pi) < mp.mpf(2) ** -150
+
+
+FAULTS = [
+    ("double s; *out0 = s + x;", "nothing has written"),
+    ("double a[2]; a[0] = 1.0; *out0 = a[1];", "nothing has written"),
+    ("double a[2]; a[2] = 1.0;", r"writes a\[2\], outside of its 2"),
+    ("double a[2]; a[0] = 1.0; *out0 = a[-1];", r"reads a\[-1\]"),
+    ("size_t n = 2; size_t m = n - 3; *out0 = (double)m;", "negative"),
+    ("size_t n = 0; *out0 = (double)(1 / n);", "divides an integer by 0"),
+    ("for (;;) { *out0 += 1.0; }", "does not end"),
+    ("static double s = 0.0; s += 1.0;", "static"),
+    ("goto end; end: *out0 = 1.0;", "does not know Goto"),
+    ("*out0 = frobnicate(x);", "frobnicate"),
+    ("*out0 = z;", "z is not declared"),
+    ("*out0 = half(x, NULL);", "NoneType"),
+]
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=[r[0] for r in FAULTS])
+def test_what_no_correct_c_does_is_a_fault(row):
+    statements, message = row
+    with pytest.raises(Fault, match=message):
+        c_run(statements)
