@@ -138,10 +138,13 @@ class _Sweep:
                 shown = set(indices(*element.subscripts))
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
+                where = first.where
+                if not _everywhere(element):  # the target is not there where the element is not read
+                    condition, adjoint = _condition(adjoint)
+                    where = condition if where is None else apply("and", where, condition)
+                    where = None if where is ONE else where
                 self.statements.append(
-                    Equation(
-                        target, element.subscripts, "sum" if summed else "none", adjoint, box, first.where, first.when
-                    )
+                    Equation(target, element.subscripts, "sum" if summed else "none", adjoint, box, where, first.when)
                 )
 
     def _seed(self, e: Equation) -> Expr:
@@ -239,8 +242,9 @@ def _groups(statements: Sequence[Equation]) -> list[list[Equation]]:
 def _reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
     """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
     adjoint: dict[Expr, Expr] = {}
+    known: dict[Expr, Expr] = {}
     for root, seed in roots:
-        adjoint[root] = adjoint.get(root, ZERO) + seed
+        adjoint[root] = _plus(adjoint.get(root, ZERO), seed)
     order = _values(*(root for root, _ in roots))
     for node in reversed(order):
         g = adjoint.get(node, ZERO)
@@ -251,7 +255,7 @@ def _reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
             continue
         for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
             if partial is not None and not isinstance(argument, Index):
-                adjoint[argument] = adjoint.get(argument, ZERO) + times(g, partial)
+                adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
 
 
@@ -268,8 +272,11 @@ def _values(*roots: Expr) -> list[Expr]:
     return [n for n in postorder(*roots) if n in outer or n not in inner]
 
 
-def times(g: Expr, p: Expr) -> Expr:
-    """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN."""
+def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
+    """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN.
+
+    known  remembers `_reached` from call to call
+    """
     if p is ONE:
         return g
     if p is -ONE:
@@ -280,12 +287,85 @@ def times(g: Expr, p: Expr) -> Expr:
             if one is p or ZERO in (then, otherwise):
                 return select(condition, _within(then, other), _within(otherwise, other))
     if isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE:
-        return g / p.args[1]
-    return g * p
+        result = g / p.args[1]
+    else:
+        result = g * p
+    if isinstance(p, Const) or isinstance(p, Ref) and _everywhere(p):
+        return result
+    return select(_reached(g, {} if known is None else known), result, ZERO)
 
 
 def _within(branch: Expr, factor: Expr) -> Expr:
     return ZERO if branch is ZERO else times(factor, branch)
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    """`a + b`; two `where` with one condition are one."""
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
+        return select(a.args[0], a.args[1] + b.args[1], a.args[2] + b.args[2])
+    return a + b
+
+
+def _everywhere(element: Ref) -> bool:
+    """Whether an element exists at every point of a box that gives its indices their ranges."""
+    return all(isinstance(s, (Index, Const)) for s in element.subscripts)
+
+
+def _condition(adjoint: Expr) -> tuple[Expr, Expr]:
+    """(condition, body) of an adjoint that is 0 wherever the condition does not hold."""
+    where: Expr = ONE
+    while isinstance(adjoint, Apply) and adjoint.op == "select" and ZERO in adjoint.args[1:]:
+        condition, then, otherwise = adjoint.args
+        adjoint = then if otherwise is ZERO else otherwise
+        where = apply("and", where, condition if otherwise is ZERO else _not(condition))
+    return apply("and", where, _reached(adjoint, {})), adjoint
+
+
+def _reached(root: Expr, known: dict[Expr, Expr]) -> Expr:
+    """The condition under which a sum of products is more than the zeros of branches that are not selected."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in known:
+            stack.pop()
+            continue
+        below = _operands(node)
+        waiting = [a for a in below if a not in known]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        parts = [known[a] for a in below]
+        if node is ZERO:
+            known[node] = ZERO
+        elif not isinstance(node, Apply) or not parts:
+            known[node] = ONE
+        elif node.op == "select":
+            condition = node.args[0]
+            known[node] = _or(apply("and", condition, parts[0]), apply("and", _not(condition), parts[1]))
+        elif node.op in ("add", "sub"):
+            known[node] = _or(*parts)
+        else:
+            known[node] = apply("and", parts[0], parts[-1])
+    return known[root]
+
+
+def _operands(node: Expr) -> tuple[Expr, ...]:
+    """What `_reached` looks into."""
+    if not isinstance(node, Apply):
+        return ()
+    if node.op == "select":
+        return node.args[1:]
+    return node.args if node.op in ("add", "sub", "mul", "neg") else node.args[:1] if node.op == "div" else ()
+
+
+def _not(condition: Expr) -> Expr:
+    negated = isinstance(condition, Apply) and condition.op == "not"
+    return condition.args[0] if negated else apply("not", condition)
+
+
+def _or(a: Expr, b: Expr) -> Expr:
+    return ONE if a.key is _not(b).key else apply("or", a, b)
 
 
 def tangent(function: Function) -> Derivative:
@@ -314,7 +394,7 @@ def tangent(function: Function) -> Derivative:
         if e.target in names:
             weight = sweep.weight(e)
             partials = _reverse([(e.body, weight)])
-            body = total(times(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)
+            body = total(_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)
             reduce = "sum" if e.reduced else "none"
             sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
     joint = Function(
@@ -332,6 +412,14 @@ def tangent(function: Function) -> Derivative:
     order = {name: place for place, name in enumerate(function.outputs)}
     results.sort(key=lambda pair: order[pair[0]])
     return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
+
+
+def _tangent(element: Ref, p: Expr) -> Expr:
+    """`element * p`; the element is not read where p is 0 because a branch is not selected."""
+    if _everywhere(element):
+        return times(element, p)
+    condition, p = _condition(p)
+    return select(condition, times(element, p), ZERO)
 
 
 def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:

@@ -8,11 +8,11 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from formulas import ROWS
 from mathematics import apart, as_function, by_differences, by_equations, flat, inputs_of, precisely, rng_of, seeds_of, shape_of
 from mpmath import mp
 
 import symgrad as sg
-from symgrad import library
 from symgrad.differentiate import differentiate, tangent
 from symgrad.evaluate import evaluate
 from symgrad.expr import ONE, ZERO, apply, ref
@@ -21,99 +21,6 @@ from symgrad.ops import OPS
 
 GOOD = mpmath.mpf(10) ** -60
 
-FORMULAS = [  # (formula, sizes, inputs that are not drawn)
-    # scalars
-    ("f(x, y) = x**2, x*y, y**2", {"...": ()}, {}),
-    ("f(x, y) = x*y/(1 + x**2) - exp(-y)*sin(x)", {"...": (3,)}, {}),
-    ("f(x, y) = (1 + x**2)**y + (1 + y**2)**(1/3)", {"...": (2,)}, {}),
-    ("f(x) -> a, b, c: a = sin(x); b = a*x; c = a*b", {"...": (2,)}, {}),
-    ("f(x) -> a, b: a = sin(x); b = 2*a", {"...": (2,)}, {}),
-    ("f(x) = x**-3 + x**(-1/2)*abs(x)", {"...": ()}, {"x": 1.625}),
-    ("f(x, y) = where(x > y, x**2*y, sin(x)/y)", {"...": (5,)}, {}),
-    ("f(x) = where(x > 0, log(x), 7*x)", {"...": (4,)}, {}),
-    ("f(x, y) = atan2(x, y) + hypot(x, y) + maximum(x, 2*y) - minimum(x*y, y)", {"...": (4,)}, {}),
-    ("f(x) = relu(x) + abs(x) + sigmoid(x)*softplus(x) + tanh(x)", {"...": (4,)}, {}),
-    ("f(x; a=0.3, k=3) = a*x**k + k*exp(a*x)", {"...": (2,)}, {}),
-    ("f(x, y) = 3*y", {"...": (2,)}, {}),
-    ("f(x) = floor(x)*x + sign(x)*x**2", {"...": (4,)}, {}),
-    # products, broadcasting
-    ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {}),
-    ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {"b": None}),
-    ("f(x[n,d], g[d]?, b[d]?)[i,j] = x[i,j]**2*g[j] + b[j]", {"n": 2, "d": 3}, {"g": None}),
-    ("f(x[n,d], g[d]?, b[d]?)[i,j] = x[i,j]**2*g[j] + b[j]", {"n": 2, "d": 3}, {"b": None}),
-    ("f(x[n,d], g[d]?, b[d]?)[i,j] = x[i,j]**2*g[j] + b[j]", {"n": 2, "d": 3}, {"g": None, "b": None}),
-    ("f(x[n,d], g[d]?, b[d]?)[i,j] = x[i,j]**2*g[j] + b[j]", {"n": 2, "d": 3}, {}),
-    ("f(x[n], y[m])[i,j] = x[i]*sin(y[j]) + x[i]", {"n": 2, "m": 3}, {}),
-    ("f(x[n], y)[i] = x[i]*y + y**2", {"n": 3}, {}),
-    ("f(x[..., d], w[d])[..., i] = x[..., i]*w[i]", {"...": (2, 2), "d": 3}, {}),
-    ("f(x[*a, d], y[*b, d])[*a, *b] = sum[k](x[*a,k]*y[*b,k])", {"*a": (2,), "*b": (1, 3), "d": 2}, {}),
-    ("f(a[n,k], b[k,m], c[m,p])[i,l] = sum[j](sum[r](a[i,r]*b[r,j])*c[j,l])", {"n": 2, "k": 2, "m": 3, "p": 2}, {}),
-    ("f(x[n,n])[i,j] = x[i,j] + x[j,i]**2", {"n": 3}, {}),
-    # repeated, literal and affine subscripts
-    ("f(x[n,n]) = sum[i](x[i,i]**2)", {"n": 3}, {}),
-    ("f(x[n,n])[i] = x[i,i]*x[0,i]", {"n": 3}, {}),
-    ("f(x[n])[i] = x[n-1-i]*x[i]", {"n": 4}, {}),
-    ("f(x[n])[i:n-1] = (x[i+1] - x[i])**2", {"n": 4}, {}),
-    ("f(x[n], w[p]; s=2)[i] = sum[r](x[s*i+r]*w[r])", {"n": 5, "p": 3}, {}),
-    ("conv(x[n,h,w], k[p,q])[b,i,j] = sum[r,s](x[b,2*i+r,j+s]*k[r,s])", {"n": 1, "h": 5, "w": 3, "p": 3, "q": 2}, {}),
-    ("f(x[n], k[p])[i:n] = sum[r](where((i+r-1 >= 0) & (i+r-1 < n), x[i+r-1]*k[r], 0))", {"n": 4, "p": 3}, {}),
-    ("f(x[n,h])[i,a:h//2,c:2] = x[i,a*2+c]**2", {"n": 2, "h": 4}, {}),
-    ("f(x[n], y[m]): out[i:n] = x[i]**2; out[n+j] = y[j]*x[0]", {"n": 2, "m": 3}, {}),
-    ("f(p[..., 2]): out[..., 0] = p[..., 0]**2; out[..., 1] = p[..., 0]*sin(p[..., 1])", {"...": (2,)}, {}),
-    ("f(x[n])[i] = i*x[i]/n + (i % 2)*x[i]**2", {"n": 4}, {}),
-    ("f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j]*x[k,j], 0))", {"n": 3, "d": 2}, {}),
-    # gathers, scatters
-    ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"d": 2}, {"x": np.arange(6.0).reshape(3, 2) / 4, "t": [2, 0, 2, 2]}),
-    ("f(x[n,c], t[n]: int) = sum[i](logsumexp[j](x[i,j]) - x[i,t[i]])", {"n": 3, "c": 2}, {"t": [1, 0, 1]}),
-    ("f(x[m,d], t[m]: int, y[n,d]): out[i,j] = y[i,j]; out[t[k],j] += x[k,j]**2", {"m": 4, "n": 3, "d": 2}, {"t": [2, 0, 2, 2]}),
-    ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
-    # reductions
-    ("f(x[n,m])[i] = max[j](x[i,j]**3)", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m]) = min[i,j](x[i,j])*max[i,j](x[i,j])", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m])[i] = prod[j](x[i,j])", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m]) = prod[i,j](x[i,j])", {}, {"x": [[1.5, 0.0], [-2.0, 3.0]]}),
-    ("f(x[n,m])[i] = prod[j](x[i,j])", {}, {"x": [[1.5, 0.0, 2.0], [0.0, 3.0, 0.0]]}),
-    ("f(x[n,m])[i] = prod[j](where(j > 0, x[i,j], 1))", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m])[j] = logsumexp[i](2*x[i,j])", {"n": 3, "m": 2}, {}),
-    ("f(x[n,m])[i] = sum[j](x[i,argmax[k](x[i,k])]*x[i,j])", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m])[i] = mean[j](x[i,j])**2", {"n": 2, "m": 3}, {}),
-    ("f(x[n,m]): m1[i] = mean[j](x[i,j]); out[i] = mean[j]((x[i,j] - m1[i])**2)", {"n": 2, "m": 3}, {}),
-    ("f(x[n,d])[i,j] = exp(x[i,j])/sum[k](exp(x[i,k]))", {"n": 2, "d": 3}, {}),
-    ("f(x[n,d])[i,j] = sqrt(1 + sum[k]((x[i,k] - x[j,k])**2))", {"n": 2, "d": 3}, {}),
-    ("f(x[n,m], y[n]): r[i] = sum[j](x[i,j]*y[i]); t = sum[i](r[i]**2); out[i] = r[i]/t", {"n": 2, "m": 3}, {}),
-    (
-        "attention(q[n,d], k[m,d], v[m,e]): s[i,j] = sum[l](q[i,l]*k[j,l])/sqrt(d); w[i,j] = exp(s[i,j]); "
-        "out[i,p] = sum[j](w[i,j]*v[j,p])/sum[j](w[i,j])",
-        {"n": 2, "m": 3, "d": 2, "e": 2},
-        {},
-    ),
-]
-LIBRARY = {
-    "batch_norm": {"n": 3, "d": 2},
-    "cross_entropy": {"n": 3, "c": 2},
-    "gelu": {"...": (3,)},
-    "layer_norm": {"...": (2,), "d": 3},
-    "linear_mse": {"n": 2, "k": 2, "m": 3},
-    "log_softmax": {"...": (2,), "n": 3},
-    "mlp": {"n": 2, "k": 2, "h": 3, "m": 2},
-    "residual": {"n": 2, "k": 2},
-    "rms_norm": {"...": (2,), "d": 3},
-    "softmax": {"...": (2,), "n": 3},
-    "tanh": {"...": (3,)},
-    "var": {"...": (2,), "n": 3},
-}
-
-
-def _row(text, sizes, given):
-    absent = "".join(f", no {n}" for n, v in given.items() if v is None)
-    return pytest.param(text, sizes, given, id=text + absent)
-
-
-ROWS = [_row(*row) for row in FORMULAS]
-ROWS += [
-    pytest.param(getattr(library, name), sizes, {"target": [1, 0, 1]} if name == "cross_entropy" else {}, id=name)
-    for name, sizes in LIBRARY.items()
-]
 table = pytest.mark.parametrize(("declaration", "sizes", "given"), ROWS)
 
 
@@ -173,6 +80,7 @@ def test_the_product_can_be_differentiated_again(declaration, sizes, given):
                 outer[gradient] = np.zeros(shape_of(first.function, name, bind(first.function, inputs)))
         found = by_equations(second, inputs, named(second, outer))
         told = by_differences(first.function, inputs, outer)
+        told = {name: told[name] for name in found}
         assert apart(found, told) < GOOD
 
 
@@ -198,6 +106,8 @@ TIES = [
     ("f(x) = where(x > 0, sqrt(x), 0)", {"x": 0.0}, {"x": [0]}),
     ("f(x) = where(x > 0, 1/x, x)", {"x": 0.0}, {"x": [1]}),
     ("f(x) = where(x == 0, 1, sin(x)/x)", {"x": 0.0}, {"x": [0]}),
+    ("f(x) = where(x > 0, log(x), 0) + where(x > 1, log(x)**2, 0)", {"x": 0.0}, {"x": [0]}),
+    ("f(x) = where(x > 0, log(x), 0) + where(x > 0, 0, log(-x))", {"x": -2.0}, {"x": [-0.5]}),
 ]
 
 
@@ -311,11 +221,11 @@ def test_new_names_do_not_clash(text, gradients):
 
 def test_a_long_chain_is_differentiated_in_linear_time():
     steps = {}
-    for count in (100, 800):
+    for count in (50, 400):
         body = "; ".join(f"a{k + 1} = sin(a{k})*x" for k in range(count))
         function = sg.parse(f"f(x): a0 = x; {body}; out = a{count}")
         steps[count] = len(differentiate(function).equations)
-    assert steps[800] < 9 * steps[100]
+    assert steps[400] < 9 * steps[50]
 
 
 def test_a_gradient_is_computed_at_the_point_where_it_is_asked():

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -44,23 +45,24 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
     command = shlex.split(os.environ.get("CC") or "cc")
     if shutil.which(command[0]) is None:
         raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
-    folder = tempfile.TemporaryDirectory(prefix="symgrad-", ignore_cleanup_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="symgrad-"))
     for file, text in files.items():
-        Path(folder.name, file).write_text(text, encoding="utf-8")
+        folder.joinpath(file).write_text(text, encoding="utf-8")
     sources = [file for file in files if file.endswith(".c")]
     line = [*command, *FLAGS, "-o", f"{name}.so", *sources, "-lm"]
-    done = subprocess.run(line, cwd=folder.name, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
-    return Library(folder, ctypes.CDLL(str(Path(folder.name, f"{name}.so"))))
+    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
 
 
 class Library:
-    """A loaded library, and the temporary folder it lives in."""
+    """A loaded library; its folder goes when it does."""
 
-    def __init__(self, folder: tempfile.TemporaryDirectory[str], functions: ctypes.CDLL) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, functions: ctypes.CDLL) -> None:
         self.functions = functions
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
 
 class Artefact:

@@ -265,7 +265,7 @@ class Text(Printer):
         if node.op == "ne" and node.args[0] is node.args[1]:
             return f"isnan({texts[0][0]})", ATOM
         form = self.form(node)
-        need = {"or": (4, 4), "and": (5, 5)}.get(node.op, form.operands)  # gcc wants && inside || in parentheses
+        need = {"or": (5, 5), "and": (5, 5)}.get(node.op, form.operands)  # gcc wants && inside || in parentheses
         if node.op in ("and", "or") and isinstance(node.args[0], Apply) and node.args[0].op == node.op:
             need = (form.level, need[1])
         return form.template.format(*(_wrap(*t, n) for t, n in zip(texts, need, strict=True))), form.level

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from ..expr import Const, Expr, Ref, postorder, show
+from ..expr import Ref, postorder
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, Guard, Statement, Update
 from .base import template
+from .numpy_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helper
 from .python_text import ArrayPrinter, assigned, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -217,7 +218,7 @@ class _File:
     def _helpers(self, lines: Sequence[str]) -> list[list[str]]:
         helpers = []
         if self.primal.inputs:
-            helpers.append(self._inputs_helper())
+            helpers.append(inputs_helper(self.program))
         text = "\n".join(line for h in helpers for line in h)
         for word, kind, check in (
             ("_real", "floating point", "np.floating"),
@@ -225,94 +226,15 @@ class _File:
             ("_boolean", "boolean", "np.bool_"),
         ):
             if f"{word}(" in text:
-                helpers.append(_type_helper(self.primal.name, word, kind, check))
+                helpers.append(type_helper(self.primal.name, word, kind, check))
         seeds = self.program.derivative.seeds
         if len(seeds) > 1:
-            helpers.append(_cotangents_helper(self.primal.name, [o for o, _ in seeds]))
+            helpers.append(cotangents_helper(self.primal.name, [o for o, _ in seeds]))
         else:
             always = not self.primal.table[seeds[0][0]].shape
             scalar = "always" if always else "sometimes" if self._scalar_output() else ""
-            helpers.append(_cotangent_helper(self.primal.name, seeds[0][0], scalar))
+            helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         return helpers
-
-    def _inputs_helper(self) -> list[str]:
-        primal = self.primal
-        lines = [
-            f"def _inputs({', '.join(primal.inputs)}):",
-            '    """Return the inputs as arrays; refuse what is of another type or shape."""',
-        ]
-        words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
-        for name in primal.inputs:
-            tensor = primal.table[name]
-            value = f'{words[tensor.dtype]}("{name}", {name})'
-            lines.append(f"    {name} = None if {name} is None else {value}" if tensor.optional else f"    {name} = {value}")
-        bound: dict[str, tuple[str, str]] = {}
-        for name in primal.inputs:
-            checks = self._shape_checks(primal.table[name], bound)
-            if primal.table[name].optional and checks:
-                checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
-            lines += [f"    {line}" for line in checks]
-        lines += [f"    {line}" for line in self._index_checks(bound)]
-        lines.append(f"    return {', '.join(primal.inputs)}")
-        return lines
-
-    def _shape_checks(self, tensor: Tensor, bound: dict[str, tuple[str, str]]) -> list[str]:
-        """Lines that compare the shape of an input with what earlier inputs told; `bound` is (text, place) by size."""
-        name, primal = tensor.name, self.primal
-        extents = list(tensor.shape)
-        pack = extents[0] if extents and isinstance(extents[0], Ref) and extents[0].name in primal.packs else None
-        rank = len(extents) - (pack is not None)
-        lines: list[str] = []
-        wanted = show_shape(tensor)
-        if pack is None or rank:
-            test = f"{name}.ndim {'!=' if pack is None else '<'} {rank}"
-            lines += [
-                f"if {test}:",
-                *_raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}"),
-            ]
-        for place, extent in enumerate(extents):
-            first = pack is not None and place == 0
-            axis = place if pack is None else place - len(extents)
-            text = f"{name}.shape" if first and not rank else f"{name}.shape[:-{rank}]" if first else f"{name}.shape[{axis}]"
-            where = "leading axes" if first else f"axis {axis}"
-            lines += self._axis_check(name, extent, text, where, bound)
-        return lines
-
-    def _axis_check(
-        self, name: str, extent: Expr, text: str, where: str, bound: dict[str, tuple[str, str]]
-    ) -> list[str]:
-        function = self.primal.name
-        if isinstance(extent, Const):
-            return [
-                f"if {text} != {show(extent)}:",
-                *_raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
-            ]
-        assert isinstance(extent, Ref)
-        if extent.name not in bound:
-            bound[extent.name] = (text, f"{name} has {extent.name} = {{{text}}} ({where})")
-            return []
-        other, told = bound[extent.name]
-        mine = f"{name} has {extent.name} = {{{text}}} ({where})"
-        if not extent.name.isidentifier():
-            mine, told = (t.replace(f"{extent.name} = ", "shape ").replace(" (leading axes)", " there") for t in (mine, told))
-        return [f"if {text} != {other}:", *_raised("ValueError", f"{function}: {told}, {mine}")]
-
-    def _index_checks(self, bound: Mapping[str, tuple[str, str]]) -> list[str]:
-        lines = []
-        for element, extent in self.program.indexed:
-            name = element.name
-            if name not in self.primal.inputs:
-                continue
-            text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
-            lines += [
-                f"if {name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
-                *_raised(
-                    "IndexError",
-                    f"{self.primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
-                ),
-            ]
-        return lines
-
 
 # lines of Python
 
@@ -436,92 +358,3 @@ def _number(value: object) -> str:
 
 def _in_docstring(line: str) -> str:
     return line.replace("\\", "\\\\").replace('"""', "'''")
-
-
-def _raised(kind: str, message: str) -> list[str]:
-    """`raise kind(f"...")`, one column in; a long message in two strings."""
-    line = f'    raise {kind}(f"{message}")'
-    if len(line) <= 80:
-        return [line]
-    cut = message.rfind(", ", 0, 76)
-    cut = cut if cut > 0 else message.rfind(" ", 0, 76)
-    first, second = message[: cut + 1], message[cut + 1 :]
-    return [
-        f"    raise {kind}(",
-        f"        {_string(first)}",
-        f"        {_string(second)}",
-        "    )",
-    ]
-
-
-def _string(text: str) -> str:
-    return f'f"{text}"' if "{" in text else f'"{text}"'
-
-
-def _type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
-    return [
-        f"def {word}(name, value):",
-        f'    """Return `value` as an array, which must be {kind}."""',
-        "    array = np.asarray(value)",
-        f"    if not np.issubdtype(array.dtype, {check}):",
-        f'        raise TypeError(f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}")',
-        "    return array",
-    ]
-
-
-def _cotangent_helper(function: str, output: str, scalar: str) -> list[str]:
-    """`scalar`: whether the output is "always" a scalar, is "sometimes" (a pack of no axes), or never ("")."""
-    lines = [
-        f"def _cotangent(grad_output, shape{', dtype' if scalar else ''}):",
-        f'    """Return grad_output as an array of the shape of {output}."""',
-        "    if grad_output is None:",
-    ]
-    refusal = [
-        "raise ValueError(",
-        f'    "{function}: grad can be implicitly created only for scalar outputs; "',
-        f'    f"pass grad_output of shape {{shape}}, the shape of {output}"',
-        ")",
-    ]
-    if scalar == "always":
-        lines.append("        return np.ones(shape, dtype=dtype)")
-    elif scalar:
-        lines += ["        if shape != ():", *(f"            {line}" for line in refusal)]
-        lines.append("        return np.ones(shape, dtype=dtype)")
-    else:
-        lines += [f"        {line}" for line in refusal]
-    return [
-        *lines,
-        "    grad_output = np.asarray(grad_output)",
-        "    if grad_output.shape != shape:",
-        "        raise ValueError(",
-        f'            f"{function}: grad_output has shape {{grad_output.shape}}, "',
-        f'            f"{output} has shape {{shape}}"',
-        "        )",
-        "    return grad_output",
-    ]
-
-
-def _cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
-    names = ", ".join(outputs)
-    count = len(outputs)
-    return [
-        "def _cotangents(grad_output, shapes, dtype):",
-        f'    """Return the gradients of {names} as arrays; None counts as zero."""',
-        "    if grad_output is None:",
-        "        raise ValueError(",
-        f'            "{function}: grad can be implicitly created only for scalar outputs; "',
-        f'            f"pass a tuple of {count} gradients of the shapes {{shapes}}"',
-        "        )",
-        f"    if len(grad_output) != {count}:",
-        f'        raise ValueError(f"{function}: {{len(grad_output)}} gradients given for {count} outputs")',
-        "    gradients = []",
-        "    for g, shape in zip(grad_output, shapes, strict=True):",
-        "        g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)",
-        "        if g.shape != shape:",
-        "            raise ValueError(",
-        f'                f"{function}: a gradient has shape {{g.shape}}, its output {{shape}}"',
-        "            )",
-        "        gradients.append(g)",
-        "    return gradients",
-    ]
-

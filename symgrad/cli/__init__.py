@@ -117,7 +117,8 @@ def generate(
     lacking: list[str] = []
     for function in found.functions:
         code = [printed(function, to) for to in languages]
-        click.echo("\n".join([*text.title(code[0]), "", *text.mathematics(code[0]), ""]))
+        mathematics = text.mathematics(code[0])
+        click.echo("\n".join([*text.title(code[0]), "", *mathematics, *([""] if mathematics else [])]))
         if not unchecked:
             click.echo("Check")
             for printing in code:
@@ -266,7 +267,16 @@ def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[
         folder = out / function.name
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
-            others = [placed(out, function.name, printed(function, to).files) for to in BACKENDS if to not in languages]
-            names |= {file.path.name for printing in others for file in printing}
+            rest = [printed(function, to).files for to in BACKENDS if to not in languages]
+            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing)}
             stale += leftovers(folder, names)
-    return stale + abandoned(out, {f.name for f in found.functions}, found.whole)
+    others = abandoned(out, {f.name for f in found.functions}, found.whole)
+    return [*stale, *(path for path, source in others if not _declared(source))]
+
+
+def _declared(source: str) -> bool:
+    """Whether a TARGET can still be found: a package may leave a function out of its `__all__`."""
+    try:
+        return bool(resolve([source]).functions)
+    except SymgradError:
+        return False

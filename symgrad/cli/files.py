@@ -110,17 +110,24 @@ def leftovers(folder: Path, expected: Collection[str]) -> list[Path]:
     return [path for path in _marked(folder) if path.name not in expected]
 
 
-def abandoned(out: Path, functions: Collection[str], modules: Collection[str]) -> list[Path]:
-    """The files of folders in `out` printed from one of `modules`, whose function is none of `functions`."""
+def abandoned(out: Path, functions: Collection[str], modules: Collection[str]) -> list[tuple[Path, str]]:
+    """The files of folders in `out` that were printed from one of `modules`, for a function that is none of
+    `functions`; each with the TARGET that printed it.
+    """
     if not out.is_dir():
         return []
     folders = [p for p in sorted(out.iterdir()) if p.is_dir() and p.name not in functions]
-    return [path for folder in folders for path in _marked(folder) if _is_of(_read(path), modules)]
+    files = [(path, _source(path)) for folder in folders for path in _marked(folder)]
+    return [(path, source) for path, source in files if _is_of(source, modules)]
 
 
-def _is_of(text: str, modules: Collection[str]) -> bool:
-    found = _SOURCE.search(text)
-    home = found[1].rpartition(":")[0] if found else ""
+def _source(path: Path) -> str:
+    found = _SOURCE.search(_read(path))
+    return found[1] if found else ""
+
+
+def _is_of(source: str, modules: Collection[str]) -> bool:
+    home = source.rpartition(":")[0]
     return any(home == m or home.startswith(f"{m}.") for m in modules)
 
 

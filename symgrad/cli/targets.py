@@ -57,6 +57,8 @@ def resolve(texts: Sequence[str]) -> Targets:
 
 def _functions(text: str) -> tuple[list[Function], str]:
     """The functions of one TARGET; and the name of the module, if all of it was asked for."""
+    if not text:
+        raise TargetError("a TARGET is empty. It is a formula in quotes, file.py:name, or package.module:name.")
     file = _FILE.fullmatch(text)
     module = _MODULE.fullmatch(text)
     if file:
@@ -80,13 +82,16 @@ def _of_file(path: Path, name: str | None) -> tuple[list[Function], str]:
         parents.insert(0, folder.name)
         folder = folder.parent
     if folder != path.resolve().parent:
-        return _of_module(".".join(parents), name, folder)  # a part of a package: it may import its neighbours
+        return _of_module(".".join(parents), name, folder, path)  # part of a package: it may import its neighbours
     label = path.name
     with _importable(folder), _users_code(path):
         return _chosen(_executed(path), label, name, path)
 
 
-def _of_module(dotted: str, name: str | None, root: Path) -> tuple[list[Function], str]:
+def _of_module(
+    dotted: str, name: str | None, root: Path, file: Path | None = None
+) -> tuple[list[Function], str]:
+    """The functions of a module, found in `root` too. Raises TargetError if that module is not the `file` asked for."""
     with _importable(root):
         try:
             with _users_code(None):
@@ -94,6 +99,8 @@ def _of_module(dotted: str, name: str | None, root: Path) -> tuple[list[Function
         except ModuleNotFoundError as error:
             raise TargetError(_no_module(dotted, error)) from error
         path = Path(module.__file__) if module.__file__ else None
+        if file is not None and (path is None or path.resolve() != file.resolve()):
+            raise TargetError(f"{file} is the module {dotted} of its package, and Python finds {path} under that name.")
         with _users_code(path):
             return _chosen(module, dotted, name, path)
 

@@ -23,8 +23,8 @@ def title(printed: Printed) -> list[str]:
 
 
 def mathematics(printed: Printed) -> list[str]:
-    """The Jacobian of a function of scalars, the equations of the gradients for others."""
-    return _section(printed, "Jacobian") or _section(printed, "Gradients") or ["Gradients", *_gradients(printed)]
+    """The Jacobian of a function of scalars, the equations of the gradients for others; nothing without inputs."""
+    return _section(printed, "Jacobian") or _section(printed, "Gradients") or _gradients(printed)
 
 
 def jacobian_matrix(printed: Printed) -> list[str]:
@@ -80,7 +80,8 @@ def _gradients(printed: Printed) -> list[str]:
     derivative = printed.program.derivative
     computed = {e.target for e in derivative.equations}
     zero = [f"{g} = 0" for _, g in derivative.gradients if g not in computed]
-    return [f"    {line}" for line in (*show_equations(derivative.equations), *zero)]
+    lines = [*show_equations(derivative.equations), *zero]
+    return ["Gradients", *(f"    {line}" for line in lines)] if lines else []
 
 
 def _head(printed: Printed) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, size
 from ..ir import Derivative, Equation, Function, Tensor
 from .cut import cut
-from .lower import CHEAP, Names, aligned, expanded, shared, tidied, without_logsumexp
+from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program, Step
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
@@ -39,8 +39,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     wanted = [*primal.outputs, *saved]
     forward = _alive(forward, wanted)
     backward = [*again, *backward]
-    if style == "arrays":
-        forward, backward = cut(forward, tensors, names), cut(backward, tensors, names)
+    for_style = cut if style == "arrays" else divided_once
+    forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     gradients = tuple(g for _, g in derivative.gradients)
     steps = _steps(backward, gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)

@@ -177,6 +177,28 @@ def _renamed(e: Equation, names: Mapping[Expr, Expr]) -> Equation:
     return replace(e, body=substitute(e.body, names), box=tuple(box), where=where)
 
 
+def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+    """A sum of quotients by one number as the quotient of the sum: a loop then divides once, not at every step."""
+    result: list[Equation] = []
+    for e in equations:
+        body = e.body
+        reduced = {i for i, _ in e.reduced}
+        if not (e.reduce == "sum" and reduced and e.plain and isinstance(body, Apply) and body.op == "div"):
+            result.append(e)
+            continue
+        above, below = body.args
+        if set(indices(below)) & reduced or any(r.subscripts for r in refs(below)):
+            result.append(e)
+            continue
+        word = e.target.removeprefix("mean_")
+        name = names.new(f"sum_{word}" if word != e.target else f"{word}_sum")
+        tensors[name] = Tensor(name, tensors[e.target].shape)
+        total = ref(name, *e.subscripts)
+        result.append(replace(e, target=name, body=above))
+        result.append(Equation(e.target, e.subscripts, "none", total / below, e.shown, None, e.when))
+    return result
+
+
 def tidied(e: Equation) -> Equation:
     """a * (b / c) as a * b / c: one fraction reads better than two."""
 

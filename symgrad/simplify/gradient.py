@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..expr import Apply, Const, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
+from ..expr import Apply, Const, Expr, Index, Ref, apply, indices, is_exact, postorder, ref, refs, size, substitute, transform
 from ..ir import Box, Derivative, Equation, Function, Role, Tensor, names_of
 from .forward import alive
 from .match import Finder, match
-from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, constant, inverse, merge, mentions, plus
+from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, constant, inverse, mentions, merge, plus
 from .normal import times as product_of
 from .write import Writer
 
@@ -416,7 +416,7 @@ class _Rewriting:
         if isinstance(atom, Ref):
             for e in self.forward.get(atom.name, ()):
                 body = e.body
-                if isinstance(body, Apply) and (body.op == "exp" or body.op == "div" and isinstance(body.args[0], Const)):
+                if isinstance(body, Apply) and (body.op == "exp" or (body.op == "div" and is_exact(body.args[0]))):
                     return True
         return isinstance(atom, Apply) and atom.op == "exp"
 

@@ -124,7 +124,8 @@ class NumpyText:
 
     def _execute(self, code: CodeType) -> dict[str, Any]:
         module: dict[str, Any] = {
-            "__builtins__": {name: getattr(builtins, name) for name in _BUILTINS},
+            # NumPy's own methods import what they need through the builtins of whoever calls them
+            "__builtins__": {name: getattr(builtins, name) for name in (*_BUILTINS, "__import__")},
             "__name__": self.file.removesuffix(".py"),
             "_literal": literal,
             "_quotient": _quotient,

@@ -17,7 +17,7 @@ from mpmath import mp
 from ..expr import Const
 from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
-from .sizes import choose, empties, fitting, shape_of
+from .sizes import choose, defined, empties, fitting, shape_of
 from .text import Array, Values, full_shape
 
 POINTS = 64
@@ -207,7 +207,7 @@ class _Sampler:
         plan: list[tuple[str, str, str, Mapping[str, Any]]] = [
             ("random", "normal", "random", {}),
             ("wide range", "wide", "random", {}),
-            ("one-hot grad_output", "normal", "one-hot", {"packs": 2}),
+            ("one-hot grad_output", "normal", "one-hot", {}),
             ("grad_output of ones", "normal", "ones", {"strided_seed": True}),
             ("zero grad_output", "normal", "zero", {}),
             ("ties", "ties", "random", {}),
@@ -220,17 +220,21 @@ class _Sampler:
         if self.declaration.operations > LONG:
             plan = plan[:4]
         for label, draw, seeds, extra in plan:
-            yield self._tensor_case(label, small, draw, seeds, everything, self.options, extra)
+            pack = "two" if seeds == "one-hot" else "one"
+            yield self._tensor_case(label, small, draw, seeds, everything, self.options, extra, pack)
         for present in patterns[1:]:
             yield self._tensor_case("optional inputs", small, "normal", "random", present, self.options, {})
         yield self._tensor_case(
-            "sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {"packs": 0}
+            "sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {}, "none"
         )
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})
+        nothing = dict.fromkeys(self.function.packs, (0,))
+        if nothing and defined(self.function, small, nothing, self.options):
+            yield self._tensor_case("a size of 0", small, "normal", "random", everything, self.options, {}, "empty")
         for sizes in empties(self.function, small, self.options):
-            yield self._tensor_case("a size of 0", sizes, "normal", "random", everything, self.options, {"packs": 1})
+            yield self._tensor_case("a size of 0", sizes, "normal", "random", everything, self.options, {})
 
     def _tensor_case(
         self,
@@ -241,8 +245,13 @@ class _Sampler:
         present: Mapping[str, bool],
         options: Mapping[str, Any],
         extra: Mapping[str, Any],
+        pack: str = "one",
     ) -> Case | None:
-        packs = {p: ((2,), (1, 2), ())[{1: 0, 2: 1, 0: 2}[extra.get("packs", 1)]] for p in self.function.packs}
+        # a pack is of another size than every axis, that a transposed one is seen
+        length = next(n for n in itertools.count(2) if n not in sizes.values())
+        packs = dict.fromkeys(
+            self.function.packs, {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[pack]
+        )
         if not fitting(self.function, sizes, packs, options):
             return None
         for attempt in range(12):

@@ -51,7 +51,7 @@ def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options:
 
     if not all(evaluate(c, {}, element) for c in function.constraints):
         return False
-    if 0 in sizes.values():
+    if 0 in sizes.values() or any(0 in p for p in packs.values()):
         return True
     return all(0 not in box for box in boxes(function, sizes, packs, options))
 
@@ -105,8 +105,13 @@ def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, 
         wanted.append(dict.fromkeys(sizes, 0))
     for chosen in wanted:
         packs = dict.fromkeys(function.packs, (2,))
-        if all(_defined(function, k, chosen, packs, options) for k in range(len(function.statements))):
+        if defined(function, chosen, packs, options):
             yield chosen
+
+
+def defined(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+    """Whether no maximum and no mean of nothing is asked for."""
+    return all(_defined(function, k, sizes, packs, options) for k in range(len(function.statements)))
 
 
 def _defined(
@@ -117,5 +122,6 @@ def _defined(
     if 0 not in [extent_of(e, known, options) for _, e in equation.reduced]:
         return True
     # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum
-    averaged = any(isinstance(n, Ref) and sizes.get(n.name) == 0 for n in postorder(equation.body))
+    empty = {name for name, size in known.items() if size == 0 or (isinstance(size, tuple) and 0 in size)}
+    averaged = any(isinstance(n, Ref) and n.name in empty for n in postorder(equation.body))
     return equation.reduce in ("none", "sum", "prod") and not averaged

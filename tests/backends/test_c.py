@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 from symgrad.backends.c import C
+from symgrad.declare.draft import Draft
 from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
 from symgrad.errors import CompilerError
-from symgrad.expr import ref
-from symgrad.ir import Derivative, Function, Role, Tensor, interpret
+from symgrad.expr import ZERO, Apply, Ref, apply, index, ref
+from symgrad.ir import Derivative, Function, Role, Tensor, extent_of, interpret
 from symgrad.plan import Procedure, Program, Step
 from symgrad.plan.loops import Rewriter
 
-STRICT = "-std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror".split()
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 
@@ -44,16 +45,9 @@ def steps(statements, gradients=()):
 
 def named(function: Function, names: dict[str, str]) -> Function:
     """The function with tensors renamed: formula text does not take the names that symgrad gives."""
-    new = {ref(old): ref(to) for old, to in names.items()}
-
-    def rename(node):
-        return (
-            ref(names[node.name], *node.subscripts)
-            if getattr(node, "name", None) in names and node not in new
-            else node
-        )
-
-    rewrite = Rewriter(lambda node: new.get(node, rename(node)) if node.__class__.__name__ == "Ref" else node)
+    rewrite = Rewriter(
+        lambda node: ref(names[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in names else node
+    )
     return replace(
         function,
         tensors=tuple(replace(t, name=names.get(t.name, t.name)) for t in function.tensors),
@@ -120,6 +114,114 @@ def printed(program: Program) -> dict[str, str]:
     return C().render(program, [program.derivative.primal.name])
 
 
+LINEAR = "linear(x[n,k], weight[m,k], bias[m]?): out[i,j] = sum[l](x[i,l] * weight[j,l]); out[i,j] += bias[j]"
+LINEAR_BACKWARD = """adjoint(x[n,k], weight[m,k], g[n,m]) -> dx, dweight, dbias:
+    dx[i,l] = sum[j](g[i,j] * weight[j,l]); dweight[j,l] = sum[i](g[i,j] * x[i,l]); dbias[j] = sum[i](g[i,j])"""
+SOFTMAX = """softmax(x[n,d]): max_x[i] = max[j](x[i,j]); e[i,j] = exp(x[i,j] - max_x[i]); total[i] = sum[j](e[i,j]);
+    out[i,j] = e[i,j] / total[i]"""
+SOFTMAX_BACKWARD = """adjoint(out[n,d], g[n,d]) -> dx: total[i] = sum[j](g[i,j] * out[i,j]);
+    dx[i,j] = out[i,j] * (g[i,j] - total[i])"""
+LAYER_NORM = """layer_norm(x[n,d], gain[d], bias[d]; eps=1e-5): mean[i] = sum[j](x[i,j]) / d;
+    var[i] = sum[j]((x[i,j] - mean[i])**2) / d; rstd[i] = 1 / sqrt(var[i] + eps);
+    xhat[i,j] = (x[i,j] - mean[i]) * rstd[i]; out[i,j] = xhat[i,j] * gain[j] + bias[j]"""
+LAYER_NORM_BACKWARD = """adjoint(gain[d], rstd[n], xhat[n,d], g[n,d]) -> dx, dgain, dbias: gn[i,j] = g[i,j] * gain[j];
+    sum_gn[i] = sum[j](gn[i,j]); total[i] = sum[j](gn[i,j] * xhat[i,j]);
+    dx[i,j] = rstd[i] * (gn[i,j] - sum_gn[i] / d - xhat[i,j] * total[i] / d);
+    dgain[j] = sum[i](g[i,j] * xhat[i,j]); dbias[j] = sum[i](g[i,j])"""
+
+
+def linear() -> Program:
+    return by_hand(LINEAR, LINEAR_BACKWARD, ("x", "weight"), saved_presence=("bias",))
+
+
+def softmax() -> Program:
+    return by_hand(SOFTMAX, SOFTMAX_BACKWARD, ("out",))
+
+
+def layer_norm() -> Program:
+    return by_hand(LAYER_NORM, LAYER_NORM_BACKWARD, ("gain", "rstd", "xhat"))
+
+
+# How it reads
+
+
+def body(text: str, function: str) -> str:
+    """The body of one printed function."""
+    return text.split(f"{function}(", 1)[1].split("\n{\n", 1)[1].split("\n}\n", 1)[0]
+
+
+def test_linear_reads_like_the_style_page():
+    text = printed(linear())["linear.c"]
+    grad_x = """\
+    if (grad_x) {
+        /* grad_x[i,l] = sum[j](grad_output[i, j] * weight[j, l]) */
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t l = 0; l < k; ++l) {
+                grad_x[i * k + l] = 0.0;
+            }
+            for (size_t j = 0; j < m; ++j) {
+                for (size_t l = 0; l < k; ++l) {
+                    grad_x[i * k + l] += grad_output[i * m + j] * weight[j * k + l];
+                }
+            }
+        }
+    }
+"""
+    assert grad_x in body(text, "linear_backward")
+    assert """\
+            double total = 0.0;
+            for (size_t l = 0; l < k; ++l) {
+                total += x[i * k + l] * weight[j * k + l];
+            }
+""" in body(text, "linear_forward")
+
+
+def test_softmax_is_one_loop_over_rows_and_needs_no_workspace():
+    files = printed(softmax())
+    assert "work" not in files["softmax.h"]
+    assert (
+        body(files["softmax.c"], "softmax_backward")
+        == """\
+    if (grad_x) {
+        for (size_t i = 0; i < n; ++i) {
+            /* total[i] = sum[j](grad_output[i, j] * out[i, j]) */
+            double total = 0.0;
+            for (size_t j = 0; j < d; ++j) {
+                total += grad_output[i * d + j] * out[i * d + j];
+            }
+            /* grad_x[i,j] = out[i, j] * (grad_output[i, j] - total[i]) */
+            for (size_t j = 0; j < d; ++j) {
+                grad_x[i * d + j] = out[i * d + j] * (grad_output[i * d + j] - total);
+            }
+        }
+    }"""
+    )
+    forward = body(files["softmax.c"], "softmax_forward")
+    assert forward.count("for (size_t i") == 1
+    assert "            out[i * d + j] = e;\n            total += e;\n" in forward
+    assert "            out[i * d + j] /= total;\n" in forward
+
+
+def test_layer_norm_is_one_loop_over_rows():
+    files = printed(layer_norm())
+    forward = body(files["layer_norm.c"], "layer_norm_forward")
+    assert forward.count("for (size_t i") == 1
+    assert "const double rstd_i = 1.0 / sqrt(var + eps);\n        if (rstd) {\n            rstd[i] = rstd_i;" in forward
+    assert "work" not in files["layer_norm.h"]
+
+
+def test_squares_is_a_function_of_one_point():
+    text = printed(naive(parse("squares(x, y) = x**2, x * y, y**2")))["squares.c"]
+    assert "void squares_forward(double x, double y, double *restrict out0," in text
+    assert body(text, "squares_forward") == "    *out0 = x * x;\n    *out1 = x * y;\n    *out2 = y * y;"
+    assert "        squares_forward(x[b], y[b], out0 + b, out1 + b, out2 + b);" in text
+
+
+def test_comments_cannot_be_left():
+    files = C().render(linear(), ["a */ b", "what??/"])
+    assert "a * / b" in files["linear.h"] and "??" not in files["linear.c"]
+
+
 # What is computed
 
 
@@ -127,13 +229,15 @@ FUNCTIONS = {
     "squares": "squares(x, y) = x**2, x * y, y**2",
     "linear": "linear(x[n,k], weight[m,k], bias[m]?)[i,j] = sum[l](x[i,l] * weight[j,l]) + bias[j]",
     "gain": "f(x[n,d], gain[d]?, bias[d]?)[i,j] = x[i,j]**2 * gain[j] + bias[j]",
-    "softmax": "f(x[n,d]): top[i] = max[j](x[i,j]); e[i,j] = exp(x[i,j]-top[i]); s[i] = sum[j](e[i,j]); out[i,j] = e[i,j]/s[i]",
-    "layer_norm": """f(x[n,d], gain[d], bias[d]; eps=1e-5): mean[i] = sum[j](x[i,j])/d; var[i] = sum[j]((x[i,j]-mean[i])**2)/d;
+    "softmax": """f(x[n,d]): top[i] = max[j](x[i,j]); e[i,j] = exp(x[i,j]-top[i]); s[i] = sum[j](e[i,j]);
+        out[i,j] = e[i,j]/s[i]""",
+    "layer_norm": """f(x[n,d], gain[d], bias[d]; eps=1e-5): mean[i] = sum[j](x[i,j])/d;
+        var[i] = sum[j]((x[i,j]-mean[i])**2)/d;
         out[i,j] = (x[i,j]-mean[i])/sqrt(var[i]+eps)*gain[j] + bias[j]""",
     "matvec": "f(a[n,m], x[m])[i] = sum[j](a[i,j] * x[j])",
     "conv": "f(x[n,c,h,w], weight[o,c,p,q])[b,f,i,j] = sum[d,r,s](x[b,d,2*i+r,2*j+s] * weight[f,d,r,s])",
     "padded": "f(x[n], k[p])[i:n] = sum[r](where((i + r - 1 >= 0) & (i + r - 1 < n), x[i+r-1] * k[r], 0))",
-    "stacked": "f(p[..., 2]): out[..., 0] = p[..., 0]**2; out[..., 1] = p[..., 0] * p[..., 1]; out[..., 2] = sin(p[..., 1])",
+    "stacked": "f(p[..., 2]): y[..., 0] = p[..., 0]**2; y[..., 1] = p[..., 0] * p[..., 1]; y[..., 2] = sin(p[..., 1])",
     "concat": "f(x[n], y[m]): out[i:n] = x[i]**2; out[n+j] = y[j] * x[0]",
     "causal": "f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j] * x[k,j], 0))",
     "amax": "f(x[n,m])[i] = max[j](x[i,j]**3)",
@@ -153,5 +257,239 @@ FUNCTIONS = {
     "reshape": "f(x[n,h])[i,a:h//2,c:2] = x[i, a*2+c]**2",
     "sums": "f(x[n,m], y[n]): r[i] = sum[j](x[i,j]*y[i]); t = sum[i](r[i]**2); out[i] = r[i]/t",
     "two": "f(x[n], y[n]) -> u, v: u[i] = sin(x[i])*y[i]; v[i] = sin(x[i])+exp(y[i])",
+    "cross_entropy": """f(x[n,c], t[n]: int): top[i] = max[j](x[i,j]); s[i] = sum[j](exp(x[i,j]-top[i]));
+        out = sum[i](top[i] + log(s[i]) - x[i,t[i]])/n""",
+    "embedding": "f(table[n,d], t[m]: int)[i,j] = table[t[i],j]**2",
+    "mask": "f(x[n], keep[n]: bool)[i] = where(keep[i], x[i]**2, 0) + keep[i]*x[i]",
+    "maxpool": "f(x[n,h])[i,j:(h-3)//2+1] = max[r:3](x[i,2*j+r])",
+    "argmax": "f(x[n,m]): p[i] = argmax[j](x[i,j]); out[i] = x[i,p[i]]**2",
+    "modulo": "f(x[n])[i] = x[(i+n-1)%n]*x[i] - x[(n-1-i)//2]",
+    "negative": "f(x[n])[i] = x[i]*where((i-2)//2 >= 0, x[(i-1)//2], 3.0) + (0-i)//2*x[i]",
+    "band": "f(a[n,n], x[n])[i] = sum[j](where((j <= i+1) & (j >= i-1), a[i,j]*x[j], 0))",
+    "upper": "f(a[n,n], x[n])[i] = sum[j](where(j > i, a[i,j]*x[j], 0))",
+    "columns": "f(x[n,m])[j] = sum[i](x[i,j])",
+    "norm": "f(x[...,d])[..., i] = x[...,i]/sqrt(sum[k](x[...,k]**2))",
+    "optional": "f(x[n], a?, b[n]?)[i] = a*x[i] + b[i]",
+    "both": "f(x[n,m]): r[i] = sum[j](x[i,j]); c[j] = sum[i](x[i,j]); out[i,j] = x[i,j]*r[i]*c[j]",
+    "cross": "f(x[n,n]): e[i,j] = exp(x[i,j]); r[i] = sum[j](e[j,i]); out[i,j] = e[i,j]/r[i]",
+    "bilinear": "f(a[n,k], u[o,k,c], b[n,c])[p,q] = sum[r,s](a[p,r]*u[q,r,s]*b[p,s])",
+    "transposed": "f(x[n,m])[j,i] = x[i,j]**2",
+    "pi": "f(x[n])[i] = sin(pi*x[i])",
 }
 SIZES = {"n": 3, "k": 4, "m": 5, "d": 4, "h": 5, "w": 6, "c": 2, "o": 3, "p": 2, "q": 3, "e": 2}
+
+
+def narrowed(program: Program) -> Program:
+    """Every `sum of where(c, x, 0)` as a sum of x where c, as the plan hands it over."""
+
+    def equation(e):
+        if (
+            e.reduce in ("sum", "none")
+            and isinstance(e.body, Apply)
+            and e.body.op == "select"
+            and e.body.args[2] is ZERO
+        ):
+            return replace(e, body=e.body.args[1], where=e.body.args[0])
+        return e
+
+    def procedure(p):
+        return replace(p, steps=tuple(replace(s, equations=tuple(map(equation, s.equations))) for s in p.steps))
+
+    return replace(program, forward=procedure(program.forward), backward=procedure(program.backward))
+
+
+def inputs_of(function: Function, rng, absent=(), batch=(2,)):
+    sizes = {**SIZES, "...": batch}
+    found = []
+    for name in function.inputs:
+        tensor = function.table[name]
+        shape = []
+        for extent in tensor.shape:
+            size = sizes[extent.name] if isinstance(extent, Ref) else extent_of(extent, {})
+            shape += list(size) if isinstance(size, tuple) else [size]
+        if name in absent:
+            found.append(None)
+        elif tensor.dtype == "real":
+            found.append(rng.normal(size=shape))
+        else:
+            found.append(rng.integers(0, 2, size=shape).astype(bool if tensor.dtype == "bool" else np.int64))
+    return found
+
+
+def worst_error(program: Program, absent=(), batch=(2,)) -> float:
+    """How far forward and backward are from the equations, evaluated one by one; each gradient alone is the same."""
+    rng = np.random.default_rng(0)
+    function = program.derivative.primal
+    given = inputs_of(function, rng, absent, batch)
+    artefact = C().load(program, printed(program))
+    out, saved = artefact.forward(*given)
+    outs = out if isinstance(out, tuple) else (out,)
+    seeds = tuple(rng.normal(size=np.shape(o)) for o in outs)
+    seed = seeds if len(seeds) > 1 else seeds[0]
+    gradients = artefact.backward(saved, seed)
+    plain = [None if v is None else v.astype(int) if v.dtype == bool else v for v in given]
+    named = dict(zip(function.inputs, plain, strict=True))
+    named |= {s: g for (_, s), g in zip(program.derivative.seeds, seeds, strict=True)}
+    exact = interpret(program.derivative.function, named)
+    pairs = list(zip(function.outputs, outs, strict=True))
+    for name, gradient in program.derivative.gradients:
+        position = function.inputs.index(name)
+        if named[name] is None:
+            assert gradients[position] is None
+            continue
+        assert np.shape(gradients[position]) == np.shape(named[name])
+        alone = artefact.backward(saved, seed, [n == name for n in function.inputs])
+        assert np.array_equal(alone[position], gradients[position])
+        assert all(g is None for n, g in enumerate(alone) if n != position)
+        pairs.append((gradient, gradients[position]))
+    return max(
+        np.max(np.abs(np.ravel(exact[name]).astype(float) - np.ravel(value)), initial=0.0) for name, value in pairs
+    )
+
+
+@needs_cc
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_computes_what_the_equations_say(name):
+    assert worst_error(naive(parse(FUNCTIONS[name]))) < 1e-13
+
+
+@needs_cc
+@pytest.mark.parametrize("name", ["causal", "padded", "band", "upper", "mask"])
+def test_conditions_of_equations(name):
+    program = narrowed(naive(parse(FUNCTIONS[name])))
+    assert worst_error(program) < 1e-13
+
+
+def test_a_triangle_is_a_loop_bound():
+    text = printed(narrowed(naive(parse(FUNCTIONS["upper"]))))["f.c"]
+    assert "for (size_t j = i + 1; j < n; ++j) {" in body(text, "f_forward")
+
+
+@needs_cc
+@pytest.mark.parametrize("name, absent", [("linear", ["bias"]), ("gain", ["gain"]), ("gain", ["gain", "bias"])])
+def test_absent_inputs(name, absent):
+    program = naive(parse(FUNCTIONS[name]))
+    assert worst_error(program, absent) < 1e-13
+
+
+@needs_cc
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3), (0,), (2, 1, 2)])
+@pytest.mark.parametrize("name", ["squares", "stacked", "batched", "norm"])
+def test_packs_of_any_rank(name, batch):
+    if 0 in batch:
+        artefact = C().load(naive(parse(FUNCTIONS[name])), printed(naive(parse(FUNCTIONS[name]))))
+        given = inputs_of(parse(FUNCTIONS[name]), np.random.default_rng(0), batch=batch)
+        out, _ = artefact.forward(*given)
+        assert np.size(out) == 0
+        return
+    assert worst_error(naive(parse(FUNCTIONS[name])), batch=batch) < 1e-13
+
+
+@needs_cc
+@pytest.mark.parametrize("make", [linear, softmax, layer_norm])
+def test_hand_made_backward_is_the_gradient(make):
+    program = make()
+    rng = np.random.default_rng(1)
+    given = inputs_of(program.derivative.primal, rng)
+    artefact = C().load(program, printed(program))
+    out, saved = artefact.forward(*given)
+    g = rng.normal(size=out.shape)
+    gradients = artefact.backward(saved, g)
+    for position, gradient in enumerate(gradients):
+        step = rng.normal(size=gradient.shape)
+        ahead, behind = ([v + s * step if n == position else v for n, v in enumerate(given)] for s in (1e-6, -1e-6))
+        slope = np.sum(g * (artefact.forward(*ahead)[0] - artefact.forward(*behind)[0])) / 2e-6
+        assert slope == pytest.approx(np.sum(gradient * step), rel=1e-6)
+
+
+# What the compiler says
+
+
+@needs_cc
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiles_without_a_warning(name, tmp_path: Path):
+    program = naive(parse(FUNCTIONS[name]))
+    for text in (printed(program), printed(narrowed(program))):
+        for file, content in text.items():
+            tmp_path.joinpath(file).write_text(content)
+            assert all(len(line) <= 88 for line in content.split("\n"))
+            assert content.endswith("\n") and not content.endswith("\n\n")
+        source = next(f for f in text if f.endswith(".c"))
+        subprocess.run(["cc", *STRICT, "-O2", "-c", source, "-o", "out.o"], cwd=tmp_path, check=True)
+        if shutil.which("g++"):
+            header = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source[:-1] + "h"]
+            subprocess.run(header, cwd=tmp_path, check=True)
+
+
+@needs_cc
+def test_a_missing_compiler_is_explained(monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(CompilerError, match="apt install gcc"):
+        C().load(softmax(), printed(softmax()))
+
+
+# Calls
+
+
+@needs_cc
+def test_shapes_are_checked_and_named():
+    artefact = C().load(linear(), printed(linear()))
+    x, weight = np.ones((2, 4)), np.ones((3, 5))
+    with pytest.raises(ValueError, match=r"^linear: x has k = 4 \(axis 1\), weight has k = 5 \(axis 1\)$"):
+        artefact.forward(x, weight)
+    _, saved = artefact.forward(x, weight[:, :4])
+    with pytest.raises(ValueError, match=r"grad_output has shape \(3, 2\), out has shape \(2, 3\)"):
+        artefact.backward(saved, np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"only for scalar outputs; pass grad_output of shape \(2, 3\)"):
+        artefact.backward(saved)
+    with pytest.raises(TypeError, match="x holds int64"):
+        artefact.forward(np.ones((2, 4), dtype=np.int64), weight)
+
+
+@needs_cc
+def test_grad_output_of_a_scalar_may_be_omitted():
+    program = naive(parse("f(x[n]) = sum[i](x[i]**2)"))
+    artefact = C().load(program, printed(program))
+    out, saved = artefact.forward(np.array([1.0, 2.0]))
+    assert out == 5.0 and isinstance(out, np.float64)
+    assert artefact.backward(saved)[0].tolist() == [2.0, 4.0]
+
+
+@needs_cc
+def test_a_bad_index_is_never_read():
+    function = parse(FUNCTIONS["embedding"])
+    program = naive(function, indexed=((ref("t", index("i")), ref("n")),))
+    artefact = C().load(program, printed(program))
+    for t in ([0, 3], [-1, 0]):
+        with pytest.raises(IndexError):
+            artefact.forward(np.ones((3, 2)), np.array(t))
+    assert artefact.forward(np.ones((3, 2)), np.array([0, 2]))[0].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+@needs_cc
+def test_strided_inputs_and_unchanged_inputs():
+    artefact = C().load(linear(), printed(linear()))
+    x, weight = np.arange(24.0).reshape(4, 6)[::2, ::-2], np.broadcast_to(np.arange(3.0), (5, 3))
+    before = x.copy()
+    assert np.array_equal(artefact.forward(x, weight)[0], x @ weight.T)
+    assert np.array_equal(x, before)
+
+
+@needs_cc
+def test_a_nan_goes_through_a_maximum():
+    artefact = C().load(softmax(), printed(softmax()))
+    out, _ = artefact.forward(np.array([[0.0, np.nan, 1.0], [0.0, 1.0, 2.0]]))
+    assert np.isnan(out[0]).all() and not np.isnan(out[1]).any()
+
+
+def test_a_long_chain_takes_linear_time():
+    draft = Draft("chain")
+    i = index("...")
+    for name in "xyz":
+        draft.input(name, [draft.dim("...", pack=True)])
+    x, y, z = (ref(name, i) for name in "xyz")
+    for step in range(400):
+        x, y, z = apply("sin", y * z + x * (step + 2)), x * z - y, apply("cos", x) * y + z / (1 + x * x)
+    draft.define("out", [i], x + y * z)
+    text = printed(naive(draft.finish(["out"])))["chain.c"]
+    assert max(len(line) for line in text.split("\n")) <= 88

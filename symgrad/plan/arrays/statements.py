@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, value_of
-from ...ir import Equation, Role, Tensor
+from ...ir import Equation, Role
 from ..program import Procedure, Program, Step
 from .layout import Pattern, frame, kept_axes
 from .spell import Speller, Value
@@ -24,18 +24,16 @@ from .tree import (
     Guard,
     MatMul,
     Permute,
-    Range,
-    Real,
-    Reduce,
     Reshape,
-    SizeOf,
-    Slice,
     Stack,
     Statement,
     Take,
     Update,
     Var,
-    children,
+    below,
+    in_place,
+    sizes_in,
+    sizes_of,
 )
 
 Fits = Callable[[Statement], bool]
@@ -241,9 +239,9 @@ class _Builder:
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
         inside_matrix = any(
-            isinstance(a, (MatMul, Einsum)) and Var(name) in _below(a) for a in _arrays(reader)
+            isinstance(a, (MatMul, Einsum)) and Var(name) in below(a) for a in _arrays(reader)
         )
-        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum)) for a in _below(value)))
+        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum)) for a in below(value)))
 
     def _owned(self, lines: list[_Line]) -> list[_Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
@@ -309,17 +307,7 @@ def _arrays(s: Statement) -> list[Array]:
     tops: list[Array] = [s.value]
     if isinstance(s, (Update, AddAt)):
         tops += [i for i in s.items if isinstance(i, ARRAYS)]
-    return [a for top in tops for a in _below(top)]
-
-
-def _below(array: Array) -> list[Array]:
-    found: list[Array] = []
-    stack = [array]
-    while stack:
-        a = stack.pop()
-        found.append(a)
-        stack.extend(children(a))
-    return found
+    return [a for top in tops for a in below(top)]
 
 
 def _uses(lines: Sequence[_Line]) -> dict[str, int]:
@@ -348,41 +336,6 @@ def _substituted(s: Statement, name: str, value: Array) -> Statement:
     return replace(s, items=items, value=in_place(s.value, name, value))
 
 
-def in_place(array: Array, name: str, value: Array) -> Array:
-    """`array` with the variable `name` replaced by `value`."""
-
-    def go(a: Array) -> Array:
-        match a:
-            case Var(n):
-                return value if n == name else a
-            case Elementwise(op, args):
-                return Elementwise(op, tuple(go(x) for x in args))
-            case Take(base, items):
-                return Take(go(base), tuple(go(i) if isinstance(i, ARRAYS) else i for i in items))
-            case MatMul(left, right):
-                return MatMul(go(left), go(right))
-            case Einsum(text, operands):
-                return Einsum(text, tuple(go(x) for x in operands))
-            case Stack(items, axis):
-                return Stack(tuple(go(x) for x in items), axis)
-            case Permute(base, axes):
-                return Permute(go(base), axes)
-            case Reduce(kind, base, axes_, keepdims):
-                return Reduce(kind, go(base), axes_, keepdims)
-            case Reshape(base, shape):
-                return Reshape(go(base), shape)
-            case BroadcastTo(base, shape_):
-                return BroadcastTo(go(base), shape_)
-            case Real(base):
-                return Real(go(base))
-            case Copy(base):
-                return Copy(go(base))
-            case _:
-                return a
-
-    return go(array)
-
-
 def _root(value: Array, roots: Mapping[str, str]) -> str | None:
     """The tensor whose memory `value` is a view of; None if it is new."""
     match value:
@@ -401,31 +354,10 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
     expressions: list[Expr] = []
     for s in statements:
         for inner in _flat(s):
-            for a in _arrays(inner):
-                match a:
-                    case SizeOf(value):
-                        expressions.append(value)
-                    case Range(extent, _):
-                        expressions.append(extent)
-                    case Full(_, shape) | BroadcastTo(_, shape):
-                        expressions.extend(shape)
-                    case Reshape(_, shape_):
-                        expressions.extend(e for e in shape_ if e is not None)
-                    case Take(_, items):
-                        expressions.extend(_of_items(items))
+            expressions += [e for a in _arrays(inner) for e in sizes_of(a)]
             if isinstance(inner, (Update, AddAt)):
-                expressions.extend(_of_items(inner.items))
+                expressions += sizes_in(inner.items)
     return {n.name for e in expressions for n in postorder(e) if isinstance(n, Ref)}
-
-
-def _of_items(items: Sequence[object]) -> list[Expr]:
-    found: list[Expr] = []
-    for item in items:
-        if isinstance(item, Slice):
-            found += [e for e in (item.start, item.stop, item.step) if e is not None]
-        elif isinstance(item, Expr):
-            found.append(item)
-    return found
 
 
 def _flat(s: Statement) -> list[Statement]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Union
 
 from ...expr import Const, Expr
@@ -191,6 +192,12 @@ class Guard:
 Statement = Union[Assign, Update, AddAt, Guard]
 
 
+ARRAYS = (
+    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
+    Real, Copy,
+)  # fmt: skip
+
+
 def children(array: Array) -> tuple[Array, ...]:
     """The arrays that `array` is computed from."""
     match array:
@@ -204,15 +211,77 @@ def children(array: Array) -> tuple[Array, ...]:
             return operands
         case Stack(items, _):
             return items
-        case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base, _) | BroadcastTo(base, _) | Real(base):
+        case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base, _) | BroadcastTo(base, _):
             return (base,)
-        case Copy(base):
+        case Real(base) | Copy(base):
             return (base,)
         case _:
             return ()
 
 
-ARRAYS = (
-    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy,
-)  # fmt: skip
+def with_children(array: Array, new: Sequence[Array]) -> Array:
+    """`array` computed from other arrays, given in the order of `children`."""
+    match array:
+        case Elementwise():
+            return replace(array, args=tuple(new))
+        case Take():
+            rest = iter(new[1:])
+            return Take(new[0], tuple(next(rest) if isinstance(i, ARRAYS) else i for i in array.items))
+        case MatMul():
+            return MatMul(new[0], new[1])
+        case Einsum():
+            return replace(array, operands=tuple(new))
+        case Stack():
+            return replace(array, items=tuple(new))
+        case Permute() | Reduce() | Reshape() | BroadcastTo() | Real() | Copy():
+            return replace(array, base=new[0])
+        case _:
+            return array
+
+
+def below(array: Array) -> list[Array]:
+    """`array` and everything it is computed from."""
+    found: list[Array] = []
+    stack = [array]
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        stack.extend(children(node))
+    return found
+
+
+def in_place(array: Array, name: str, value: Array) -> Array:
+    """`array` with the variable `name` replaced by `value`."""
+    if isinstance(array, Var):
+        return value if array.name == name else array
+    mine = children(array)
+    new = [in_place(c, name, value) for c in mine]
+    return array if all(a is b for a, b in zip(new, mine, strict=True)) else with_children(array, new)
+
+
+def sizes_in(items: Sequence[Item]) -> list[Expr]:
+    """The integer expressions in the items of an index."""
+    found: list[Expr] = []
+    for item in items:
+        if isinstance(item, Slice):
+            found += [e for e in (item.start, item.stop, item.step) if e is not None]
+        elif isinstance(item, Expr):
+            found.append(item)
+    return found
+
+
+def sizes_of(array: Array) -> list[Expr]:
+    """The integer expressions that the top of `array` mentions."""
+    match array:
+        case SizeOf(value):
+            return [value]
+        case Range(extent, _):
+            return [extent]
+        case Full(_, shape) | BroadcastTo(_, shape):
+            return list(shape)
+        case Reshape(_, some):
+            return [e for e in some if e is not None]
+        case Take(_, items):
+            return sizes_in(items)
+        case _:
+            return []

@@ -1,8 +1,7 @@
 """One step -> its loops: in which order they nest, and where a reduction accumulates.
 
-The innermost index is the one along which most accesses stay in place or move by one element. If it is an index of the
-target, a sum accumulates into a row of the target (which vectorises); otherwise into a scalar. A window index, such as
-r in x[2*i + r], is never innermost: its loop is short.
+If the innermost index of a sum is one of its target, the sum accumulates into a row of the target (which vectorises);
+otherwise into a scalar.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
+from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
 from ...ir import Dtype, Equation, Tensor, When
 from ..program import Step
 from .data import Block, Guard, If, Local, Node, Note, Rewriter, Store, scalar
+from .innermost import innermost
 from .integers import equal, fresh_index, polynomial, stride
 from .where import bounded, bounds, loops
 
@@ -78,7 +78,7 @@ class Order:
         """The index of the target that is innermost in the sum `e`; None if a reduced one is, or nothing is summed."""
         if e.reduce != "sum" or not e.reduced:
             return None
-        inner = _innermost(e)
+        inner = innermost(e)
         return None if inner in {i for i, _ in e.reduced} else inner
 
     def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: Index, assign: bool) -> Block:
@@ -145,7 +145,7 @@ class Order:
         if not e.reduced:
             return _where(e, (Store(total, e.body, "+="),))
         if e.reduce == "sum":
-            return bounded(e, _others(e.reduced, _innermost(e)), (Store(total, e.body, "+="),))
+            return bounded(e, _others(e.reduced, innermost(e)), (Store(total, e.body, "+="),))
         before, value = self._reduction(tensor, e)
         return (*before, Store(total, value, "+="))
 
@@ -154,7 +154,7 @@ class Order:
     def _reduction(self, tensor: Tensor, e: Equation) -> tuple[Block, Expr]:
         """The loops over what `e` reduces, and the scalar that then holds the result."""
         assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
-        box = _others(e.reduced, _innermost(e)) if e.reduce in ("sum", "prod") else list(e.reduced)
+        box = _others(e.reduced, innermost(e)) if e.reduce in ("sum", "prod") else list(e.reduced)
         result = scalar(self.name(_WORDS[e.reduce]))
         if e.reduce in ("sum", "prod"):
             start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
@@ -209,7 +209,7 @@ class Order:
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
         element = ref(e.target, *e.subscripts)
         assert isinstance(element, Ref)
-        inner = _innermost(e)
+        inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
             before, value = self._reduction(tensor, e)
@@ -307,32 +307,6 @@ def _aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
     return (
         Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
     )
-
-
-def _innermost(e: Equation) -> Index | None:
-    """The index along which most accesses are sequential; of equals a reduced one, then the last."""
-    accesses = [e.subscripts, *(r.subscripts for r in refs(e.body) if r.subscripts)]
-    windows = _windows(e, accesses)
-    candidates = [i for i, _ in e.box if i not in windows] or [i for i, _ in e.box]
-    reduced = {i for i, _ in e.reduced}
-    ranked = sorted(
-        enumerate(candidates), key=lambda c: (sum(stride(a, c[1]) for a in accesses if a), c[1] in reduced, c[0])
-    )
-    return ranked[-1][1] if ranked else None
-
-
-def _windows(e: Equation, accesses: Sequence[tuple[Expr, ...]]) -> set[Index]:
-    """The indices that stand beside another one in a subscript and run over a size (a kernel's), where that other one
-    runs over what is left (the positions of the kernel)."""
-    extents = dict(e.box)
-    found: set[Index] = set()
-    for subscripts in accesses:
-        for s in subscripts:
-            inside = [i for i in indices(s) if i in extents]
-            short = {i for i in inside if not isinstance(extents[i], Apply)}
-            if short and len(short) < len(inside):
-                found |= short
-    return found
 
 
 def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> list[tuple[Index, Expr]]:
