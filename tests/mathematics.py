@@ -79,6 +79,12 @@ def shape_of(function: Function, name: str, sizes: Mapping[str, Any]) -> tuple[i
     return tuple(shape)
 
 
+def sizes_of(function: Function, inputs: Mapping[str, Any], options: Any = None) -> dict[str, Any]:
+    """The sizes that the inputs tell."""
+    numbers = {o.name: o.default for o in function.options} | dict(options or {})
+    return bind(function, inputs, numbers)
+
+
 def flat(values: Any) -> list[Any]:
     """The elements of an array, a nested list or a number."""
     return np.asarray(values, dtype=object).ravel().tolist()
@@ -128,13 +134,21 @@ def seeds_of(
 ) -> dict[str, Any]:
     """A drawn cotangent for each output, by output, in the shape that the interpreter gives it, packs in full."""
     values = interpret(function, inputs, options)
-    numbers = {o.name: o.default for o in function.options} | dict(options or {})
-    sizes = bind(function, inputs, numbers)
+    sizes = sizes_of(function, inputs, options)
     return {
         out: drawn(shape_of(function, out, sizes), rng)
         for out in function.outputs
         if out in values or function.table[out].role != "gradient"
     }
+
+
+def outer_seeds(derivative: Derivative, inputs: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A cotangent for each output of the joint function of a derivative, by output."""
+    joint = derivative.function
+    seeds = seeds_of(joint, inputs, rng)
+    for name, gradient in derivative.gradients:  # of an absent input, or one that nothing contributes to
+        seeds.setdefault(gradient, np.zeros(shape_of(joint, name, sizes_of(joint, inputs))))
+    return seeds
 
 
 def apart(one: Mapping[str, list[Any]], other: Mapping[str, list[Any]]) -> Any:

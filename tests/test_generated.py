@@ -93,7 +93,8 @@ def test_numpy_runs(name):
     output, saved = module.forward(*inputs)
     ones = tuple(map(np.ones_like, output)) if isinstance(output, tuple) else np.ones_like(output)
     gradients = module.backward(saved, ones)
-    assert [None if g is None else g.shape for g in gradients] == [x.shape if x.dtype == float else None for x in inputs]
+    shapes = [x.shape if x.dtype == float else None for x in inputs]
+    assert [None if g is None else g.shape for g in gradients] == shapes
     assert all(np.isfinite(g).all() for g in gradients if g is not None)
     assert "symgrad" not in vars(module), "printed code stands on its own"
 

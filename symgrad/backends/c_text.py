@@ -99,7 +99,7 @@ class Text(Printer):
         "not": Form("!{}", _UNARY, (_UNARY,)),
         "add": infix("+", 30),
         "sub": infix("-", 30),
-        "neg": Form("-{}", _UNARY, (_UNARY,)),
+        "neg": Form("-{}", 35, (40,)),
         "mul": infix("*", 40, 41),
         "div": infix("/", 40),
         "floordiv": infix("/", 40),

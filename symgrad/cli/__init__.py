@@ -72,7 +72,7 @@ to_option = click.option(
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="symgrad", message="%(prog)s %(version)s")
+@click.version_option(package_name="symgrad", message="symgrad %(version)s")
 def main() -> None:
     """Write a function as a formula; get its forward and backward as code you can read.
 

@@ -264,5 +264,5 @@ def _no_function(module: ModuleType, label: str, name: str) -> str:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""

@@ -75,14 +75,16 @@ def stable(function: Function) -> Function:
 
 
 def _identities(e: Equation) -> Equation:
-    def rewrite(node: Expr) -> Expr:
-        for row in STABLE:
-            found = match(row.before, node, frozenset({U, V}))
-            if found is not None:
-                return substitute(row.after, found)
-        return node
+    """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
+    body = e.body
+    for row in STABLE:
 
-    return replace(e, body=transform(e.body, rewrite))
+        def rewrite(node: Expr, row: Identity = row) -> Expr:
+            found = match(row.before, node, frozenset({U, V}))
+            return node if found is None else substitute(row.after, found)
+
+        body = transform(body, rewrite)
+    return replace(e, body=body)
 
 
 # logsumexp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from symgrad.backends.c import C
+from symgrad.backends.c_load import compile_library
 from symgrad.declare.draft import Draft
 from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
@@ -400,6 +402,31 @@ def test_hand_made_backward_is_the_gradient(make):
         ahead, behind = ([v + s * step if n == position else v for n, v in enumerate(given)] for s in (1e-6, -1e-6))
         slope = np.sum(g * (artefact.forward(*ahead)[0] - artefact.forward(*behind)[0])) / 2e-6
         assert slope == pytest.approx(np.sum(gradient * step), rel=1e-6)
+
+
+@needs_cc
+def test_a_gradient_through_an_absent_input_is_zero():
+    program = naive(parse("f(x[n], y[n], a?)[i] = x[i] + given(a, a*y[i], 0)"))
+    artefact = C().load(program, printed(program))
+    _, saved = artefact.forward(np.ones(2), np.ones(2))
+    grad_x, grad_y, grad_a = artefact.backward(saved, np.ones(2))
+    assert (grad_x.tolist(), grad_y.tolist(), grad_a) == ([1.0, 1.0], [0.0, 0.0], None)
+
+
+@needs_cc
+def test_saved_pointers_may_be_null_though_their_values_are_read():
+    program = by_hand(
+        "f(x[n,n]): h[i,j] = tanh(x[i,j]); out[i] = sum[j](h[j,i] * h[i,j])",
+        "adjoint(h[n,n], g[n]) -> dx: dx[i,j] = (g[i] + g[j]) * h[j,i] * (1 - h[i,j]**2)",
+        ("h",),
+    )
+    files = printed(program)
+    assert "double *const h_values = h ? h : work;" in files["f.c"]
+    library = compile_library("f", files)
+    x, out, work = np.arange(9.0).reshape(3, 3), np.empty(3), np.empty(9)
+    x_at, out_at, work_at = (ctypes.c_void_p(a.ctypes.data) for a in (x, out, work))
+    library.functions.f_forward(ctypes.c_size_t(3), x_at, None, out_at, work_at)
+    assert np.allclose(out, (np.tanh(x) * np.tanh(x).T).sum(axis=1), rtol=1e-15)
 
 
 # What the compiler says

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...expr import Expr
 from ...ir import Role
@@ -54,7 +55,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
     order = Order(table, language)
-    block: tuple[Node, ...] = tuple(n for step in procedure.steps for n in _guarded(step, order.step(step), program))
+    steps = [_settled(step, program, procedure) for step in procedure.steps]
+    block: Block = tuple(n for step in steps for n in _guarded(step, order.step(step)))
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
@@ -70,12 +72,19 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 
 
-def _guarded(step: Step, block: Block, program: Program) -> Block:
-    """The loops of a step under the conditions on which it is needed: a gradient that is asked for has its input."""
+def _settled(step: Step, program: Program, procedure: Procedure) -> Step:
+    """The step with the conditions that are left to ask: a gradient that is wanted has its input, and a result is
+    written (with 0) whatever the conditions of its equations are."""
     of = {gradient: name for name, gradient in program.derivative.gradients}
     implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
-    when = tuple(w for w in step.when if w not in implied)
-    return (Guard(step.serves, when, block),) if step.serves or when else block
+    equations = tuple(replace(e, when=tuple(w for w in e.when if w not in implied)) for e in step.equations)
+    when = () if step.target in procedure.returns else tuple(w for w in step.when if w not in implied)
+    return replace(step, equations=equations, when=when)
+
+
+def _guarded(step: Step, block: Block) -> Block:
+    """The loops of a step under the conditions on which it is needed."""
+    return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 
 
 def _optional(program: Program, procedure: Procedure) -> set[str]:

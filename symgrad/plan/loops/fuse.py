@@ -57,17 +57,25 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
 
 
 def _fused(done: list[Node], last: int, node: Loop) -> list[Node]:
-    """The loop at `last` with the body of `node` in it, after the first values of accumulators; notes move inside."""
+    """The loop at `last` with the body of `node` in it, after the first values of accumulators; its notes move inside.
+
+    What was stored between the two loops stays behind them, under its own note.
+    """
     first = done[last]
     assert isinstance(first, Loop)
-    between = done[last + 1 :]
     head = done[last - 1 : last] if last and isinstance(done[last - 1], Note) else []
-    notes = [n for n in between if isinstance(n, Note)]
-    accumulators = [n for n in between if isinstance(n, Local)]
-    stores = [n for n in between if isinstance(n, Store)]
+    accumulators = [n for n in done[last + 1 :] if isinstance(n, Local)]
+    notes: list[Node] = []
+    behind: list[Node] = []
+    for between in done[last + 1 :]:
+        if isinstance(between, Note):
+            notes.append(between)
+        elif isinstance(between, Store):
+            behind += [*notes, between]
+            notes = []
     rename = _renaming(node.index, first.index)
     body = (*head, *first.body, *rename.block((*notes, *node.body)))
-    return [*accumulators, replace(first, body=body), *stores]
+    return [*accumulators, replace(first, body=body), *behind]
 
 
 def _renaming(old: Index, new: Index) -> Rewriter:
