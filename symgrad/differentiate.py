@@ -45,7 +45,6 @@ from .expr import (
 from .ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
 from .ops import OPS
 
-
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 
 
@@ -200,6 +199,42 @@ def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ..
     return tuple(
         index(extent.name if isinstance(extent, Ref) and extent.name in packs else next(letters)) for extent in shape
     )
+
+
+def _within_reads(bodies: Sequence[Expr], element: Ref, adjoint: Expr) -> tuple[Expr | None, Expr]:
+    """The condition under which `element` is read at all, and its cotangent there.
+
+    `where(i > 0, x[i-1], 0)` reads x[i-1] only for i > 0, and elsewhere i-1 is no subscript: nothing may be added there.
+    A plain subscript is inside of its box anyway, and needs no condition.
+    """
+    if all(isinstance(s, (Index, Const)) for s in element.subscripts):
+        return None, adjoint
+    guard = _guards(bodies).get(element)
+    if guard is None or guard is ONE:
+        return None, adjoint
+    if isinstance(adjoint, Apply) and adjoint.op == "select":
+        condition, then, otherwise = adjoint.args
+        if condition is guard and otherwise is ZERO:
+            return guard, then
+        if apply("not", condition) is guard and then is ZERO:
+            return guard, otherwise
+    return guard, adjoint
+
+
+def _guards(bodies: Sequence[Expr]) -> dict[Expr, Expr]:
+    """For every node below `bodies`, the condition under which it is evaluated: 1 for always."""
+    guards: dict[Expr, Expr] = {}
+    for body in bodies:
+        guards[body] = ONE
+    for node in reversed(list(postorder(*bodies))):
+        mine = guards.get(node, ZERO)
+        conditions: Sequence[Expr] = [mine] * len(node.args)
+        if isinstance(node, Apply) and node.op == "select":
+            chosen = node.args[0]
+            conditions = [mine, apply("and", mine, chosen), apply("and", mine, apply("not", chosen))]
+        for argument, condition in zip(node.args, conditions, strict=True):
+            guards[argument] = apply("or", guards.get(argument, ZERO), condition)
+    return guards
 
 
 def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index, Expr], ...]:

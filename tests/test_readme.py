@@ -117,5 +117,5 @@ def test_the_first_screen_has_the_two_commands():
 
 def test_links_lead_somewhere():
     for page in (README, ROOT / "CONTRIBUTING.md"):
-        for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        for link in re.findall(r"\]\(([^)]+)\)", BLOCK.sub("", page.read_text())):
             assert link.startswith("https://") or (ROOT / link).exists(), f"{page.name}: {link}"

@@ -37,18 +37,24 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
                         double *restrict out, double *work)
 {
     double *restrict const centered = work;
-    double *const mean_x_values = mean_x ? mean_x : work + n * d;
-    double *const rstd_values = rstd ? rstd : work + (n * d + d);
+    double *restrict const sum_centered = work + n * d;
+    double *const mean_x_values = mean_x ? mean_x : work + (n * d + d);
+    double *const rstd_values = rstd ? rstd : work + (n * d + d + d);
 
-    /* mean_x[j] = sum[i](x[i, j] / n) */
+    /* sum_x[j] = sum[i](x[i, j]) */
     for (size_t j = 0; j < d; ++j) {
-        mean_x_values[j] = 0.0;
+        mean_x[j] = 0.0;
     }
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            mean_x_values[j] += x[i * d + j] / (double)n;
+            mean_x[j] += x[i * d + j];
         }
+    }
+
+    /* mean_x[j] = sum_x[j] / n */
+    for (size_t j = 0; j < d; ++j) {
+        mean_x_values[j] = mean_x[j] / (double)n;
     }
 
     /* centered[i,j] = x[i, j] - mean_x[j] */
@@ -58,20 +64,23 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
         }
     }
 
-    /* mean_centered[j] = sum[i](centered[i, j]**2 / n) */
+    /* sum_centered[j] = sum[i](centered[i, j]**2) */
     for (size_t j = 0; j < d; ++j) {
-        rstd[j] = 0.0;
+        sum_centered[j] = 0.0;
     }
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            rstd[j] += centered[i * d + j] * centered[i * d + j] / (double)n;
+            sum_centered[j] += centered[i * d + j] * centered[i * d + j];
         }
     }
 
-    /* rstd[j] = 1 / sqrt(mean_centered[j] + eps) */
+    /* mean_centered[j] = sum_centered[j] / n
+     * rstd[j] = 1 / sqrt(mean_centered[j] + eps)
+     */
     for (size_t j = 0; j < d; ++j) {
-        rstd_values[j] = 1.0 / sqrt(rstd[j] + eps);
+        const double mean_centered = sum_centered[j] / (double)n;
+        rstd_values[j] = 1.0 / sqrt(mean_centered + eps);
     }
 
     /* xhat[i,j] = centered[i, j] * rstd[j]
@@ -92,19 +101,25 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
                          double *restrict grad_gain, double *restrict grad_bias,
                          double *work)
 {
-    double *restrict const mean_grad_output = work;
-    double *restrict const xhat = work + d;
-    double *restrict const mean_grad_output_xhat = work + (d + n * d);
+    double *restrict const sum_grad_output = work;
+    double *restrict const mean_grad_output = work + d;
+    double *restrict const xhat = work + (d + d);
+    double *restrict const sum_grad_output_xhat = work + (d + d + n * d);
+    double *restrict const mean_grad_output_xhat = work + (d + d + n * d + d);
 
     if (grad_x) {
-        /* mean_grad_output[j] = sum[i](grad_output[i, j] / n) */
+        /* sum_grad_output[j] = sum[i](grad_output[i, j]) */
         for (size_t j = 0; j < d; ++j) {
-            mean_grad_output[j] = 0.0;
+            sum_grad_output[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                mean_grad_output[j] += grad_output[i * d + j] / (double)n;
+                sum_grad_output[j] += grad_output[i * d + j];
             }
+        }
+        /* mean_grad_output[j] = sum_grad_output[j] / n */
+        for (size_t j = 0; j < d; ++j) {
+            mean_grad_output[j] = sum_grad_output[j] / (double)n;
         }
     }
 
@@ -121,15 +136,18 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
     }
 
     if (grad_x) {
-        /* mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n) */
+        /* sum_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j]) */
         for (size_t j = 0; j < d; ++j) {
-            mean_grad_output_xhat[j] = 0.0;
+            sum_grad_output_xhat[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                mean_grad_output_xhat[j] += grad_output[i * d + j] * xhat[i * d + j]
-                    / (double)n;
+                sum_grad_output_xhat[j] += grad_output[i * d + j] * xhat[i * d + j];
             }
+        }
+        /* mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / n */
+        for (size_t j = 0; j < d; ++j) {
+            mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / (double)n;
         }
         /* grad_x[i,j] = rstd[j] * gain[j]
          *     * (grad_output[i, j] - mean_grad_output[j]

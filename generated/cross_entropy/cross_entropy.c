@@ -34,7 +34,7 @@ int cross_entropy_forward(size_t n, size_t c, const double *restrict logits,
         }
     }
 
-    double total = 0.0;
+    double out_sum = 0.0;
     for (size_t j = 0; j < n; ++j) {
         /* max_logits[j] = max[k](logits[j, k]) */
         double max_logits_j = -INFINITY;
@@ -59,11 +59,12 @@ int cross_entropy_forward(size_t n, size_t c, const double *restrict logits,
         }
         /* scores[j] = max_logits[j] + log(sum_exp_logits[j]) */
         const double scores = max_logits_j + log(sum_exp_logits_j);
-        /* out = sum[j]((scores[j] - logits[j, target[j]]) / n) */
-        total += (scores - logits[j * c + (size_t)target[j]]) / (double)n;
+        /* out_sum = sum[j](scores[j] - logits[j, target[j]]) */
+        out_sum += scores - logits[j * c + (size_t)target[j]];
     }
 
-    *out = total;
+    /* out = out_sum / n */
+    *out = out_sum / (double)n;
     return 0;
 }
 
@@ -94,7 +95,7 @@ int cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
         for (size_t l = 0; l < n * c; ++l) {
             grad_logits[l] = 0.0;
         }
-        const double negative = -(grad_output / (double)n);
+        const double negative = -grad_output / (double)n;
         for (size_t j = 0; j < n; ++j) {
             for (size_t k = 0; k < c; ++k) {
                 grad_logits[j * c + k] += grad_output * exp_logits[j * c + k]

@@ -40,23 +40,27 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *restri
     double *restrict const centered = work;
 
     for (size_t b = 0; b < batch; ++b) {
-        /* mean_x[b] = sum[j](x[b, j] / d) */
-        double mean_x_b = 0.0;
+        /* sum_x[b] = sum[j](x[b, j]) */
+        double sum_x = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            mean_x_b += x[b * d + j] / (double)d;
+            sum_x += x[b * d + j];
         }
+        /* mean_x[b] = sum_x[b] / d */
+        const double mean_x_b = sum_x / (double)d;
         if (mean_x) {
             mean_x[b] = mean_x_b;
         }
         /* centered[b,j] = x[b, j] - mean_x[b]
-         * mean_centered[b] = sum[j](centered[b, j]**2 / d)
+         * sum_centered[b] = sum[j](centered[b, j]**2)
          */
-        double mean_centered = 0.0;
+        double sum_centered = 0.0;
         for (size_t j = 0; j < d; ++j) {
             const double centered_j = x[b * d + j] - mean_x_b;
             centered[j] = centered_j;
-            mean_centered += centered_j * centered_j / (double)d;
+            sum_centered += centered_j * centered_j;
         }
+        /* mean_centered[b] = sum_centered[b] / d */
+        const double mean_centered = sum_centered / (double)d;
         /* rstd[b] = 1 / sqrt(mean_centered[b] + eps) */
         const double rstd_b = 1.0 / sqrt(mean_centered + eps);
         if (rstd) {
@@ -83,17 +87,18 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
     double *restrict const xhat = work + batch;
 
     if (grad_x) {
-        /* grad_xhat[b,j] = grad_output[b, j] * gain[j]
-         * mean_grad_xhat[b] = sum[j](grad_xhat[b, j] / d)
-         */
         for (size_t b = 0; b < batch; ++b) {
-            double total = 0.0;
+            /* grad_xhat[b,j] = grad_output[b, j] * gain[j]
+             * sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
+             */
+            double sum_grad_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
                 const double grad_xhat = grad_output[b * d + j] * gain[j];
                 grad_x[b * d + j] = grad_xhat;
-                total += grad_xhat / (double)d;
+                sum_grad_xhat += grad_xhat;
             }
-            mean_grad_xhat[b] = total;
+            /* mean_grad_xhat[b] = sum_grad_xhat[b] / d */
+            mean_grad_xhat[b] = sum_grad_xhat / (double)d;
         }
     }
 
@@ -111,11 +116,13 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
 
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* mean_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j] / d) */
-            double mean_grad_xhat_xhat = 0.0;
+            /* sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j]) */
+            double sum_grad_xhat_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
-                mean_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j] / (double)d;
+                sum_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j];
             }
+            /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
+            const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
             /* grad_x[b,j] = rstd[b]
              *     * (grad_xhat[b, j] - mean_grad_xhat[b]
              *     - xhat[b, j] * mean_grad_xhat_xhat[b])

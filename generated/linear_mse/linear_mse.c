@@ -33,7 +33,7 @@ void linear_mse_forward(size_t n, size_t k, size_t m, const double *restrict x,
                         const double *restrict target, double *restrict prediction,
                         double *restrict out)
 {
-    double total_2 = 0.0;
+    double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
             /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
@@ -46,14 +46,14 @@ void linear_mse_forward(size_t n, size_t k, size_t m, const double *restrict x,
             if (prediction) {
                 prediction[i * m + j] = prediction_ij;
             }
-            /* out = sum[i,j]((prediction[i, j] - target[i, j])**2 / (n * m)) */
+            /* out_sum = sum[i,j]((prediction[i, j] - target[i, j])**2) */
             const double prediction_ij_minus_target = prediction_ij - target[i * m + j];
-            total_2 += prediction_ij_minus_target * prediction_ij_minus_target
-                / (double)(n * m);
+            out_sum += prediction_ij_minus_target * prediction_ij_minus_target;
         }
     }
 
-    *out = total_2;
+    /* out = out_sum / (n * m) */
+    *out = out_sum / (double)(n * m);
 }
 
 void linear_mse_backward(size_t n, size_t k, size_t m, const double *restrict x,
@@ -123,9 +123,8 @@ void linear_mse_backward(size_t n, size_t k, size_t m, const double *restrict x,
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_target[i * m + j] =
-                    -(2.0 * grad_output * (prediction[i * m + j] - target[i * m + j])
-                    / (double)(n * m));
+                grad_target[i * m + j] = -2.0 * grad_output
+                    * (prediction[i * m + j] - target[i * m + j]) / (double)(n * m);
             }
         }
     }

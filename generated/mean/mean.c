@@ -20,13 +20,14 @@
 void mean_forward(size_t batch, size_t n, const double *restrict x,
                   double *restrict out)
 {
-    /* out[b] = sum[j](x[b, j] / n) */
     for (size_t b = 0; b < batch; ++b) {
-        double total = 0.0;
+        /* out_sum[b] = sum[j](x[b, j]) */
+        double out_sum = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            total += x[b * n + j] / (double)n;
+            out_sum += x[b * n + j];
         }
-        out[b] = total;
+        /* out[b] = out_sum[b] / n */
+        out[b] = out_sum / (double)n;
     }
 }
 

@@ -22,18 +22,18 @@
 void mse_loss_forward(size_t n, size_t m, const double *restrict prediction,
                       const double *restrict target, double *restrict out)
 {
-    /* out = sum[i,j]((prediction[i, j] - target[i, j])**2 / (n * m)) */
-    double total = 0.0;
+    /* out_sum = sum[i,j]((prediction[i, j] - target[i, j])**2) */
+    double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
             const double prediction_minus_target = prediction[i * m + j]
                 - target[i * m + j];
-            total += prediction_minus_target * prediction_minus_target
-                / (double)(n * m);
+            out_sum += prediction_minus_target * prediction_minus_target;
         }
     }
 
-    *out = total;
+    /* out = out_sum / (n * m) */
+    *out = out_sum / (double)(n * m);
 }
 
 void mse_loss_backward(size_t n, size_t m, const double *restrict prediction,
@@ -58,9 +58,8 @@ void mse_loss_backward(size_t n, size_t m, const double *restrict prediction,
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_target[i * m + j] =
-                    -(2.0 * grad_output * (prediction[i * m + j] - target[i * m + j])
-                    / (double)(n * m));
+                grad_target[i * m + j] = -2.0 * grad_output
+                    * (prediction[i * m + j] - target[i * m + j]) / (double)(n * m);
             }
         }
     }

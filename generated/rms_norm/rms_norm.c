@@ -32,11 +32,13 @@ void rms_norm_forward(size_t batch, size_t d, double eps, const double *restrict
                       double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
-        /* mean_x[b] = sum[j](x[b, j]**2 / d) */
-        double mean_x = 0.0;
+        /* sum_x[b] = sum[j](x[b, j]**2) */
+        double sum_x = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            mean_x += x[b * d + j] * x[b * d + j] / (double)d;
+            sum_x += x[b * d + j] * x[b * d + j];
         }
+        /* mean_x[b] = sum_x[b] / d */
+        const double mean_x = sum_x / (double)d;
         /* rstd[b] = 1 / sqrt(mean_x[b] + eps) */
         const double rstd_b = 1.0 / sqrt(mean_x + eps);
         if (rstd) {
@@ -79,11 +81,13 @@ void rms_norm_backward(size_t batch, size_t d, const double *restrict x,
 
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* mean_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j] / d) */
-            double mean_grad_xhat_xhat = 0.0;
+            /* sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j]) */
+            double sum_grad_xhat_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
-                mean_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j] / (double)d;
+                sum_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j];
             }
+            /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
+            const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
             /* grad_x[b,j] = rstd[b]
              *     * (grad_xhat[b, j] - xhat[b, j] * mean_grad_xhat_xhat[b])
              */

@@ -21,21 +21,24 @@ void var_forward(size_t batch, size_t n, const double *restrict x,
                  double *restrict mean_x, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
-        /* mean_x[b] = sum[j](x[b, j] / n) */
-        double mean_x_b = 0.0;
+        /* sum_x[b] = sum[j](x[b, j]) */
+        double sum_x = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            mean_x_b += x[b * n + j] / (double)n;
+            sum_x += x[b * n + j];
         }
+        /* mean_x[b] = sum_x[b] / n */
+        const double mean_x_b = sum_x / (double)n;
         if (mean_x) {
             mean_x[b] = mean_x_b;
         }
-        /* out[b] = sum[j]((x[b, j] - mean_x[b])**2 / n) */
-        double total = 0.0;
+        /* out_sum[b] = sum[j]((x[b, j] - mean_x[b])**2) */
+        double out_sum = 0.0;
         for (size_t j = 0; j < n; ++j) {
             const double x_minus_mean_x_b = x[b * n + j] - mean_x_b;
-            total += x_minus_mean_x_b * x_minus_mean_x_b / (double)n;
+            out_sum += x_minus_mean_x_b * x_minus_mean_x_b;
         }
-        out[b] = total;
+        /* out[b] = out_sum[b] / n */
+        out[b] = out_sum / (double)n;
     }
 }
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from ..expr import Ref, postorder
-from ..ir import Dtype, Tensor, show_shape
+from ..expr import Ref, postorder, refs, show
+from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, Guard, Statement, Update
 from .base import template
-from .numpy_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helper
+from .numpy_checks import cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
 from .python_text import ArrayPrinter, assigned, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -91,7 +91,8 @@ class _File:
             lines.append(f"{names} = _inputs({names})")
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
-        lines += _size_lines([*self.forward.sizes], tensors)
+        lines += _size_lines(self._forward_sizes(), tensors)
+        lines += _constraint_lines(primal)
         if len(lines) > 1:
             lines.append("")
         lines += _statement_lines(self.forward.statements, printer, [], 4)
@@ -109,9 +110,14 @@ class _File:
             "lines": lines,
         }
 
+    def _forward_sizes(self) -> list[str]:
+        """The sizes that forward's lines mention, its conditions included."""
+        mentioned = {r.name for c in self.primal.constraints for r in refs(c)} | set(self.forward.sizes)
+        return [d.name for d in self.primal.dims if d.name in mentioned]
+
     def _size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
         """A size that is saved: its local if forward has one, else where it is read from."""
-        if name in self.forward.sizes:
+        if name in self._forward_sizes():
             return pack_name(name)
         return _where_told(name, tensors)
 
@@ -289,6 +295,17 @@ def _condition(
         else:
             parts.append(f"{name} is not None" if present else f"{name} is None")
     return " and ".join(parts)
+
+
+def _constraint_lines(primal: Function) -> list[str]:
+    """What must hold of the sizes, checked before anything is computed."""
+    lines: list[str] = []
+    for condition in primal.constraints:
+        names = dict.fromkeys(r.name for r in refs(condition))
+        values = ", ".join(f"{n} = {{{pack_name(n)}}}" for n in names)
+        text = f"{primal.name}: needs {show(condition)}, here {values}"
+        lines += [f"if not {sizes(condition)}:", *raised("ValueError", text)]
+    return lines
 
 
 def _returned(lines: list[str], last: str, outputs: Sequence[str], saved: Sequence[str]) -> list[str]:

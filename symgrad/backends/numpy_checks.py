@@ -46,12 +46,14 @@ def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, 
         test = f"{name}.ndim {'!=' if pack is None else '<'} {rank}"
         lines += [
             f"if {test}:",
-            *_raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}"),
+            *raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}"),
         ]
     for place, extent in enumerate(extents):
         first = pack is not None and place == 0
         axis = place if pack is None else place - len(extents)
-        text = f"{name}.shape" if first and not rank else f"{name}.shape[:-{rank}]" if first else f"{name}.shape[{axis}]"
+        text = f"{name}.shape[{axis}]"
+        if first:
+            text = f"{name}.shape[:-{rank}]" if rank else f"{name}.shape"
         where = "leading axes" if first else f"axis {axis}"
         lines += _axis_check(primal, name, extent, text, where, bound)
     return lines
@@ -64,7 +66,7 @@ def _axis_check(
     if isinstance(extent, Const):
         return [
             f"if {text} != {show(extent)}:",
-            *_raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
+            *raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
         ]
     assert isinstance(extent, Ref)
     if extent.name not in bound:
@@ -73,8 +75,10 @@ def _axis_check(
     other, told = bound[extent.name]
     mine = f"{name} has {extent.name} = {{{text}}} ({where})"
     if not extent.name.isidentifier():
-        mine, told = (t.replace(f"{extent.name} = ", "shape ").replace(" (leading axes)", " there") for t in (mine, told))
-    return [f"if {text} != {other}:", *_raised("ValueError", f"{function}: {told}, {mine}")]
+        words = {f"{extent.name} = ": "shape ", " (leading axes)": " there"}
+        for old, new in words.items():
+            mine, told = mine.replace(old, new), told.replace(old, new)
+    return [f"if {text} != {other}:", *raised("ValueError", f"{function}: {told}, {mine}")]
 
 
 def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> list[str]:
@@ -87,7 +91,7 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
         text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
         lines += [
             f"if {name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
-            *_raised(
+            *raised(
                 "IndexError",
                 f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
             ),
@@ -95,7 +99,7 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
     return lines
 
 
-def _raised(kind: str, message: str) -> list[str]:
+def raised(kind: str, message: str) -> list[str]:
     """`raise kind(f"...")`, one column in; a long message in two strings."""
     line = f'    raise {kind}(f"{message}")'
     if len(line) <= 80:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Const, Expr, Form, Printer, Ref
+from ..expr.sizes import terms
 from ..ops import OPS
 from ..plan.arrays.tree import (
     ARRAYS,
@@ -68,6 +69,9 @@ class SizePrinter(Printer):
         """One entry of a shape."""
         if isinstance(node, Ref) and not node.name.isidentifier():
             return f"*{pack_name(node.name)}"
+        collected = terms(node)
+        if collected is not None and any(c < 0 for c in collected.values()):
+            return f"max({self(node)}, 0)"  # n - 1 of an empty axis
         return self(node)
 
     def shape(self, extents: Sequence[Expr]) -> str:
@@ -158,7 +162,7 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
-        if not any(isinstance(a, Var) for a in _all_below(args)):  # plain numbers: Python's own do not widen float32
+        if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):  # plain numbers: Python's own do not widen float32
             word = {"abs": "abs", "pi": "math.pi"}.get(op, f"math.{op}")
             return f"{word}({', '.join(text(a, 0) for a in args)})" if args else word, ATOM
         if op == "select":

@@ -227,7 +227,10 @@ def _report_line(
     machine, message = outcome
     said = "could not be checked here" if machine else "the compiler refuses it"
     click.echo(f"    {printing.backend.name:<{width}}   {said}")
-    (lacking if machine else failed).append(message)
+    if machine:
+        lacking.append(message)
+    else:
+        failed.append(message)
 
 
 def _tell_lacking(ctx: click.Context, lacking: Sequence[str]) -> None:

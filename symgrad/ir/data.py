@@ -6,7 +6,8 @@ An `Equation` says what the elements of one tensor are. With f its subscripts an
 
 What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
 (concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
-element that no equation writes is 0. Nothing is evaluated outside `where`, subscripts included.
+element that no equation writes is 0; a product over nothing is 1. Nothing is evaluated outside `where`, subscripts
+included.
 
 The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
 axes under one plain index; its size is a tuple, and its extent their product.

@@ -134,6 +134,8 @@ def _filled(values: list[Any], shape: tuple[int, ...]) -> Array:
 def _accumulate(equation: Equation, array: Array, sizes: Sizes, numbers: Mapping[str, Any], element: Any) -> None:
     fibres: dict[tuple[int, ...], list[Any]] = {}
     names = [i.name for i, _ in equation.box]
+    if equation.reduce == "prod" and equation.plain:
+        fibres = {at: [] for at in np.ndindex(array.shape)}  # a product over nothing is 1
     for point in itertools.product(*(range(extent_of(e, sizes, numbers)) for _, e in equation.box)):
         at = dict(zip(names, point, strict=True))
         if equation.where is not None and not evaluate(equation.where, at, element):

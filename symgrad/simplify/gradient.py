@@ -11,7 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..expr import Apply, Const, Expr, Index, Ref, apply, indices, is_exact, postorder, ref, refs, size, substitute, transform
+from ..expr import (
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    size,
+    substitute,
+    transform,
+)
 from ..ir import Box, Derivative, Equation, Function, Role, Tensor, names_of
 from .forward import alive
 from .match import Finder, match

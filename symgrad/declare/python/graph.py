@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
-from ..draft import tidy
+from ...expr.sizes import tidy
 
 _serials = itertools.count(1)
 

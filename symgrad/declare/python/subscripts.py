@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, value_of
-from ..draft import tidy
+from ...expr.sizes import tidy
 from .graph import Node, is_pack, places_of, read
 from .scope import current, here
 

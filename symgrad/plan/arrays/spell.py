@@ -81,7 +81,8 @@ class Speller(Evaluator):
         wanted = tuple(s for s in e.subscripts if s in value.labels)
         if value.labels == wanted:
             return value
-        return Value(permuted(value.array, [value.labels.index(as_index(s)) for s in wanted]), tuple(map(as_index, wanted)))
+        places = [value.labels.index(as_index(s)) for s in wanted]
+        return Value(permuted(value.array, places), tuple(map(as_index, wanted)))
 
     # reductions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, value_of
+from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, ref, value_of
 from ...ir import Equation, Role
 from ..program import Procedure, Program, Step
 from .layout import Pattern, frame, kept_axes
@@ -113,7 +113,7 @@ class _Builder:
         equations = list(step.equations)
         extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
         first = equations[0]
-        if not first.plain or (extra[0] and not self._alternatives(equations, extra)):
+        if not self._fills(first) or (extra[0] and not self._alternatives(equations, extra)):
             lines.append(_Line(Assign(target, Full(_zero(), self._shape(target))), step.serves, step.when))
         place = 0
         while place < len(equations):
@@ -137,15 +137,15 @@ class _Builder:
         if len(equations) < 2 or len(extra[0]) != 1 or len(extra[1]) != 1:
             return False
         ((name, present),), ((other, absent),) = extra[0], extra[1]
-        return name == other and present != absent and equations[1].plain
+        return name == other and present != absent and self._fills(equations[1])
 
     def _store(self, e: Equation, started: bool) -> Statement:
         """The statement that writes (or adds) one equation."""
         value = self.speller.value(e)
-        if e.plain and started:
+        if self._fills(e) and started:
             more = self.speller.laid(value, tuple(s for s in e.subscripts if isinstance(s, Index)))
             return Assign(e.target, Elementwise("add", (Var(e.target), more.array)))
-        if e.plain:
+        if self._fills(e):
             return Assign(e.target, self._laid(e, value))
         order = frame(e, self.speller.values(e))
         items, once, axes = self.speller.scatter(e, order)
@@ -153,6 +153,10 @@ class _Builder:
             wanted = tuple(i for i in axes if i is not None)
             value = self.speller.laid(value, wanted)
         return Update(e.target, items, value.array) if once else AddAt(e.target, items, value.array)
+
+    def _fills(self, e: Equation) -> bool:
+        """Whether `e` writes every element of its target, each once."""
+        return e.plain and self.speller.whole_axes(ref(e.target, *e.subscripts), dict(e.box))
 
     def _laid(self, e: Equation, value: Value) -> Array:
         """`value` with the axes of the target: kept ones where they are kept, all of them otherwise."""

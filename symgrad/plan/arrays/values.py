@@ -17,14 +17,19 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    apply,
     const,
     index,
     indices,
     is_exact,
     postorder,
+    ref,
     refs,
     substitute,
+    transform,
+    value_of,
 )
+from ...expr.sizes import tidy
 from ...ir import Dtype, Equation, Tensor
 from .layout import Pattern, is_pack, labels, natural, plain
 from .tree import (
@@ -77,6 +82,7 @@ class Evaluator:
 
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
+        body = transform(body, _guarded_reads)
         done: dict[Expr, Value] = {}
         for node in self._outer(body):
             done[node] = self._node(node, done, order, extents)
@@ -180,7 +186,7 @@ class Evaluator:
     def element(self, r: Ref, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`x[h]` as an array over the indices of h."""
         base = Var(r.name)
-        if plain(r):
+        if plain(r) and self.whole_axes(r, extents):
             mine = labels(r)
             if r.name in self.kept:
                 axes: list[Index | None] = []
@@ -205,13 +211,19 @@ class Evaluator:
             return Value(_take(base, _packed_items(items, r.subscripts)), tuple(axes_))
         return self._gather(r, advanced, items, order, extents)
 
+    def whole_axes(self, r: Ref, extents: Mapping[Index, Expr]) -> bool:
+        """Whether the indices of a plain element run over all of its tensor."""
+        shape = self.tensors[r.name].shape
+        pairs = zip(r.subscripts, shape, strict=True)
+        return all(isinstance(s, Index) and _same_size(extents[s], extent) for s, extent in pairs)
+
     def _slice(
         self, s: Expr, counts: Mapping[Index, int], extents: Mapping[Index, Expr], axis: Expr
     ) -> tuple[Item, Index | None] | None:
         """A subscript that is basic indexing: `i`, a number, or `c*i + offset` with an index used nowhere else."""
         found = indices(s)
         if isinstance(s, Index) and counts[s] == 1:
-            return ALL, s
+            return ALL if _same_size(extents[s], axis) else Slice(None, extents[s]), s
         if not found and not any(n.subscripts for n in refs(s)):
             return s, None
         if len(found) != 1 or counts[found[0]] != 1 or any(n.subscripts for n in refs(s)):
@@ -221,7 +233,7 @@ class Evaluator:
         step = substitute(s, {i: ONE}) - offset
         if not (is_exact(offset) and is_exact(step)) or (substitute(s, {i: const(2)}) - offset) is not step * 2:
             return None
-        start, stride = int(offset.value), int(step.value)  # type: ignore[attr-defined]  # is_exact: a Const
+        start, stride = int(value_of(offset)), int(value_of(step))
         if start < 0 or stride <= 0:
             return None
         last = extents[i] * stride + (start - stride + 1) if stride != 1 else extents[i] + start
@@ -258,15 +270,18 @@ class Evaluator:
     def scatter(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
         """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
         extents = dict(e.box)
-        counts = {i: sum(i in indices(s) for s in e.subscripts) for i in indices(*e.subscripts)}
+        subscripts = e.subscripts
+        if e.where is not None:  # where the condition fails, nothing is added to the first element
+            subscripts = tuple(apply("select", e.where, s, ZERO) for s in subscripts)
+        counts = {i: sum(i in indices(s) for s in subscripts) for i in indices(*subscripts)}
         shape = self.tensors[e.target].shape
-        pieces = [self._slice(s, counts, extents, axis) for s, axis in zip(e.subscripts, shape, strict=True)]
+        pieces = [self._slice(s, counts, extents, axis) for s, axis in zip(subscripts, shape, strict=True)]
         if all(p is not None for p in pieces):
             axes = tuple(p[1] for p in pieces if p is not None and p[1] is not None)
-            return _packed_items([p[0] for p in pieces if p is not None], e.subscripts), True, axes
-        inside = [i for i in order if i in indices(*e.subscripts)]
-        items: list[Item] = [self._aligned(self._subscript(s, inside, extents), inside).array for s in e.subscripts]
-        alone = {s for s in e.subscripts if isinstance(s, Index)}
+            return _packed_items([p[0] for p in pieces if p is not None], subscripts), True, axes
+        inside = [i for i in order if i in indices(*subscripts)]
+        items: list[Item] = [self._aligned(self._subscript(s, inside, extents), inside).array for s in subscripts]
+        alone = {s for s in subscripts if isinstance(s, Index)}
         return tuple(items), set(inside) <= alone, tuple(inside)
 
     def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
@@ -281,6 +296,22 @@ class Evaluator:
     def laid(self, value: Value, wanted: Sequence[Index]) -> Value:
         """`value` so that it broadcasts over the axes `wanted`."""
         return self._aligned(value, wanted)
+
+
+def _guarded_reads(node: Expr) -> Expr:
+    """A `where` whose branches read only inside of their tensors: a subscript is 0 where its branch is not selected."""
+    if not (isinstance(node, Apply) and node.op == "select"):
+        return node
+    condition, then, otherwise = node.args
+    inside = {r: ref(r.name, *(_guarded(s, condition, True) for s in r.subscripts)) for r in refs(then)}
+    outside = {r: ref(r.name, *(_guarded(s, condition, False) for s in r.subscripts)) for r in refs(otherwise)}
+    return apply("select", condition, substitute(then, inside), substitute(otherwise, outside))
+
+
+def _guarded(s: Expr, condition: Expr, holds: bool) -> Expr:
+    if isinstance(s, (Index, Const)):
+        return s
+    return apply("select", condition, s, ZERO) if holds else apply("select", condition, ZERO, s)
 
 
 def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
@@ -337,8 +368,6 @@ def as_index(node: Expr | None) -> Index:
 
 
 def _same_size(a: Expr, b: Expr) -> bool:
-    from ...declare.draft import tidy  # the one place that knows when two sizes are equal
-
     return tidy(a - b) is ZERO
 
 

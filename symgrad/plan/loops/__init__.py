@@ -8,12 +8,14 @@ from dataclasses import replace
 from ...expr import Expr
 from ...ir import Role
 from ..program import Procedure, Program, Step
+from .again import Again
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse, place_notes
 from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .order import Order
+from .sequence import in_sequence
 from .share import Share
 
 __all__ = [
@@ -54,15 +56,20 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     written = {step.target for step in procedure.steps}
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
+    optional = _optional(program, procedure)
     order = Order(table, language)
-    steps = [_settled(step, program, procedure) for step in procedure.steps]
-    block: Block = tuple(n for step in steps for n in _guarded(step, order.step(step)))
+    again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
+    steps = {step.target: step for step in again.steps}
+    sequence = in_sequence([again.expanded(step) for step in again.steps])
+    block: Block = tuple(
+        n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target])))
+    )
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
-    shared = shared_memory(procedure, table, temporaries)
+    shared = shared_memory(sequence, table, temporaries)
     block = fuse(block, shared)
-    memory = Memory(table, temporaries, results, _optional(program, procedure), shared)
+    memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}

@@ -7,12 +7,12 @@ that is stored where the result is wanted, or an array that stands in for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute
 from ...ir import Dtype, Tensor
-from ..program import Procedure
+from ..program import Step
 from .data import (
     Array,
     Block,
@@ -33,20 +33,19 @@ from .data import (
 Path = tuple[tuple[int, int, Index | None], ...]  # position in the block, which block inside, the index of a loop
 
 
-def shared_memory(procedure: Procedure, table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
-    """Temporary -> the result in whose memory it can stand: nothing reads it at another element once the result is
+def shared_memory(steps: Sequence[Step], table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
+    """Temporary -> the tensor in whose memory it can stand: nothing reads it at another element once that one is
     written, nor at all afterwards."""
     readers: dict[str, list[int]] = {}
-    writers = {step.target: n for n, step in enumerate(procedure.steps)}
-    for n, step in enumerate(procedure.steps):
+    writers = {step.target: n for n, step in enumerate(steps)}
+    for n, step in enumerate(steps):
         for name in {r.name for e in step.equations for r in e.reads}:
             readers.setdefault(name, []).append(n)
     found: dict[str, str] = {}
-    for n, step in enumerate(procedure.steps):
+    for n, step in enumerate(steps):
         (e, *others) = step.equations
         if (
-            step.target in temporaries
-            or table[step.target].dtype is not Dtype.REAL
+            table[step.target].dtype is not Dtype.REAL
             or others
             or e.reduce != "none"
             or not e.plain
@@ -57,7 +56,7 @@ def shared_memory(procedure: Procedure, table: Mapping[str, Tensor], temporaries
         for name in dict.fromkeys(r.name for r in e.reads):
             if name not in temporaries or name in found or readers[name][-1] != n:
                 continue
-            mine = procedure.steps[writers[name]]
+            mine = steps[writers[name]]
             shape, wanted = table[name].shape, table[step.target].shape
             same = len(shape) == len(wanted) and all(a.key is b.key for a, b in zip(shape, wanted, strict=True))
             at = {r.subscripts for r in e.reads if r.name == name}

@@ -1,0 +1,237 @@
+"""How far every index runs, and the shape of every tensor: inferred in rounds from what the equations say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import ShapeError
+from ..expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Index,
+    apply,
+    index,
+    indices,
+    is_exact,
+    ref,
+    refs,
+    show,
+    size,
+    substitute,
+    value_of,
+)
+from ..expr.sizes import coefficient, largest, most, tidy
+from ..ir import Tensor, When, show_element
+
+EXTENT = "#extent"  # ref(EXTENT, i) is the extent of the index i, until it is known
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An equation whose box is not known yet; `extents` are those that the user gave."""
+
+    target: str
+    subscripts: tuple[Expr, ...]
+    reduce: str
+    body: Expr
+    extents: Mapping[Index, Expr]
+    where: Expr | None
+    when: When
+
+    @property
+    def order(self) -> tuple[Index, ...]:
+        """The indices of the equation, those of the target first, and the given ones even if nothing mentions them."""
+        mentioned = indices(*self.subscripts, self.body, *(() if self.where is None else (self.where,)))
+        bound = [i for i in self.extents if i not in mentioned]
+        return (*mentioned, *bound)
+
+
+class Ranges:
+    """Infers the extent of every index and the shape of every tensor, in rounds.
+
+    First what plain subscripts say, until nothing is new; then one subscript such as `2*i + r` with a single unknown
+    index, and again. Each fact keeps the place that told it, for the message when two places disagree.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tensors: Mapping[str, Tensor],
+        given: Mapping[str, Sequence[Expr | None]],
+        pending: Sequence[Pending],
+    ) -> None:
+        self.name = name
+        self.tensors = tensors
+        self.given = given
+        self.pending = pending
+        self.extents: dict[tuple[int, Index], Expr] = {}
+        self.told_by: dict[tuple[int, Index], str] = {}
+        self.shapes: dict[str, list[Expr | None]] = {n: list(t.shape) for n, t in tensors.items()}
+        for p in pending:
+            self.shapes.setdefault(p.target, list(given.get(p.target, [None] * len(p.subscripts))))
+        # where a result is also written at `n + i`, a plain subscript does not tell how long the axis is
+        self.mixed = {
+            (p.target, axis)
+            for p in pending
+            for axis, s in enumerate(p.subscripts)
+            if not isinstance(s, (Index, Const)) and not any(r.name in self.shapes for r in refs(s))
+        }
+        self.slots = [
+            (number, r.name, axis, s)
+            for number, p in enumerate(pending)
+            for r in (
+                ref(p.target, *p.subscripts),
+                *refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,))),
+            )
+            if r.name in self.shapes
+            for axis, s in enumerate(r.subscripts)
+        ]
+
+    def solve(self) -> tuple[dict[tuple[int, Index], Expr], dict[str, tuple[Expr, ...]]]:
+        for number, p in enumerate(self.pending):
+            for i, extent in p.extents.items():
+                self.extents[number, i] = extent
+                self.told_by[number, i] = "as given"
+        while self._plain() or self._literal() or self._affine():
+            pass
+        for number, p in enumerate(self.pending):
+            for i in p.order:
+                if (number, i) not in self.extents:
+                    self._ask(p, i)
+            self._check_literals(p)
+        return self.extents, {name: self._shape(name) for name in self.shapes}
+
+    def _shape(self, name: str) -> tuple[Expr, ...]:
+        shape = self.shapes[name]
+        if None in shape:
+            axis = shape.index(None)
+            raise ShapeError(
+                f"{self.name}: nothing tells how long axis {axis} of {name} is. "
+                f"Say it by an index with an extent: {name}[{'k:n' if len(shape) == 1 else '..., k:n, ...'}] = 0."
+            )
+        return tuple(e for e in shape if e is not None)
+
+    def _plain(self) -> bool:
+        """A plain subscript and the axis it stands in have one extent."""
+        news = False
+        for number, name, axis, s in self.slots:
+            if not isinstance(s, Index):
+                continue
+            here, there = self.extents.get((number, s)), self.shapes[name][axis]
+            if (name, axis) in self.mixed and self.pending[number].target == name and here is not None:
+                continue
+            if here is None and there is not None:
+                self.extents[number, s] = there
+                self.told_by[number, s] = f"in {name} (axis {axis})"
+                news = True
+            elif here is not None and there is None and name in self.shapes:
+                self.shapes[name][axis] = here
+                news = True
+            elif here is not None and there is not None and here.key is not there.key:
+                self._clash(number, s, name, axis, here, there)
+        return news
+
+    def _clash(self, number: int, i: Index, name: str, axis: int, here: Expr, there: Expr) -> None:
+        p = self.pending[number]
+        if i in p.extents and (name != p.target or name in self.given):
+            return  # a given extent wins; that it fits is checked when the code runs
+        raise ShapeError(
+            f"{self.name}: {i.name} has two sizes in {show_element(p.target, p.subscripts)}\n"
+            f"    it runs over {show(here)} {self.told_by.get((number, i), '')}\n"
+            f"    and over {show(there)} in {name} (axis {axis})\n"
+            f"  Give both axes one name, or use two indices."
+        )
+
+    def _literal(self) -> bool:
+        """An axis of a result that is written at expressions reaches as far as the largest of them."""
+        news = False
+        for name, shape in self.shapes.items():
+            for axis, extent in enumerate(shape):
+                if extent is not None:
+                    continue
+                ends = []
+                for number, p in enumerate(self.pending):
+                    if p.target == name:
+                        known = {i: e for (n, i), e in self.extents.items() if n == number}
+                        ends.append(largest(self._settled(number, p.subscripts[axis]), known))
+                if all(e is not None for e in ends):
+                    shape[axis] = most([tidy(e + 1) for e in ends if e is not None])
+                    news = True
+        return news
+
+    def _affine(self) -> bool:
+        """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
+        for number, name, axis, s in self.slots:
+            extent = self.shapes[name][axis]
+            if isinstance(s, Index) or extent is None:
+                continue
+            s = self._settled(number, s)
+            unknown = [i for i in indices(s) if (number, i) not in self.extents]
+            if len(unknown) != 1:
+                continue
+            i = unknown[0]
+            known = {j: e for (n, j), e in self.extents.items() if n == number}
+            if ref(EXTENT, i) in refs(s):
+                inner = _merged(s, i, extent, known)
+                if inner is not None:
+                    self.extents[number, i] = inner
+                    self.told_by[number, i] = f"by {name} (axis {axis})"
+                    return True
+                continue
+            step = coefficient(s, i)
+            if step is None:
+                continue
+            most = largest(substitute(s, {i: ZERO}), known)
+            if most is None:
+                continue
+            if is_exact(step) and value_of(step) < 0:
+                self.extents[number, i] = apply("floordiv", most, -step) + 1
+            elif step is ONE:
+                self.extents[number, i] = tidy(extent - most)
+            elif size(whole := tidy(extent - 1 - most + step)) < size(less := tidy(extent - 1 - most)):
+                self.extents[number, i] = apply("floordiv", whole, step)
+            else:
+                self.extents[number, i] = apply("floordiv", less, step) + 1
+            self.told_by[number, i] = f"by {show_element(name, (s,))}"
+            return True
+        return False
+
+    def _check_literals(self, p: Pending) -> None:
+        """Refuse `y[2]` beside `y[i:2]`."""
+        for s, extent in zip(p.subscripts, self.shapes[p.target], strict=True):
+            if extent is not None and is_exact(s) and is_exact(extent) and value_of(s) >= value_of(extent):
+                raise ShapeError(
+                    f"{self.name}: {show_element(p.target, p.subscripts)} is past the end of its axis, "
+                    f"which has {show(extent)} elements. Give the other index of this axis another extent."
+                )
+
+    def _settled(self, number: int, s: Expr) -> Expr:
+        """The subscript `s` with the extents that are known so far in place."""
+        known: dict[Expr, Expr] = {}
+        for r in refs(s):
+            for i in indices(r) if r.name == EXTENT else ():
+                if (number, i) in self.extents:
+                    known[r] = self.extents[number, i]
+        return substitute(s, known)
+
+    def _ask(self, p: Pending, i: Index) -> None:
+        place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
+        raise ShapeError(
+            f"{self.name}: nothing tells how far the index {i.name} runs in {place}. "
+            f'Say it: sum[{i.name}:n](...) in a reduction, or sg.indices("{i.name}", {i.name}="n").'
+        )
+
+
+def _merged(s: Expr, i: Index, extent: Expr, known: Mapping[Index, Expr]) -> Expr | None:
+    """The extent of `i` in a merged subscript such as `h*extent(i) + i`, over an axis of `extent` elements."""
+    unknown = ref("#unknown")
+    last = largest(substitute(s, {ref(EXTENT, i): unknown, i: unknown - 1}), known)
+    if last is None:
+        return None
+    placeholder = index("#unknown")
+    last = substitute(last, {unknown: placeholder})
+    step = coefficient(last, placeholder)
+    return None if step is None else apply("floordiv", tidy(extent - 1 - substitute(last, {placeholder: ZERO})), step)

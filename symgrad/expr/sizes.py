@@ -1,0 +1,119 @@
+"""Integer expressions of sizes: like terms collected, linear subscripts, and how far they reach.
+
+A size is known only by name: `n - 1 - (m - 1)` and `n - m` are found equal by collecting terms, and a subscript is
+largest over a box with each index at the end where it is largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from .nodes import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    apply,
+    const,
+    indices,
+    is_exact,
+    postorder,
+    substitute,
+    value_of,
+)
+
+LARGEST_PRODUCT = 10_000  # terms of a polynomial that are multiplied out
+
+
+def coefficient(s: Expr, i: Index) -> Expr | None:
+    """What `i` is multiplied by in the subscript `s`, if `s` is linear in it; None otherwise."""
+    slope = substitute(s, {i: ONE}) - substitute(s, {i: ZERO})
+    again = substitute(s, {i: const(2)}) - substitute(s, {i: ONE})
+    a, b = terms(slope), terms(again)
+    return _rebuild(a) if a is not None and a == b else None
+
+
+Polynomial = dict[tuple[Expr, ...], int]
+
+
+def terms(s: Expr) -> Polynomial | None:
+    """An integer expression as a polynomial of its atoms; None if it is no polynomial with integer coefficients."""
+    done: dict[Expr, Polynomial | None] = {}
+    for node in postorder(s):
+        value: Polynomial | None
+        if isinstance(node, Const):
+            value = {(): int(node.value)} if node.value.denominator == 1 else None
+            value = {} if value == {(): 0} else value
+        elif isinstance(node, Apply) and node.op in ("add", "sub", "mul", "neg"):
+            parts = [done[a] for a in node.args]
+            known = [p for p in parts if p is not None]
+            large = node.op == "mul" and prod(len(p) for p in known) > LARGEST_PRODUCT
+            value = None if large or len(known) < len(parts) else _combine(node.op, known)
+        else:
+            value = {(node.key,): 1}
+        done[node] = value
+    return done[s]
+
+
+def _combine(op: str, parts: list[Polynomial]) -> Polynomial:
+    result: Polynomial = {}
+    if op == "mul":
+        for m, c in parts[0].items():
+            for n, d in parts[1].items():
+                monomial = tuple(sorted((*m, *n), key=lambda e: e.serial))
+                result[monomial] = result.get(monomial, 0) + c * d
+    else:
+        signs = {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op]
+        for sign, part in zip(signs, parts, strict=True):
+            for m, c in part.items():
+                result[m] = result.get(m, 0) + sign * c
+    return {m: c for m, c in result.items() if c}
+
+
+def _rebuild(polynomial: Polynomial) -> Expr:
+    result = ZERO
+    for monomial, c in polynomial.items():
+        term: Expr = const(abs(c))
+        for atom in monomial:
+            term = term * atom
+        result = result + term if c > 0 else result - term
+    return result
+
+
+def tidy(s: Expr) -> Expr:
+    """An integer expression with like terms collected."""
+    polynomial = terms(s)
+    return s if polynomial is None else _rebuild(polynomial)
+
+
+def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
+    """The largest value of the subscript `s` over the box; None if an extent is unknown or it is not linear."""
+    ends: dict[Expr, Expr] = {}
+    for i in indices(s):
+        step = coefficient(s, i)
+        if step is None or i not in extents:
+            return None
+        falling = is_exact(step) and value_of(step) < 0
+        ends[i] = ZERO if falling else extents[i] - 1
+    polynomial = terms(substitute(s, ends))
+    return None if polynomial is None else _rebuild(polynomial)
+
+
+def most(ends: list[Expr]) -> Expr:
+    """The largest of several extents, where that can be told."""
+    if all(is_exact(e) for e in ends):
+        return max(ends, key=value_of)
+    distinct = list({e.key: e for e in ends}.values())
+    result = distinct[0]
+    for end in distinct[1:]:
+        difference = terms(end - result)
+        if difference is not None and all(c <= 0 for c in difference.values()):
+            continue  # sizes are not negative
+        if difference is not None and all(c >= 0 for c in difference.values()):
+            result = end
+        else:
+            result = apply("maximum", result, end)
+    return result

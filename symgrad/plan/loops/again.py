@@ -1,0 +1,172 @@
+"""Temporaries that are computed where they are read: a subtraction is cheaper than a row of memory for its result.
+
+Such a temporary is elementwise and cheap, or read in one place only; whoever reads it runs over just its indices, so
+that nothing is computed more often than it would be loaded; and what it reads is at hand: inputs, results that are
+complete, others of its kind, values of fewer axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, show, substitute
+from ...ir import Dtype, Equation, Tensor
+from ..program import Step
+from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
+
+HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
+MOST = 40  # operations of what is read once
+INLINE = 48  # characters of a link of a chain that needs no name
+_ONE = frozenset("add sub mul neg select lt le gt ge eq ne and or not".split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """T[subscripts] = body, in operators that the language has."""
+
+    subscripts: tuple[Index, ...]
+    body: Expr
+    dtype: Dtype
+    operations: int
+
+    def at(self, element: Ref) -> Expr:
+        """The value of one element."""
+        return substitute(self.body, dict(zip(self.subscripts, element.subscripts, strict=True)))
+
+
+class Again:
+    """Chooses these temporaries among the steps of one procedure; `steps` are those that are left.
+
+    stored   results whose memory is there whenever they are read
+    hidden   results that may have no memory of their own
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        table: Mapping[str, Tensor],
+        temporaries: set[str],
+        hidden: set[str],
+        language: Rewriter,
+    ) -> None:
+        self._table = table
+        self._serial = count(1)
+        self._formulas: dict[str, _Formula] = {}
+        written = {step.target for step in steps}
+        reads = _reads(steps)
+        plain = {step.target for step in steps if step.target in temporaries and _is_elementwise(step)}
+        for step in steps:
+            name = step.target
+            if name not in plain or not table[name].shape or name not in reads or not _fits(name, reads[name]):
+                continue
+            (e,) = step.equations
+            below = [r.name for r in e.reads]
+            if any(n in written and not self._at_hand(n, name, temporaries | hidden) for n in below):
+                continue
+            body = language(e.body)
+            operations = _operations(body) + sum(
+                self._formulas[r.name].operations for r in refs(body) if r.name in self._formulas
+            )
+            once = len(reads[name]) == 1 and reads[name][0][0].target not in plain
+            if operations <= (MOST if once else HANDFUL):
+                subscripts = tuple(i for i in e.subscripts if isinstance(i, Index))
+                self._formulas[name] = _Formula(subscripts, body, table[name].dtype, operations)
+        self.steps = tuple(step for step in steps if step.target not in self._formulas)
+
+    def _at_hand(self, name: str, reader: str, uncertain: set[str]) -> bool:
+        fewer = len(self._table[name].shape) < len(self._table[reader].shape)
+        return name in self._formulas or fewer or name not in uncertain
+
+    def expanded(self, step: Step) -> Step:
+        """The step with these temporaries written out: what it really reads."""
+        return replace(step, equations=tuple(replace(e, body=self._written_out(e.body)) for e in step.equations))
+
+    def _written_out(self, root: Expr) -> Expr:
+        while found := {r: self._formulas[r.name].at(r) for r in refs(root) if r.name in self._formulas}:
+            root = substitute(root, found)
+        return root
+
+    def __call__(self, block: Block) -> Block:
+        """`block` with a scalar for each of these elements, before the statement that reads it."""
+        if not self._formulas:
+            return block
+        return tuple(new for node in block for new in self._node(node))
+
+    def _node(self, node: Node) -> Iterator[Node]:
+        node = with_blocks(node, tuple(map(self, blocks(node))))
+        if isinstance(node, (Local, Store)):
+            before, value = self._scalars(node.value)
+            yield from before
+            yield replace(node, value=value)
+        elif isinstance(node, If):
+            before, condition = self._scalars(node.condition)
+            yield from before
+            yield replace(node, condition=condition)
+        else:
+            yield node
+
+    def _scalars(self, root: Expr) -> tuple[list[Local], Expr]:
+        """The scalars that `root` needs, each after those it needs itself, and `root` in terms of them."""
+        values: dict[Ref, Expr] = {}  # each after those it reads
+        uses: dict[Ref, int] = {}
+
+        def visit(expression: Expr, weight: int) -> None:
+            for r in refs(expression):
+                if r.name in self._formulas:
+                    uses[r] = uses.get(r, 0) + weight
+                    if r not in values:
+                        value = self._formulas[r.name].at(r)
+                        visit(value, 1)
+                        values[r] = value
+
+        visit(root, 2)
+        found: dict[Expr, Expr] = {}
+        before: list[Local] = []
+        for r, value in values.items():
+            value = substitute(value, found)
+            if uses[r] == 1 and len(show(value)) <= INLINE:
+                found[r] = value
+                continue
+            local = Local(f"{r.name}@again{next(self._serial)}", value, self._formulas[r.name].dtype)
+            before.append(local)
+            found[r] = scalar(local.name)
+        return before, substitute(root, found) if found else root
+
+
+def _reads(steps: Sequence[Step]) -> dict[str, list[tuple[Equation, Ref | None]]]:
+    """Per tensor, the equations that read it and the element; None where it is no part of a body."""
+    found: dict[str, list[tuple[Equation, Ref | None]]] = {}
+    for step in steps:
+        for e in step.equations:
+            inside = set(refs(e.body))
+            for r in dict.fromkeys(e.reads):
+                found.setdefault(r.name, []).append((e, r if r in inside else None))
+            outside = refs(*e.subscripts, *(() if e.where is None else (e.where,)), *(extent for _, extent in e.box))
+            for r in outside:
+                found.setdefault(r.name, []).append((e, None))
+    return found
+
+
+def _fits(name: str, reads: Sequence[tuple[Equation, Ref | None]]) -> bool:
+    """Whether every reader runs over the indices of what it reads, and no others."""
+    return all(
+        r is not None and e.target != name and {i for i, _ in e.box} == set(indices(*r.subscripts)) for e, r in reads
+    )
+
+
+def _is_elementwise(step: Step) -> bool:
+    (e, *others) = step.equations
+    plain = not others and e.reduce == "none" and e.plain and e.where is None and not e.when and not step.when
+    return plain and all(isinstance(s, Index) for s in e.subscripts) and {i for i, _ in e.box} == set(e.subscripts)
+
+
+def _operations(body: Expr) -> int:
+    """How much work `body` is: a division three, a call more than is ever repeated."""
+    total = 0
+    for node in postorder(body):
+        if isinstance(node, Apply):
+            constant = all(isinstance(a, Const) for a in node.args)
+            total += 1 if node.op in _ONE or constant else 3 if node.op == "div" else HANDFUL + 1
+    return total
