@@ -20,7 +20,7 @@ import sympy
 from .backends import BACKENDS, Backend, header
 from .backends.base import Artefact
 from .declare import Declared, to_sympy
-from .differentiate import differentiate, entries, tangent
+from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError
 from .ir import Derivative, Function
 from .plan import Program, plan
@@ -106,14 +106,14 @@ def jvp(declaration: Declaration) -> Derivative:
 
 
 def jacobian(declaration: Declaration) -> Any:
-    """J of a function of scalars as a SymPy matrix, one row per output; of tensors, the equations of J^T v as text.
+    """J of a function of scalars as a SymPy matrix, one row per output; of tensors, a `Jacobian` of index equations.
 
-    The symbols are real and named as the inputs; the components of a vector `p` are `p0, p1, ...`.
+    The symbols are real and named as the inputs; the components of a vector `p` are `p[0], p[1], ...`.
     """
     derivative = derive(declaration)
     rows = entries(derivative, expand=True)
     if rows is None:
-        return derivative
+        return jacobian_equations(derivative)
     symbols: dict[str, sympy.Symbol] = {}
     return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
 

@@ -36,42 +36,33 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
                         double *restrict mean_x, double *restrict rstd,
                         double *restrict out, double *work)
 {
-    double *restrict const centered = work;
-    double *restrict const sum_centered = work + n * d;
-    double *const mean_x_values = mean_x ? mean_x : work + (n * d + d);
-    double *const rstd_values = rstd ? rstd : work + (n * d + d + d);
+    double *restrict const sum_centered = work;
+    double *const mean_x_values = mean_x ? mean_x : work + d;
+    double *const rstd_values = rstd ? rstd : work + (d + d);
 
     /* sum_x[j] = sum[i](x[i, j]) */
     for (size_t j = 0; j < d; ++j) {
-        mean_x[j] = 0.0;
+        mean_x_values[j] = 0.0;
     }
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            mean_x[j] += x[i * d + j];
+            mean_x_values[j] += x[i * d + j];
         }
     }
 
-    /* mean_x[j] = sum_x[j] / n */
+    /* mean_x[j] = sum_x[j] / n
+     * sum_centered[j] = sum[i](centered[i, j]**2)
+     */
     for (size_t j = 0; j < d; ++j) {
-        mean_x_values[j] = mean_x[j] / (double)n;
-    }
-
-    /* centered[i,j] = x[i, j] - mean_x[j] */
-    for (size_t i = 0; i < n; ++i) {
-        for (size_t j = 0; j < d; ++j) {
-            centered[i * d + j] = x[i * d + j] - mean_x_values[j];
-        }
-    }
-
-    /* sum_centered[j] = sum[i](centered[i, j]**2) */
-    for (size_t j = 0; j < d; ++j) {
+        mean_x_values[j] /= (double)n;
         sum_centered[j] = 0.0;
     }
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            sum_centered[j] += centered[i * d + j] * centered[i * d + j];
+            const double centered = x[i * d + j] - mean_x_values[j];
+            sum_centered[j] += centered * centered;
         }
     }
 
@@ -83,12 +74,10 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
         rstd_values[j] = 1.0 / sqrt(mean_centered + eps);
     }
 
-    /* xhat[i,j] = centered[i, j] * rstd[j]
-     * out[i,j] = xhat[i, j] * gain[j] + bias[j]
-     */
+    /* out[i,j] = xhat[i, j] * gain[j] + bias[j] */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            const double xhat = centered[i * d + j] * rstd_values[j];
+            const double xhat = (x[i * d + j] - mean_x_values[j]) * rstd_values[j];
             out[i * d + j] = xhat * gain[j] + bias[j];
         }
     }
@@ -101,53 +90,35 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
                          double *restrict grad_gain, double *restrict grad_bias,
                          double *work)
 {
-    double *restrict const sum_grad_output = work;
-    double *restrict const mean_grad_output = work + d;
-    double *restrict const xhat = work + (d + d);
-    double *restrict const sum_grad_output_xhat = work + (d + d + n * d);
-    double *restrict const mean_grad_output_xhat = work + (d + d + n * d + d);
+    double *restrict const mean_grad_output = work;
+    double *restrict const mean_grad_output_xhat = work + d;
 
     if (grad_x) {
         /* sum_grad_output[j] = sum[i](grad_output[i, j]) */
         for (size_t j = 0; j < d; ++j) {
-            sum_grad_output[j] = 0.0;
+            mean_grad_output[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                sum_grad_output[j] += grad_output[i * d + j];
+                mean_grad_output[j] += grad_output[i * d + j];
             }
         }
-        /* mean_grad_output[j] = sum_grad_output[j] / n */
-        for (size_t j = 0; j < d; ++j) {
-            mean_grad_output[j] = sum_grad_output[j] / (double)n;
-        }
-    }
-
-    if (grad_x || grad_gain) {
-        /* centered[i,j] = x[i, j] - mean_x[j]
-         * xhat[i,j] = centered[i, j] * rstd[j]
+        /* mean_grad_output[j] = sum_grad_output[j] / n
+         * sum_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j])
          */
-        for (size_t i = 0; i < n; ++i) {
-            for (size_t j = 0; j < d; ++j) {
-                const double centered = x[i * d + j] - mean_x[j];
-                xhat[i * d + j] = centered * rstd[j];
-            }
-        }
-    }
-
-    if (grad_x) {
-        /* sum_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j]) */
         for (size_t j = 0; j < d; ++j) {
-            sum_grad_output_xhat[j] = 0.0;
+            mean_grad_output[j] /= (double)n;
+            mean_grad_output_xhat[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                sum_grad_output_xhat[j] += grad_output[i * d + j] * xhat[i * d + j];
+                const double xhat = (x[i * d + j] - mean_x[j]) * rstd[j];
+                mean_grad_output_xhat[j] += grad_output[i * d + j] * xhat;
             }
         }
         /* mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / n */
         for (size_t j = 0; j < d; ++j) {
-            mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / (double)n;
+            mean_grad_output_xhat[j] /= (double)n;
         }
         /* grad_x[i,j] = rstd[j] * gain[j]
          *     * (grad_output[i, j] - mean_grad_output[j]
@@ -155,9 +126,10 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
+                const double xhat = (x[i * d + j] - mean_x[j]) * rstd[j];
                 grad_x[i * d + j] = rstd[j] * gain[j]
                     * (grad_output[i * d + j] - mean_grad_output[j]
-                    - xhat[i * d + j] * mean_grad_output_xhat[j]);
+                    - xhat * mean_grad_output_xhat[j]);
             }
         }
     }
@@ -169,7 +141,8 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_gain[j] += grad_output[i * d + j] * xhat[i * d + j];
+                const double xhat = (x[i * d + j] - mean_x[j]) * rstd[j];
+                grad_gain[j] += grad_output[i * d + j] * xhat;
             }
         }
     }

@@ -46,9 +46,7 @@ int cross_entropy_forward(size_t n, size_t c, const double *restrict logits,
         if (max_logits) {
             max_logits[j] = max_logits_j;
         }
-        /* exp_logits[j,k] = exp(logits[j, k] - max_logits[j])
-         * sum_exp_logits[j] = sum[k](exp_logits[j, k])
-         */
+        /* sum_exp_logits[j] = sum[k](exp_logits[j, k]) */
         double sum_exp_logits_j = 0.0;
         for (size_t k = 0; k < c; ++k) {
             const double exp_logits = exp(logits[j * c + k] - max_logits_j);
@@ -72,7 +70,7 @@ int cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
                            const int64_t *restrict target,
                            const double *restrict max_logits,
                            const double *restrict sum_exp_logits, double grad_output,
-                           double *restrict grad_logits, double *work)
+                           double *restrict grad_logits)
 {
     for (size_t i = 0; i < n; ++i) {
         if (target[i] < 0 || (size_t)target[i] >= c) {
@@ -80,15 +78,7 @@ int cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
         }
     }
 
-    double *restrict const exp_logits = work;
-
     if (grad_logits) {
-        /* exp_logits[j,k] = exp(logits[j, k] - max_logits[j]) */
-        for (size_t j = 0; j < n; ++j) {
-            for (size_t k = 0; k < c; ++k) {
-                exp_logits[j * c + k] = exp(logits[j * c + k] - max_logits[j]);
-            }
-        }
         /* grad_logits[j,k] = grad_output * exp_logits[j, k] / sum_exp_logits[j] / n
          * grad_logits[i,target[i]] = -grad_output / n
          */
@@ -98,8 +88,9 @@ int cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
         const double negative = -grad_output / (double)n;
         for (size_t j = 0; j < n; ++j) {
             for (size_t k = 0; k < c; ++k) {
-                grad_logits[j * c + k] += grad_output * exp_logits[j * c + k]
-                    / sum_exp_logits[j] / (double)n;
+                const double exp_logits = exp(logits[j * c + k] - max_logits[j]);
+                grad_logits[j * c + k] += grad_output * exp_logits / sum_exp_logits[j]
+                    / (double)n;
             }
             grad_logits[j * c + (size_t)target[j]] += negative;
         }

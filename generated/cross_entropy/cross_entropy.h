@@ -40,14 +40,12 @@ int cross_entropy_forward(size_t n, size_t c, const double *logits,
                           double *sum_exp_logits, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for CROSS_ENTROPY_BACKWARD_WORK(n, c) doubles.
  * Return 0; or 1, with nothing written, if an index is out of range.
  */
-#define CROSS_ENTROPY_BACKWARD_WORK(n, c) ((n) * (c))
 int cross_entropy_backward(size_t n, size_t c, const double *logits,
                            const int64_t *target, const double *max_logits,
                            const double *sum_exp_logits, double grad_output,
-                           double *grad_logits, double *work);
+                           double *grad_logits);
 
 #ifdef __cplusplus
 }

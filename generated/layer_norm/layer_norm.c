@@ -35,10 +35,8 @@
 void layer_norm_forward(size_t batch, size_t d, double eps, const double *restrict x,
                         const double *restrict gain, const double *restrict bias,
                         double *restrict mean_x, double *restrict rstd,
-                        double *restrict out, double *work)
+                        double *restrict out)
 {
-    double *restrict const centered = work;
-
     for (size_t b = 0; b < batch; ++b) {
         /* sum_x[b] = sum[j](x[b, j]) */
         double sum_x = 0.0;
@@ -50,14 +48,11 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *restri
         if (mean_x) {
             mean_x[b] = mean_x_b;
         }
-        /* centered[b,j] = x[b, j] - mean_x[b]
-         * sum_centered[b] = sum[j](centered[b, j]**2)
-         */
+        /* sum_centered[b] = sum[j](centered[b, j]**2) */
         double sum_centered = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            const double centered_j = x[b * d + j] - mean_x_b;
-            centered[j] = centered_j;
-            sum_centered += centered_j * centered_j;
+            const double centered = x[b * d + j] - mean_x_b;
+            sum_centered += centered * centered;
         }
         /* mean_centered[b] = sum_centered[b] / d */
         const double mean_centered = sum_centered / (double)d;
@@ -66,11 +61,9 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *restri
         if (rstd) {
             rstd[b] = rstd_b;
         }
-        /* xhat[b,j] = centered[b, j] * rstd[b]
-         * out[b,j] = xhat[b, j] * gain[j] + bias[j]
-         */
+        /* out[b,j] = xhat[b, j] * gain[j] + bias[j] */
         for (size_t j = 0; j < d; ++j) {
-            const double xhat = centered[j] * rstd_b;
+            const double xhat = (x[b * d + j] - mean_x_b) * rstd_b;
             out[b * d + j] = xhat * gain[j] + bias[j];
         }
     }
@@ -84,42 +77,25 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
                          double *work)
 {
     double *restrict const mean_grad_xhat = work;
-    double *restrict const xhat = work + batch;
 
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* grad_xhat[b,j] = grad_output[b, j] * gain[j]
-             * sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
-             */
+            /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j]) */
             double sum_grad_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
                 const double grad_xhat = grad_output[b * d + j] * gain[j];
-                grad_x[b * d + j] = grad_xhat;
                 sum_grad_xhat += grad_xhat;
             }
             /* mean_grad_xhat[b] = sum_grad_xhat[b] / d */
             mean_grad_xhat[b] = sum_grad_xhat / (double)d;
         }
-    }
-
-    if (grad_x || grad_gain) {
-        /* centered[b,j] = x[b, j] - mean_x[b]
-         * xhat[b,j] = centered[b, j] * rstd[b]
-         */
-        for (size_t b = 0; b < batch; ++b) {
-            for (size_t j = 0; j < d; ++j) {
-                const double centered = x[b * d + j] - mean_x[b];
-                xhat[b * d + j] = centered * rstd[b];
-            }
-        }
-    }
-
-    if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
             /* sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j]) */
             double sum_grad_xhat_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
-                sum_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j];
+                const double grad_xhat = grad_output[b * d + j] * gain[j];
+                const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
+                sum_grad_xhat_xhat += grad_xhat * xhat;
             }
             /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
             const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
@@ -128,9 +104,10 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
              *     - xhat[b, j] * mean_grad_xhat_xhat[b])
              */
             for (size_t j = 0; j < d; ++j) {
+                const double grad_xhat = grad_output[b * d + j] * gain[j];
+                const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
                 grad_x[b * d + j] = rstd[b]
-                    * (grad_x[b * d + j] - mean_grad_xhat[b]
-                    - xhat[b * d + j] * mean_grad_xhat_xhat);
+                    * (grad_xhat - mean_grad_xhat[b] - xhat * mean_grad_xhat_xhat);
             }
         }
     }
@@ -142,7 +119,8 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
         }
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < d; ++j) {
-                grad_gain[j] += grad_output[b * d + j] * xhat[b * d + j];
+                const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
+                grad_gain[j] += grad_output[b * d + j] * xhat;
             }
         }
     }

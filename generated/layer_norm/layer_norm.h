@@ -40,17 +40,15 @@ extern "C" {
 
 /* Compute out.
  * For backward: mean_x and rstd; pass NULL for what is not needed.
- * work has room for LAYER_NORM_FORWARD_WORK(d) doubles.
  */
-#define LAYER_NORM_FORWARD_WORK(d) ((d))
 void layer_norm_forward(size_t batch, size_t d, double eps, const double *x,
                         const double *gain, const double *bias, double *mean_x,
-                        double *rstd, double *out, double *work);
+                        double *rstd, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for LAYER_NORM_BACKWARD_WORK(batch, d) doubles.
+ * work has room for LAYER_NORM_BACKWARD_WORK(batch) doubles.
  */
-#define LAYER_NORM_BACKWARD_WORK(batch, d) ((batch) + (batch) * (d))
+#define LAYER_NORM_BACKWARD_WORK(batch) ((batch))
 void layer_norm_backward(size_t batch, size_t d, const double *x, const double *gain,
                          const double *mean_x, const double *rstd,
                          const double *grad_output, double *grad_x, double *grad_gain,

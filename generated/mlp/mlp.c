@@ -67,23 +67,24 @@ void mlp_backward(size_t n, size_t k, size_t h, size_t m, const double *restrict
                   double *restrict grad_bias1, double *restrict grad_weight2,
                   double *restrict grad_bias2, double *work)
 {
-    double *restrict const grad_hidden = work;
-    double *restrict const grad_total = work + h;
+    double *restrict const grad_total = work;
 
     if (grad_x || grad_weight1 || grad_bias1) {
         for (size_t i = 0; i < n; ++i) {
             /* grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l]) */
             for (size_t l = 0; l < h; ++l) {
-                grad_hidden[l] = 0.0;
+                grad_total[i * h + l] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t l = 0; l < h; ++l) {
-                    grad_hidden[l] += grad_output[i * m + j] * weight2[j * h + l];
+                    grad_total[i * h + l] += grad_output[i * m + j]
+                        * weight2[j * h + l];
                 }
             }
             /* grad_total[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0) */
             for (size_t l = 0; l < h; ++l) {
-                grad_total[i * h + l] = hidden[i * h + l] > 0.0 ? grad_hidden[l] : 0.0;
+                grad_total[i * h + l] = hidden[i * h + l] > 0.0 ? grad_total[i * h + l]
+                    : 0.0;
             }
         }
     }

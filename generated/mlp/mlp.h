@@ -50,7 +50,7 @@ void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for MLP_BACKWARD_WORK(n, h) doubles.
  */
-#define MLP_BACKWARD_WORK(n, h) ((h) + (n) * (h))
+#define MLP_BACKWARD_WORK(n, h) ((n) * (h))
 void mlp_backward(size_t n, size_t k, size_t h, size_t m, const double *x,
                   const double *weight1, const double *weight2, const double *hidden,
                   const double *grad_output, double *grad_x, double *grad_weight1,

@@ -44,9 +44,7 @@ void rms_norm_forward(size_t batch, size_t d, double eps, const double *restrict
         if (rstd) {
             rstd[b] = rstd_b;
         }
-        /* xhat[b,j] = x[b, j] * rstd[b]
-         * out[b,j] = xhat[b, j] * gain[j]
-         */
+        /* out[b,j] = xhat[b, j] * gain[j] */
         for (size_t j = 0; j < d; ++j) {
             const double xhat = x[b * d + j] * rstd_b;
             out[b * d + j] = xhat * gain[j];
@@ -57,34 +55,16 @@ void rms_norm_forward(size_t batch, size_t d, double eps, const double *restrict
 void rms_norm_backward(size_t batch, size_t d, const double *restrict x,
                        const double *restrict gain, const double *restrict rstd,
                        const double *restrict grad_output, double *restrict grad_x,
-                       double *restrict grad_gain, double *work)
+                       double *restrict grad_gain)
 {
-    double *restrict const xhat = work;
-
-    if (grad_x) {
-        /* grad_xhat[b,j] = grad_output[b, j] * gain[j] */
-        for (size_t b = 0; b < batch; ++b) {
-            for (size_t j = 0; j < d; ++j) {
-                grad_x[b * d + j] = grad_output[b * d + j] * gain[j];
-            }
-        }
-    }
-
-    if (grad_x || grad_gain) {
-        /* xhat[b,j] = x[b, j] * rstd[b] */
-        for (size_t b = 0; b < batch; ++b) {
-            for (size_t j = 0; j < d; ++j) {
-                xhat[b * d + j] = x[b * d + j] * rstd[b];
-            }
-        }
-    }
-
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
             /* sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j]) */
             double sum_grad_xhat_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
-                sum_grad_xhat_xhat += grad_x[b * d + j] * xhat[b * d + j];
+                const double grad_xhat = grad_output[b * d + j] * gain[j];
+                const double xhat = x[b * d + j] * rstd[b];
+                sum_grad_xhat_xhat += grad_xhat * xhat;
             }
             /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
             const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
@@ -92,8 +72,9 @@ void rms_norm_backward(size_t batch, size_t d, const double *restrict x,
              *     * (grad_xhat[b, j] - xhat[b, j] * mean_grad_xhat_xhat[b])
              */
             for (size_t j = 0; j < d; ++j) {
-                grad_x[b * d + j] = rstd[b]
-                    * (grad_x[b * d + j] - xhat[b * d + j] * mean_grad_xhat_xhat);
+                const double grad_xhat = grad_output[b * d + j] * gain[j];
+                const double xhat = x[b * d + j] * rstd[b];
+                grad_x[b * d + j] = rstd[b] * (grad_xhat - xhat * mean_grad_xhat_xhat);
             }
         }
     }
@@ -105,7 +86,8 @@ void rms_norm_backward(size_t batch, size_t d, const double *restrict x,
         }
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < d; ++j) {
-                grad_gain[j] += grad_output[b * d + j] * xhat[b * d + j];
+                const double xhat = x[b * d + j] * rstd[b];
+                grad_gain[j] += grad_output[b * d + j] * xhat;
             }
         }
     }

@@ -39,13 +39,10 @@ extern "C" {
 void rms_norm_forward(size_t batch, size_t d, double eps, const double *x,
                       const double *gain, double *rstd, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for RMS_NORM_BACKWARD_WORK(batch, d) doubles.
- */
-#define RMS_NORM_BACKWARD_WORK(batch, d) ((batch) * (d))
+/* Overwrite each gradient; pass NULL for one that is not needed. */
 void rms_norm_backward(size_t batch, size_t d, const double *x, const double *gain,
                        const double *rstd, const double *grad_output, double *grad_x,
-                       double *grad_gain, double *work);
+                       double *grad_gain);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import Expr, Index, ref, refs, show, substitute
+from ..expr import Expr, show
 from ..ir import Function, show_equations, show_shape
 from ..plan import Program
 
@@ -54,21 +54,12 @@ def _shapes(primal: Function) -> list[str]:
 
 
 def _jacobian(rows: Sequence[Sequence[Expr]]) -> list[str]:
-    cells = [[show(_bare(cell)) for cell in row] for row in rows]
+    cells = [[show(cell) for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))] if cells and cells[0] else []
     if not widths or sum(widths) + 3 * len(widths) > WIDTH:
         return []
     lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return ["Jacobian", *(f"    [ {line} ]" for line in lines), ""]
-
-
-def _bare(node: Expr) -> Expr:
-    """`x[...]` as `x`: a formula of scalars, for one point."""
-    return substitute(node, {r: ref(r.name, *(s for s in r.subscripts if not _is_pack(s))) for r in refs(node)})
-
-
-def _is_pack(s: Expr) -> bool:
-    return isinstance(s, Index) and not s.name.isidentifier()
 
 
 def _gradients(program: Program) -> list[str]:

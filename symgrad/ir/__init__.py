@@ -15,6 +15,7 @@ from .data import (
     names_of,
 )
 from .interpreter import bind, extent_of, interpret
+from .latex import latex_equations, latex_of
 from .text import (
     show_derivative,
     show_element,
@@ -42,6 +43,8 @@ __all__ = [
     "bind",
     "extent_of",
     "interpret",
+    "latex_equations",
+    "latex_of",
     "names_of",
     "show_derivative",
     "show_element",

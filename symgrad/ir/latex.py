@@ -32,6 +32,7 @@ class LatexPrinter(Printer):
         "mod": Form(r"{} \bmod {}", 20, (20, 21)),
         "select": Form(r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}", ATOM, (0, 0, 0)),
         "pi": Form(r"\pi"),
+        "delta": Form(r"\delta_{{{},{}}}", ATOM, (0, 0)),
         "and": Form(r"{} \wedge {}", 4, (4, 5)),
         "or": Form(r"{} \vee {}", 2, (2, 3)),
         "not": Form(r"\neg {}", 60, (60,)),
@@ -44,6 +45,8 @@ class LatexPrinter(Printer):
     def form(self, node: Apply) -> Form:
         if node.op in self.forms:
             return self.forms[node.op]
+        if node.op.startswith("sum["):
+            return Form(rf"\sum_{{{{{node.op[4:-1]}}}}} {{}}", 10, (11,))
         word = _SPELLED.get(node.op, node.op)
         head = f"\\{word}" if word in _FUNCTIONS else rf"\operatorname{{{word}}}"
         inner = ", ".join("{}" for _ in node.args)
@@ -75,6 +78,11 @@ def latex_name(name: str) -> str:
 
 
 _print = LatexPrinter()
+
+
+def latex_of(node: Expr) -> str:
+    """An expression in LaTeX."""
+    return _print(node)
 
 
 def latex_equations(equations: Sequence[Equation]) -> str:

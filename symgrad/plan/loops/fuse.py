@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...expr import Const, Expr, Index, refs
 from .data import Block, Guard, Local, Loop, Node, Note, Rewriter, Store, blocks, expressions, walk, with_blocks
 
+FAR = 24  # statements between two loops that may still become one
 Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
 
 
@@ -22,9 +23,9 @@ def fuse(block: Block, memory: Mapping[str, str]) -> Block:
         if isinstance(node, Guard) and isinstance(first, Guard) and _same_guard(first, node):
             done[-1] = replace(first, body=(*first.body, *node.body))
             continue
-        last = _partner(done, node, memory) if isinstance(node, Loop) else None
-        if last is not None and isinstance(node, Loop):
-            done[last - 1 if last and isinstance(done[last - 1], Note) else last :] = _fused(done, last, node)
+        partner = _partner(done, node, memory) if isinstance(node, Loop) else None
+        if partner is not None and isinstance(node, Loop):
+            _join(done, partner, node)
             continue
         done.append(node)
     return tuple(with_blocks(node, tuple(fuse(inner, memory) for inner in blocks(node))) for node in done)
@@ -40,42 +41,48 @@ def _same_guard(a: Guard, b: Guard) -> bool:
 
 
 def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | None:
-    """The place of the last loop before `node`, if the two can be one: nothing that stands between is in the way."""
+    """The place of the loop before `node` that it can be one with: what stands between is not in the way.
+
+    The nearest one that touches what `node` touches, else the first.
+    """
     mine = _accesses((node,), memory)
-    for place in range(len(done) - 1, -1, -1):
+    found: int | None = None
+    for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
         between = done[place]
-        if isinstance(between, Loop):
-            return place if _fusible(between, node, memory) else None
         if isinstance(between, Note) or _is_start(between):
             continue
-        if not isinstance(between, Store):
-            return None
+        if not isinstance(between, (Loop, Store)):
+            break
         theirs = _accesses((between,), memory)
+        if isinstance(between, Loop) and _fusible(between, node, memory):
+            found = place
+            if not mine.keys().isdisjoint(theirs):
+                break
         if any(name in mine and (written or mine[name][1]) for name, (_, written) in theirs.items()):
-            return None
-    return None
+            break
+    return found
 
 
-def _fused(done: list[Node], last: int, node: Loop) -> list[Node]:
-    """The loop at `last` with the body of `node` in it, after the first values of accumulators; its notes move inside.
-
-    What was stored between the two loops stays behind them, under its own note.
-    """
-    first = done[last]
+def _join(done: list[Node], place: int, node: Loop) -> None:
+    """Move `node` into the loop at `place`: its notes go with it, the first values of its accumulators before it."""
+    first = done[place]
     assert isinstance(first, Loop)
-    head = done[last - 1 : last] if last and isinstance(done[last - 1], Note) else []
-    accumulators = [n for n in done[last + 1 :] if isinstance(n, Local)]
-    notes: list[Node] = []
-    behind: list[Node] = []
-    for between in done[last + 1 :]:
-        if isinstance(between, Note):
-            notes.append(between)
-        elif isinstance(between, Store):
-            behind += [*notes, between]
-            notes = []
-    rename = _renaming(node.index, first.index)
-    body = (*head, *first.body, *rename.block((*notes, *node.body)))
-    return [*accumulators, replace(first, body=body), *behind]
+    begin = len(done)
+    while begin > place + 1 and (isinstance(done[begin - 1], Note) or _is_start(done[begin - 1])):
+        begin -= 1
+    mine, done[begin:] = done[begin:], []
+    notes = [n for n in mine if isinstance(n, Note)]
+    starts = [n for n in mine if not isinstance(n, Note)]
+    body = (*first.body, *_renaming(node.index, first.index).block((*notes, *node.body)))
+    above = place
+    while above and _is_start(done[above - 1]):
+        above -= 1
+    if above and isinstance(done[above - 1], Note):  # the note of the first loop is one of two now
+        body = (done[above - 1], *body)
+        starts, above, place = [*done[above:place], *starts], above - 1, place
+    else:
+        starts = [*done[above:place], *starts]
+    done[above : place + 1] = [*starts, replace(first, body=body)]
 
 
 def _renaming(old: Index, new: Index) -> Rewriter:
@@ -96,7 +103,22 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
         passes = True
         if not _same_place(reads, a.index, second[name][0], b.index):
             return False
-    return passes or not (_depth(a.body) > 1 or _depth(b.body) > 1)
+    return passes or not (_depth(a.body) or _depth(b.body)) or _alike(a, b, rename)
+
+
+def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
+    """Whether both are loops over one box and nothing else."""
+    (inner, *more), (other, *others) = _statements(a.body), _statements(b.body)
+    if more or others or not (isinstance(inner, Loop) and isinstance(other, Loop)):
+        return not (more or others or isinstance(inner, Loop) or isinstance(other, Loop))
+    other = rename.node(other)
+    assert isinstance(other, Loop)
+    same = inner.extent.key is other.extent.key and inner.lower.key is other.lower.key
+    return same and _alike(inner, other, _renaming(other.index, inner.index))
+
+
+def _statements(block: Block) -> list[Node]:
+    return [node for node in block if not isinstance(node, Note)]
 
 
 def _same_place(a: set[tuple[Expr, ...]], i: Index, b: set[tuple[Expr, ...]], j: Index) -> bool:

@@ -66,6 +66,13 @@ def shared_memory(steps: Sequence[Step], table: Mapping[str, Tensor], temporarie
     return found
 
 
+def memory_of(name: str, shared: Mapping[str, str]) -> str:
+    """The tensor in whose memory `name` can stand at last."""
+    while name in shared:
+        name = shared[name]
+    return name
+
+
 def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[str]) -> tuple[Block, dict[str, Tensor]]:
     """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
     elements: dict[str, set[Ref]] = {}
@@ -117,7 +124,7 @@ class Memory:
     temporaries  tensors that live inside the procedure only
     results      everything the caller gets
     optional     results that the caller may leave out while their value is needed
-    shared       temporary -> result, as `shared_memory` finds them
+    shared       temporary -> the tensor in whose memory it can stand, as `shared_memory` finds them
     """
 
     def __init__(
@@ -137,6 +144,7 @@ class Memory:
         self._scalars: dict[str, str] = {}  # tensor -> the scalar that holds its element
         self._elements: dict[Expr, Expr] = {}  # element -> what stands for it
         self._lent: dict[Expr, Expr] = {}  # element -> that of the result in whose memory it stands
+        self._lenders: dict[str, tuple[str, list[int]]] = {}  # tensor -> the array it has, and the axes that are left
         self._accumulators: dict[Expr, Expr] = {}  # accumulator -> the scalar it is the value of
         self.arrays: list[Array] = []
 
@@ -145,8 +153,10 @@ class Memory:
         self._collect(block, ())
         opens: dict[Path, list[str]] = {}
         closes: dict[Path, list[str]] = {}
+        last_first = sorted(self._uses, key=lambda n: self._distance(n))  # who lends memory is placed before who borrows
+        placed_as_scalar = {name for name in last_first if self._decide(name, self._uses[name])}
         for name, use in self._uses.items():
-            if self._decide(name, use):
+            if name in placed_as_scalar:
                 depth = len(use.home)
                 start = min(place[depth][0] for place in use.places)
                 opens.setdefault((*use.home, (start, -1, None)), []).append(name)
@@ -179,6 +189,8 @@ class Memory:
 
     def _decide(self, name: str, use: _Use) -> bool:
         """Find the place of one tensor; True if it is a scalar."""
+        if name in self._results and name not in self._optional:
+            self._lenders[name] = (name, list(range(len(self._table[name].shape))))
         if name in self._results and not use.reads and name not in self._optional or not use.written:
             return False
         around = {i for _, _, i in use.home if i is not None}
@@ -191,14 +203,22 @@ class Memory:
             return True
         if name in self._optional:
             self._array(name, f"{name}_values", use, list(axes), stands_for=name)
-        elif name in self._shared:
-            self._lent.update({r: ref(self._shared[name], *r.subscripts) for r in use.elements})
+        elif (lender := self._lenders.get(self._shared.get(name, name))) is not None and {*left} <= {*lender[1]}:
+            self._lent.update({r: ref(lender[0], *(r.subscripts[a] for a in lender[1])) for r in use.elements})
+            self._lenders[name] = lender
         elif name in self._temporaries:
             self._array(name, name, use, left)
         return False
 
+    def _distance(self, name: str) -> int:
+        steps = 0
+        while name in self._shared:
+            name, steps = self._shared[name], steps + 1
+        return steps
+
     def _array(self, name: str, new: str, use: _Use, axes: list[int], stands_for: str | None = None) -> None:
         tensor = self._table[name]
+        self._lenders[name] = (new, axes)
         self.arrays.append(Array(new, tuple(tensor.shape[a] for a in axes), tensor.dtype, stands_for))
         self._elements.update({r: ref(new, *(r.subscripts[a] for a in axes)) for r in use.elements})
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .expr import (
+from ..expr import (
     ONE,
     ZERO,
     Apply,
@@ -31,21 +31,16 @@ from .expr import (
     Index,
     Ref,
     apply,
-    const,
     index,
     indices,
     postorder,
     ref,
     refs,
     select,
-    size,
     substitute,
-    total,
 )
-from .ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
-from .ops import OPS
-
-LONG = 400  # operations; a Jacobian of more is not written at the head of a file
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
+from ..ops import OPS
 
 
 def differentiate(function: Function) -> Derivative:
@@ -54,10 +49,10 @@ def differentiate(function: Function) -> Derivative:
     The seeds are `grad_output` (one output) or `grad_<output>`, of the outputs' shapes; the gradients `grad_<input>`,
     of the inputs' shapes, one for each real input. What nothing contributes to has no equation, and is zero.
     """
-    return _Sweep(function).derivative()
+    return Sweep(function).derivative()
 
 
-class _Sweep:
+class Sweep:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.active = _active(function)
@@ -97,11 +92,11 @@ class _Sweep:
         function = self.function
         read = {r.name for e in function.statements for r in e.reads}
         for output in function.outputs:
-            seed = self._new("grad_output" if len(function.outputs) == 1 else f"grad_{output}", output, Role.SEED)
+            seed = self.new("grad_output" if len(function.outputs) == 1 else f"grad_{output}", output, Role.SEED)
             self.seeds.append((output, seed))
             self.cotangent[output] = seed
             if output in read and output in self.active:
-                total = self._new(f"grad_{output}_total", output, Role.LOCAL)
+                total = self.new(f"grad_{output}_total", output, Role.LOCAL)
                 shape = function.table[output].shape
                 at = _own_indices(shape, function)
                 box = tuple(zip(at, shape, strict=True))
@@ -109,12 +104,12 @@ class _Sweep:
                 self.cotangent[output] = total
         for tensor in function.tensors:
             if tensor.role == Role.INPUT and tensor.dtype == Dtype.REAL:
-                self.cotangent[tensor.name] = self._new(f"grad_{tensor.name}", tensor.name, Role.GRADIENT)
+                self.cotangent[tensor.name] = self.new(f"grad_{tensor.name}", tensor.name, Role.GRADIENT)
                 self.gradients.append((tensor.name, self.cotangent[tensor.name]))
             elif tensor.name in self.active and tensor.name not in self.cotangent:
-                self.cotangent[tensor.name] = self._new(f"grad_{tensor.name}", tensor.name, Role.LOCAL)
+                self.cotangent[tensor.name] = self.new(f"grad_{tensor.name}", tensor.name, Role.LOCAL)
 
-    def _new(self, wish: str, like: str, role: Role) -> str:
+    def new(self, wish: str, like: str, role: Role) -> str:
         name, number = wish, 2
         while name in self.taken:
             name, number = f"{wish}_{number}", number + 1
@@ -128,7 +123,7 @@ class _Sweep:
         seeded = [(e, seed) for e, seed in seeded if seed is not ZERO]
         if not seeded:
             return
-        adjoints = _reverse([(e.body, seed) for e, seed in seeded])
+        adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
@@ -138,8 +133,8 @@ class _Sweep:
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not _everywhere(element):  # the target is not there where the element is not read
-                    condition, adjoint = _condition(adjoint)
+                if not everywhere(element):  # the target is not there where the element is not read
+                    condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
                 self.statements.append(
@@ -159,7 +154,7 @@ class _Sweep:
         if e.reduce == "logsumexp":
             return apply("exp", e.body - result)
         if e.reduce in ("max", "min"):
-            count = self._new(f"count_{e.target}", e.target, Role.LOCAL)
+            count = self.new(f"count_{e.target}", e.target, Role.LOCAL)
             here = apply("eq", e.body, result)
             self.statements.append(
                 Equation(count, e.subscripts, "sum", select(here, ONE, ZERO), e.box, e.where, e.when)
@@ -201,42 +196,6 @@ def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ..
     )
 
 
-def _within_reads(bodies: Sequence[Expr], element: Ref, adjoint: Expr) -> tuple[Expr | None, Expr]:
-    """The condition under which `element` is read at all, and its cotangent there.
-
-    `where(i > 0, x[i-1], 0)` reads x[i-1] only for i > 0, and elsewhere i-1 is no subscript: nothing may be added there.
-    A plain subscript is inside of its box anyway, and needs no condition.
-    """
-    if all(isinstance(s, (Index, Const)) for s in element.subscripts):
-        return None, adjoint
-    guard = _guards(bodies).get(element)
-    if guard is None or guard is ONE:
-        return None, adjoint
-    if isinstance(adjoint, Apply) and adjoint.op == "select":
-        condition, then, otherwise = adjoint.args
-        if condition is guard and otherwise is ZERO:
-            return guard, then
-        if apply("not", condition) is guard and then is ZERO:
-            return guard, otherwise
-    return guard, adjoint
-
-
-def _guards(bodies: Sequence[Expr]) -> dict[Expr, Expr]:
-    """For every node below `bodies`, the condition under which it is evaluated: 1 for always."""
-    guards: dict[Expr, Expr] = {}
-    for body in bodies:
-        guards[body] = ONE
-    for node in reversed(list(postorder(*bodies))):
-        mine = guards.get(node, ZERO)
-        conditions: Sequence[Expr] = [mine] * len(node.args)
-        if isinstance(node, Apply) and node.op == "select":
-            chosen = node.args[0]
-            conditions = [mine, apply("and", mine, chosen), apply("and", mine, apply("not", chosen))]
-        for argument, condition in zip(node.args, conditions, strict=True):
-            guards[argument] = apply("or", guards.get(argument, ZERO), condition)
-    return guards
-
-
 def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index, Expr], ...]:
     extents = dict(e.box)
     shown = indices(*subscripts)
@@ -274,7 +233,7 @@ def _groups(statements: Sequence[Equation]) -> list[list[Equation]]:
     return groups
 
 
-def _reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
+def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
     """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
     adjoint: dict[Expr, Expr] = {}
     known: dict[Expr, Expr] = {}
@@ -325,7 +284,7 @@ def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
         result = g / p.args[1]
     else:
         result = g * p
-    if isinstance(p, Const) or isinstance(p, Ref) and _everywhere(p):
+    if isinstance(p, Const) or isinstance(p, Ref) and everywhere(p):
         return result
     return select(_reached(g, {} if known is None else known), result, ZERO)
 
@@ -341,12 +300,12 @@ def _plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-def _everywhere(element: Ref) -> bool:
+def everywhere(element: Ref) -> bool:
     """Whether an element exists at every point of a box that gives its indices their ranges."""
     return all(isinstance(s, (Index, Const)) for s in element.subscripts)
 
 
-def _condition(adjoint: Expr) -> tuple[Expr, Expr]:
+def condition_of(adjoint: Expr) -> tuple[Expr, Expr]:
     """(condition, body) of an adjoint that is 0 wherever the condition does not hold."""
     where: Expr = ONE
     while isinstance(adjoint, Apply) and adjoint.op == "select" and ZERO in adjoint.args[1:]:
@@ -401,133 +360,3 @@ def _not(condition: Expr) -> Expr:
 
 def _or(a: Expr, b: Expr) -> Expr:
     return ONE if a.key is _not(b).key else apply("or", a, b)
-
-
-def tangent(function: Function) -> Derivative:
-    """Return the joint equations of `function` and of J v: the tangent of each output for tangents of the inputs.
-
-    The seeds are `tangent_<input>` for the real inputs. With p the partial derivatives of the body, by element:
-
-        tangent_out[f] = reduce{ sum over x[h] of p * tangent_x[h] }    (weights as in the table above)
-    """
-    sweep = _Sweep(function)
-    names: dict[str, str] = {}
-    seeds, results = [], []
-    for tensor in function.tensors:
-        if tensor.name not in sweep.active:
-            continue
-        role = {Role.INPUT: Role.SEED, Role.OUTPUT: Role.GRADIENT}.get(tensor.role, Role.LOCAL)
-        names[tensor.name] = sweep._new(f"tangent_{tensor.name}", tensor.name, role)
-        if tensor.role == Role.INPUT:
-            seeds.append((tensor.name, names[tensor.name]))
-        elif tensor.role == Role.OUTPUT:
-            results.append((tensor.name, names[tensor.name]))
-    for output in function.outputs:
-        if output not in names:  # constant: its tangent is zero
-            results.append((output, sweep._new(f"tangent_{output}", output, Role.GRADIENT)))
-    for e in function.statements:
-        if e.target in names:
-            weight = sweep.weight(e)
-            partials = _reverse([(e.body, weight)])
-            body = total(_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)
-            reduce = "sum" if e.reduced else "none"
-            sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
-    joint = Function(
-        name=function.name,
-        dims=function.dims,
-        tensors=tuple(sweep.tensors),
-        statements=(*function.statements, *sweep.statements),
-        inputs=(*function.inputs, *(s for _, s in seeds)),
-        outputs=(*function.outputs, *(r for _, r in results)),
-        options=function.options,
-        constraints=function.constraints,
-        formula=function.formula,
-        source=function.source,
-    )
-    order = {name: place for place, name in enumerate(function.outputs)}
-    results.sort(key=lambda pair: order[pair[0]])
-    return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
-
-
-def _tangent(element: Ref, p: Expr) -> Expr:
-    """`element * p`; the element is not read where p is 0 because a branch is not selected."""
-    if _everywhere(element):
-        return times(element, p)
-    condition, p = _condition(p)
-    return select(condition, times(element, p), ZERO)
-
-
-def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:
-    """The Jacobian of a function of scalars (or of vectors of literal size), one row per component of the outputs.
-
-    None for a function of tensors. A value that forward names stands by its name, unless `expand` writes everything
-    in the inputs.
-    """
-    joint, primal = derivative.function, derivative.primal
-    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
-    literal = all(_components(t, primal) is not None for t in joint.tensors)
-    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
-    if not (scalar and literal and places) or derivative.kind != "vjp":
-        return None
-    if not expand and sum(size(e.body) for e in joint.statements) > LONG:
-        return None
-    forward = set(primal.writers)
-    rows = []
-    for output, seed in derivative.seeds:
-        for at in _components(primal.table[output], primal) or ():
-            seeds = {
-                ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
-                for o, s in derivative.seeds
-                for x in _components(primal.table[o], primal) or ()
-            }
-            row = []
-            for name, gradient in derivative.gradients:
-                for x in _components(primal.table[name], primal) or ():
-                    row.append(_written_out(ref(gradient, *x), joint, set() if expand else forward, seeds))
-            rows.append(row)
-    return rows
-
-
-def _components(tensor: Tensor, primal: Function) -> list[tuple[Expr, ...]] | None:
-    """The subscripts of every component; None if a size is not literal."""
-    found: list[tuple[Expr, ...]] = [()]
-    for extent in tensor.shape:
-        if isinstance(extent, Ref) and extent.name in primal.packs:
-            found = [(*at, index(extent.name)) for at in found]
-        elif isinstance(extent, Const) and extent.value <= 64:
-            found = [(*at, const(k)) for at in found for k in range(int(extent.value))]
-        else:
-            return None
-    return found
-
-
-def _is_pack(s: Expr, primal: Function) -> bool:
-    return isinstance(s, Index) and s.name in primal.packs
-
-
-def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
-    """`element` by its equations, and so on down to the inputs and what is opaque."""
-    done: dict[Expr, Expr] = dict(seeds)
-    stack: list[Expr] = [element]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        assert isinstance(node, Ref)
-        bodies = [
-            e.body
-            for e in joint.writers.get(node.name, ())
-            if node.name not in opaque and tuple(e.subscripts) == node.subscripts
-        ]
-        below = dict.fromkeys(r for body in bodies for r in refs(body))
-        waiting = [r for r in below if r not in done]
-        if waiting:
-            stack.extend(reversed(waiting))
-            continue
-        written = node.name in joint.writers and node.name not in opaque
-        done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
-        if not written and node.name in {g for g in joint.outputs} - opaque - set(joint.inputs):
-            done[node] = ZERO  # a gradient that nothing contributes to
-        stack.pop()
-    return done[element]

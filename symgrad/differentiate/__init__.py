@@ -1,0 +1,7 @@
+"""Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
+
+from .jacobian import Entry, Jacobian, entries, jacobian_equations
+from .rule import differentiate
+from .tangent import tangent
+
+__all__ = ["Entry", "Jacobian", "differentiate", "entries", "jacobian_equations", "tangent"]
