@@ -7,7 +7,7 @@
         return x**2, x * y, y**2
 
     print(sg.jacobian(squares))
-    print(sg.generate(squares, to="numpy")["squares/squares_numpy.py"])
+    print(sg.generate(squares, to="numpy")["squares_numpy.py"])
 """
 
 from typing import Any

@@ -117,7 +117,12 @@ def by_differences(
         array[:] = moved
         values = interpret(function, {**inputs, name: array.reshape(np.shape(inputs[name]))}, options)
         return sum(
-            (s * v for out in function.outputs if out in values for s, v in zip(flat(seeds[out]), flat(values[out]), strict=True)),
+            (
+                s * v
+                for out in function.outputs
+                if out in values
+                for s, v in zip(flat(seeds[out]), flat(values[out]), strict=True)
+            ),
             mpmath.mpf(0),
         )
 

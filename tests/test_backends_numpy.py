@@ -74,7 +74,11 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,k], t[m]: int)[i,j] = x[t[i],j]*x[t[i],0]", {"k": 2}, {"x": [[1.5, 1.0], [2.0, -3.0]], "t": [1, 0, 1]}),
     ("f(x[n,k], t[n]: int)[i] = x[i,t[i]]**2", {"n": 3, "k": 2}, {"t": [1, 0, 1]}),
     ("f(x[n,k], s[m]: int, t[m]: int)[i] = x[s[i],t[i]]", {"n": 3, "k": 2}, {"s": [2, 2, 0], "t": [1, 1, 0]}),
-    ("f(x[m,d], t[m]: int, y[n,d]): out[i,j] = y[i,j]; out[t[k],j] += x[k,j]**2", {"m": 3, "n": 3, "d": 2}, {"t": [2, 0, 2]}),
+    (
+        "f(x[m,d], t[m]: int, y[n,d]): out[i,j] = y[i,j]; out[t[k],j] += x[k,j]**2",
+        {"m": 3, "n": 3, "d": 2},
+        {"t": [2, 0, 2]},
+    ),
     ("f(x[..., c], t[...]: int)[...] = x[..., t[...]]", {"...": (3,), "c": 2}, {"t": [1, 1, 0]}),
     # reductions
     ("f(x[..., n])[...] = max[i](x[..., i])", {"...": (2, 3), "n": 3}, {}),
@@ -112,7 +116,11 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]; a=0.5, k=2)[i] = a*x[i]**k + exp(-a*x[i])", {"n": 3}, {}),
     ("f(x) = erf(x) + erfc(2*x) + 2*pi*x", {"...": (3,)}, {}),
     ("f(x) = 3", {"...": (2,)}, {}),
-    ("f(x, y) = log2(1+x**2) + log10(2+y**2) + cbrt(x) + atan(y) + asinh(x) + expm1(y) + log1p(x**2)", {"...": (3,)}, {}),
+    (
+        "f(x, y) = log2(1+x**2) + log10(2+y**2) + cbrt(x) + atan(y) + asinh(x) + expm1(y) + log1p(x**2)",
+        {"...": (3,)},
+        {},
+    ),
     ("f(x, y) = floor(x)*y + ceil(y)*x + sign(x)*y", {"...": (3,)}, {}),
 ]
 
@@ -147,13 +155,9 @@ class Point:
             named = {name: seeds[output] for output, name in derivative.seeds}
             values = interpret(function, exact)
             self.shapes = {out: shape_of(function, out, sizes) for out in function.outputs}
-            self.out = {
-                out: np.array(values[out], dtype=float).reshape(self.shapes[out]) for out in function.outputs
-            }
+            self.out = {out: np.array(values[out], dtype=float).reshape(self.shapes[out]) for out in function.outputs}
             pulled = by_equations(derivative, exact, named)
-            self.gradients = {
-                n: np.array(pulled[n], dtype=float).reshape(np.shape(exact[n])) for n in pulled
-            }
+            self.gradients = {n: np.array(pulled[n], dtype=float).reshape(np.shape(exact[n])) for n in pulled}
         self.seeds = tuple(np.asarray(seeds[out], dtype=float) for out in function.outputs)
 
     def run(self, inputs=None, seeds=None, dtype=None):
@@ -235,7 +239,9 @@ def test_gradients_share_no_memory_and_backward_can_be_called_again(declaration,
         assert (one is None and other is None) or np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("text", ["f(x[n,m], y[m])[i,j] = x[i,j]*y[j] + x[i,j]", "f(x[n,m], y[m])[i] = sum[j](x[i,j]*y[j])"])
+@pytest.mark.parametrize(
+    "text", ["f(x[n,m], y[m])[i,j] = x[i,j]*y[j] + x[i,j]", "f(x[n,m], y[m])[i] = sum[j](x[i,j]*y[j])"]
+)
 def test_inputs_and_grad_output_of_stride_0(text):
     function = sg.parse(text)
     code = loaded(text, "numpy")
@@ -299,7 +305,7 @@ def test_packs_of_any_number_of_axes(text, sizes):
 )
 def test_an_axis_of_size_1_is_not_broadcast(text, shapes):
     code = loaded(text, "numpy")
-    with pytest.raises(ValueError, match="x has .* y has"):
+    with pytest.raises(ValueError, match=r"x has .* y has"):
         code.forward(*(np.ones(s) for s in shapes))
 
 

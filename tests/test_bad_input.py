@@ -98,7 +98,11 @@ MISTAKES = {
     ),
     # Python on symbols
     "python: if": (python("x", "return x if x > 0 else -x"), DeclarationError, ["no truth value", "sg.where"]),
-    "python: while": (python("x", "while x < 3: x = 2*x", "return x"), DeclarationError, ["no truth value", "sg.where"]),
+    "python: while": (
+        python("x", "while x < 3: x = 2*x", "return x"),
+        DeclarationError,
+        ["no truth value", "sg.where"],
+    ),
     "python: and": (python("x", "return x and 1"), DeclarationError, ["no truth value", "sg.where"]),
     "python: max": (python("x", "return max(x, 0)"), DeclarationError, ["no truth value", "sg.where"]),
     "python: float": (python("x", "return float(x)"), DeclarationError, ["no number", "sg.where"]),
@@ -131,7 +135,11 @@ MISTAKES = {
 
 RESERVED = ("lambda", "int", "I", "grad_output", "saved", "forward", "np", "double", "return", "None", "new")
 for word in RESERVED:
-    MISTAKES[f"text: an input {word}"] = (text(f"f({word}) = {word}**2"), DeclarationError, [f"'{word}'", "Choose another"])
+    MISTAKES[f"text: an input {word}"] = (
+        text(f"f({word}) = {word}**2"),
+        DeclarationError,
+        [f"'{word}'", "Choose another"],
+    )
     MISTAKES[f"sympy: an input {word}"] = (
         symbolic([sympy.Symbol(word)], [sympy.Symbol(word) ** 2]),
         DeclarationError,
@@ -168,7 +176,6 @@ UNUSED = {
     "sympy": sg.from_sympy("f", [X, Y], [X**2]),
     "python": from_source("@sg.function\ndef f(x, y):\n    return x**2"),
 }
-
 
 
 @both
@@ -277,7 +284,7 @@ def test_numbers_of_another_kind_are_refused(formula, arguments, said, to):
     ids=["k", "k is 1 of w", "k is 1 of x", "an axis missing", "m is 1", "a pack of 1", "a scalar", "a literal size"],
 )
 def test_shapes_that_disagree_are_refused_and_both_are_named(formula, shapes, said, to):
-    with pytest.raises(ValueError, match="^f: ") as raised:
+    with pytest.raises(ValueError, match=r"^f: ") as raised:
         loaded(formula, to).forward(*(np.ones(s) for s in shapes))
     assert not [s for s in said if s not in str(raised.value)], str(raised.value)
 

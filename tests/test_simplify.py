@@ -57,7 +57,8 @@ FORMS = {
     "batch_norm": """
         mean_grad_output[j] = sum[i](grad_output[i, j] / n)
         mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)
-        grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] - xhat[i, j] * mean_grad_output_xhat[j])
+        grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] \
+- xhat[i, j] * mean_grad_output_xhat[j])
         grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])
         grad_bias[j] = sum[i](grad_output[i, j])
     """,
@@ -84,8 +85,8 @@ FORMS = {
         grad_x[...,j] = grad_output[...] / n
     """,
     "gelu": """
-        grad_x[...] = 0.5 * grad_output[...] * (1 + tanh(inner[...]) + sqrt(2 / pi) * x[...] * (1 - tanh(inner[...])**2) \
-* (1 + 3 * 0.044715 * x[...]**2))
+        grad_x[...] = 0.5 * grad_output[...] * (1 + tanh(inner[...]) + sqrt(2 / pi) * x[...] \
+* (1 - tanh(inner[...])**2) * (1 + 3 * 0.044715 * x[...]**2))
     """,
     "linear": """
         grad_x[i,l] = sum[j](grad_output[i, j] * weight[j, l])
@@ -183,7 +184,9 @@ def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     with mp.workdps(60):
         for u, v in rng.uniform(-20, 20, (40, 2)):
             point = {"?u": mpmath.mpf(u), "?v": mpmath.mpf(v)}
-            before, after = (evaluate(side, {}, lambda name, _: point[name]) for side in (row.before, row.after))
+            before, after = (
+                evaluate(side, {}, lambda name, _, point=point: point[name]) for side in (row.before, row.after)
+            )
             if mp.isfinite(before):  # log(1 + u) is defined from u = -1
                 assert abs(before - after) <= mpmath.mpf(10) ** -50 * max(1, abs(before))
 
@@ -253,7 +256,9 @@ def formulas_of(*leaves):
         st.sampled_from(leaves),
         lambda inner: st.one_of(
             st.builds(str.format, st.sampled_from(UNARY), inner),
-            st.builds(str.format, st.sampled_from([b for b in BINARY if "x > y" not in b or "x" in leaves]), inner, inner),
+            st.builds(
+                str.format, st.sampled_from([b for b in BINARY if "x > y" not in b or "x" in leaves]), inner, inner
+            ),
         ),
         max_leaves=7,
     )

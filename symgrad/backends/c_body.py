@@ -86,7 +86,7 @@ class Body:
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
-            place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            place = "work" if offset is ZERO else f"work + {self.text.as_kind((sides(offset) or (offset,))[0], 'size', 31)}"
             if array.stands_for is not None:
                 place = f"{array.stands_for} ? {array.stands_for} : {place}"
                 self.text.used[array.stands_for] = None
@@ -156,6 +156,7 @@ class Body:
         for node in block:
             new = self._node(node, depth)
             apart = top and lines and not isinstance(before, (Note, Local))
+            apart = apart and not (isinstance(before, Loop) and isinstance(node, Loop))
             if apart and (isinstance(node, (Note, Guard)) or isinstance(before, (Loop, Guard, If))) and new:
                 lines.append("")
             lines += new
@@ -250,6 +251,8 @@ class Body:
             how, value = "-=", value.args[0]
         elif how == "=" and isinstance(value, Apply) and value.op in _IN_PLACE and value.args[0] is node.element:
             how, value = _IN_PLACE[value.op], value.args[1]
+        elif how == "=" and isinstance(value, Apply) and value.op == "add" and value.args[1] is node.element:
+            how, value = "+=", value.args[0]
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
         double = any(a.name == node.element.name for a in (*self._work, *self._lent))
         kind = "real" if dtype is Dtype.REAL or double else "int" if dtype is Dtype.INT else "bool"

@@ -29,7 +29,7 @@ class NumPy:
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
         function = program.derivative.primal.name
-        return {f"{function}/{function}_numpy.py": _File(program).text(header)}
+        return {f"{function}_numpy.py": _File(program).text(header)}
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
         """Import the printed text as a module, without writing it anywhere."""

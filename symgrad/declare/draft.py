@@ -76,7 +76,7 @@ class Draft:
 
     def _fresh(self, name: str, what: str) -> None:
         check_name(name, what)
-        taken = {"input": self.tensors, "size": self.dims, "option": {o.name for o in self.options}}
+        taken = {"input": set(self.tensors), "size": set(self.dims), "option": {o.name for o in self.options}}
         for kind, names in taken.items():
             if name in names or f"*{name}" in names:
                 owner = f"{'a' if kind == 'size' else 'an'} {kind}"

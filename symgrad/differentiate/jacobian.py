@@ -209,7 +209,7 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
     rows = []
     for output, seed in derivative.seeds:
         for at in _components(primal.table[output], primal) or ():
-            seeds = {
+            seeds: dict[Expr, Expr] = {
                 ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
                 for o, s in derivative.seeds
                 for x in _components(primal.table[o], primal) or ()

@@ -16,11 +16,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Union
+from typing import TypeVar, Union
 from weakref import WeakValueDictionary
 
 Number = Union[int, float, Fraction]
 Value = Union["Expr", int, float, Fraction]
+Node = TypeVar("Node", bound="Expr")
 
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "hypot"})
 
@@ -204,7 +205,10 @@ def _apply(op: str, *args: Expr) -> Apply:
     return _intern((Apply, op, *args), make)  # type: ignore[return-value]  # as above
 
 
-ZERO, ONE, TWO, HALF = const(0), const(1), const(2), const(Fraction(1, 2))
+ZERO: Expr = const(0)
+ONE: Expr = const(1)
+TWO: Expr = const(2)
+HALF: Expr = const(Fraction(1, 2))
 
 
 def as_expr(value: Value) -> Expr:
@@ -444,11 +448,11 @@ def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     return done[root]
 
 
-def substitute(root: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
+def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
     if not mapping:
         return root
-    done: dict[Expr, Expr] = dict(mapping)
+    done: dict[Expr, Expr] = {**mapping}
     stack = [root]
     while stack:
         node = stack[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -158,7 +158,7 @@ def _logsumexp(values: list[Any]) -> Any:
     return top if mp.isinf(top) else top + mp.log(sum(mp.exp(v - top) for v in values))
 
 
-REDUCE = {
+REDUCE: Mapping[str, Callable[[list[Any]], Any]] = {
     "none": sum,
     "sum": sum,
     "max": max,

@@ -43,7 +43,7 @@ def simplify(derivative: Derivative) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
     joint = derivative.function
     forward = derivative.primal.statements
-    gradient = derivative.equations
+    gradient: Sequence[Equation] = derivative.equations
     gradient = _reused(forward, _copies(gradient, derivative), joint)
     large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
@@ -401,7 +401,7 @@ class _Rewriting:
 
     def _changed(self, atom: Expr, exponent: Fraction) -> Poly:
         """`atom` spoken in the base value z: where z = atom * others, atom is z / others."""
-        same = {frozenset({(atom, exponent)}): Fraction(1)}
+        same: Poly = {frozenset({(atom, exponent)}): Fraction(1)}
         e = self.base
         assert e is not None
         poly = self._by_result(self.normal.poly(e.body))
@@ -474,12 +474,13 @@ class _Rewriting:
         """Passes over memory, operations and distinct forward values read, at nominal sizes."""
         shapes = {t.name: t.shape for t in tensors}
         forward_reads: set[str] = set()
-        cost = 0
+        cost: int = 0
         for e in equations:
             points = NOMINAL ** len(e.box)
             cost += points * (2 + 2 * _operations(e.body)) + NOMINAL ** len(e.shown)
             forward_reads |= {r.name for r in e.reads if r.name in self.forward}
-        return cost + sum(2 * NOMINAL ** len(shapes[name]) for name in forward_reads if name in shapes)
+        read: int = sum(2 * NOMINAL ** len(shapes[name]) for name in forward_reads if name in shapes)
+        return cost + read
 
 
 @dataclass

@@ -36,11 +36,8 @@ class Speller(Evaluator):
                 order = tuple(next(names) if present else KEPT for present in self.kept[e.target])
             result = self.evaluate(body, order, extents)
             return self._ordered(result, e, order)
-        result = None
-        if e.reduce == "sum":
-            result = self._contraction(body, shown, order, extents)
-        if result is None:
-            result = self._reduction(e, body, order, extents)
+        product = self._contraction(body, shown, order, extents) if e.reduce == "sum" else None
+        result = self._reduction(e, body, order, extents) if product is None else product
         return self._ordered(result, e, order)
 
     def values(self, e: Equation) -> list[Ref]:

@@ -9,7 +9,8 @@ from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, ref, val
 from ...ir import Equation, Role
 from ..program import Procedure, Program, Step
 from .layout import Pattern, frame, kept_axes
-from .spell import Speller, Value
+from .spell import Speller
+from .values import Value
 from .tree import (
     ALL,
     ARRAYS,

@@ -11,9 +11,10 @@ from ..program import Procedure, Program, Step
 from .again import Again
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names
-from .fuse import fuse, place_notes
+from .fuse import fuse
 from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
+from .notes import place_notes
 from .order import Order
 from .sequence import in_sequence
 from .share import Share
@@ -61,9 +62,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
     steps = {step.target: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = tuple(
-        n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target])))
-    )
+    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target]))))
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...expr import Const, Expr, Index, refs
-from .data import Block, Guard, Local, Loop, Node, Note, Rewriter, Store, blocks, expressions, walk, with_blocks
+from .data import Block, Guard, Loop, Node, Note, Rewriter, Store, blocks, expressions, walk, with_blocks
+from .notes import is_start
 
 FAR = 24  # statements between two loops that may still become one
 Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
@@ -23,21 +24,45 @@ def fuse(block: Block, memory: Mapping[str, str]) -> Block:
         if isinstance(node, Guard) and isinstance(first, Guard) and _same_guard(first, node):
             done[-1] = replace(first, body=(*first.body, *node.body))
             continue
-        partner = _partner(done, node, memory) if isinstance(node, Loop) else None
-        if partner is not None and isinstance(node, Loop):
-            _join(done, partner, node)
-            continue
-        done.append(node)
+        if not (isinstance(node, Loop) and _fuse_back(done, node, memory)):
+            done.append(node)
     return tuple(with_blocks(node, tuple(fuse(inner, memory) for inner in blocks(node))) for node in done)
-
-
-def _is_start(node: Node) -> bool:
-    """Whether `node` is the first value of an accumulator, which may stand earlier as well."""
-    return isinstance(node, Local) and isinstance(node.value, Const)
 
 
 def _same_guard(a: Guard, b: Guard) -> bool:
     return (a.wanted, a.when) == (b.wanted, b.when) and not (a.otherwise or b.otherwise)
+
+
+def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
+    """Move `node` into an earlier loop if that can be; a loop that accumulates into a row takes along the one that sets
+    the row to 0, into that of the row it joins."""
+    if _sets_constants(node):
+        return False
+    place = _partner(done, node, memory)
+    if place is not None:
+        _join(done, place, node)
+        return True
+    zero = done[-1] if done else None
+    if not isinstance(zero, Loop) or not _sets_constants(zero):
+        return False
+    begin = len(done) - 1
+    while begin and isinstance(done[begin - 1], Note):
+        begin -= 1
+    place = _partner(done[:begin], node, memory)
+    start = done[place - 1] if place else None
+    if place is None or not isinstance(start, Loop) or not _sets_constants(start) or not _fusible(start, zero, memory):
+        return False
+    notes = done[begin:-1]
+    del done[begin:]
+    _join(done, place, node)
+    body = (*start.body, *_renaming(zero.index, start.index).block(zero.body))
+    done[place - 1 : place] = [*notes, replace(start, body=body)]
+    return True
+
+
+def _sets_constants(node: Loop) -> bool:
+    inside = [n for n in walk(node.body) if not isinstance(n, (Loop, Note))]
+    return all(isinstance(n, Store) and n.how == "=" and isinstance(n.value, Const) for n in inside)
 
 
 def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | None:
@@ -49,14 +74,14 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
     found: int | None = None
     for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
         between = done[place]
-        if isinstance(between, Note) or _is_start(between):
+        if isinstance(between, Note) or is_start(between):
             continue
         if not isinstance(between, (Loop, Store)):
             break
         theirs = _accesses((between,), memory)
         if isinstance(between, Loop) and _fusible(between, node, memory):
             found = place
-            if not mine.keys().isdisjoint(theirs):
+            if any(_is_array(mine, name) for name in theirs):
                 break
         if any(name in mine and (written or mine[name][1]) for name, (_, written) in theirs.items()):
             break
@@ -68,21 +93,20 @@ def _join(done: list[Node], place: int, node: Loop) -> None:
     first = done[place]
     assert isinstance(first, Loop)
     begin = len(done)
-    while begin > place + 1 and (isinstance(done[begin - 1], Note) or _is_start(done[begin - 1])):
+    while begin > place + 1 and (isinstance(done[begin - 1], Note) or is_start(done[begin - 1])):
         begin -= 1
     mine, done[begin:] = done[begin:], []
     notes = [n for n in mine if isinstance(n, Note)]
     starts = [n for n in mine if not isinstance(n, Note)]
-    body = (*first.body, *_renaming(node.index, first.index).block((*notes, *node.body)))
+    body: list[Node] = [*first.body, *_renaming(node.index, first.index).block((*notes, *node.body))]
     above = place
-    while above and _is_start(done[above - 1]):
+    while above and is_start(done[above - 1]):
         above -= 1
-    if above and isinstance(done[above - 1], Note):  # the note of the first loop is one of two now
-        body = (done[above - 1], *body)
-        starts, above, place = [*done[above:place], *starts], above - 1, place
-    else:
-        starts = [*done[above:place], *starts]
-    done[above : place + 1] = [*starts, replace(first, body=body)]
+    starts = [*done[above:place], *starts]
+    if above and isinstance(done[above - 1], Note):  # the note of the first loop is now one of two
+        above -= 1
+        body = [done[above], *body]
+    done[above : place + 1] = [*starts, replace(first, body=tuple(body))]
 
 
 def _renaming(old: Index, new: Index) -> Rewriter:
@@ -103,7 +127,22 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
         passes = True
         if not _same_place(reads, a.index, second[name][0], b.index):
             return False
-    return passes or not (_depth(a.body) or _depth(b.body)) or _alike(a, b, rename)
+    deep = _depth(a.body) or _depth(b.body)
+    return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
+
+
+def _is_array(accesses: Accesses, name: str) -> bool:
+    return name in accesses and any(accesses[name][0])
+
+
+def _rows_of_one(a: Loop, first: Accesses, b: Loop, second: Accesses) -> bool:
+    """Whether both loops work on the rows of one tensor, element by element."""
+    if max(_depth(a.body), _depth(b.body)) > 1:
+        return False
+    return any(
+        _is_array(second, name) and _same_place(reads, a.index, second[name][0], b.index)
+        for name, (reads, _) in first.items()
+    )
 
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
@@ -149,33 +188,3 @@ def _accesses(block: Block, memory: Mapping[str, str]) -> Accesses:
 def _depth(block: Block) -> int:
     """How deep loops nest in `block`."""
     return max((isinstance(node, Loop) + max(map(_depth, blocks(node)), default=0) for node in block), default=0)
-
-
-def place_notes(block: Block) -> Block:
-    """Notes rise to the head of what has no loop inside, and to the head of a loop that has one part alone."""
-    done: list[Node] = []
-    for node in block:
-        inner = tuple(place_notes(b) for b in blocks(node))
-        node = with_blocks(node, inner)
-        if isinstance(node, Loop):
-            notes = [n for n in node.body if isinstance(n, Note)]
-            straight = not any(isinstance(n, Loop) for n in walk(node.body))
-            if notes and (straight or len(notes) == 1 and node.body[0] is notes[0]):
-                place = len(done)
-                while place and _is_start(done[place - 1]):
-                    place -= 1
-                done[place:place] = notes
-                node = replace(node, body=tuple(n for n in node.body if not isinstance(n, Note)))
-        done.append(node)
-    return _joined(done)
-
-
-def _joined(nodes: list[Node]) -> Block:
-    """Consecutive notes as one."""
-    done: list[Node] = []
-    for node in nodes:
-        if done and isinstance(node, Note) and isinstance(done[-1], Note):
-            done[-1] = Note((*done[-1].equations, *node.equations))
-        else:
-            done.append(node)
-    return tuple(done)

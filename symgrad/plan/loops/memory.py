@@ -153,10 +153,10 @@ class Memory:
         self._collect(block, ())
         opens: dict[Path, list[str]] = {}
         closes: dict[Path, list[str]] = {}
-        last_first = sorted(self._uses, key=lambda n: self._distance(n))  # who lends memory is placed before who borrows
-        placed_as_scalar = {name for name in last_first if self._decide(name, self._uses[name])}
+        lenders_first = sorted(self._uses, key=self._distance)
+        scalars = {name for name in lenders_first if self._decide(name, self._uses[name])}
         for name, use in self._uses.items():
-            if name in placed_as_scalar:
+            if name in scalars:
                 depth = len(use.home)
                 start = min(place[depth][0] for place in use.places)
                 opens.setdefault((*use.home, (start, -1, None)), []).append(name)
@@ -270,9 +270,10 @@ def _same_index(subscripts: set[Expr], around: set[Index]) -> bool:
 
 
 def _value_name(element: Ref) -> str:
-    """A name for the value of one element of a result: `rstd_i`; what stands behind the @ keeps it apart."""
+    """A name for the value of one element beside its array: `rstd_i`. Other names are made from what stands before the
+    ~; what stands behind the @ keeps it apart."""
     letters = "".join(str(s) for s in element.subscripts if isinstance(s, (Index, Const)))
-    return f"{element.name}_{letters or 'value'}@{element.serial}"
+    return f"{element.name}~_{letters or 'value'}@{element.serial}"
 
 
 def _rewritten(node: Node, rewrite: Rewriter) -> Node:

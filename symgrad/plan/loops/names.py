@@ -8,11 +8,9 @@ from ...expr import Apply, Const, Expr, Index, Ref
 from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk
 
 PLAIN = frozenset({"add", "sub", "mul", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
-_WORDS = {
-    "add": "sum", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "select": "choice",
-    "pow": "power",
-}  # fmt: skip
+LONGEST = 32  # characters of a name
 _JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
+_DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -29,24 +27,38 @@ def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
 
 
 def word_for(node: Expr) -> str:
-    """A name in words for the value of `node`: exp_x, x_minus_mean, ratio."""
-    if not isinstance(node, Apply):
-        return "value"
-    leaves = [_leaf(a) for a in node.args]
-    if node.op in _JOIN and all(leaves) and len("".join(leaves)) <= 24:
-        return f"{leaves[0]}_{_JOIN[node.op]}_{leaves[1]}" if leaves[0] != leaves[1] else f"{leaves[0]}_squared"
-    word = _WORDS.get(node.op, node.op)
-    if len(leaves) == 1 and leaves[0] and node.op not in _WORDS and len(leaves[0]) <= 16:
-        return f"{word}_{leaves[0]}"
-    return word if node.op in _WORDS else f"{word}_value"
+    """A name in words for the value of `node`: exp_x, x_minus_mean, one_plus_tanh_y."""
+    name = _phrase(node)
+    return _DIGITS.get(int(name[0]), "") + name[1:] if name and name[0].isdigit() else name or _first_word(node)
 
 
-def _leaf(node: Expr) -> str:
+def _phrase(node: Expr) -> str:
+    """`node` read aloud; empty where that is too long for a name."""
     if isinstance(node, Ref):
-        literal = "".join(str(s) for s in node.subscripts if isinstance(s, Const))
-        name = node.name.split("@")[0].split("#")[0]
-        return name + literal
-    return node.name if isinstance(node, Index) else ""
+        return node.name.split("@")[0].split("#")[0].split("~")[0] + "".join(
+            str(s) for s in node.subscripts if isinstance(s, Const)
+        )
+    if isinstance(node, Index):
+        return node.name
+    if isinstance(node, Const):
+        return str(node.value) if node.value.denominator == 1 and 0 <= node.value < 10 else ""
+    parts = [_phrase(a) for a in node.args]
+    assert isinstance(node, Apply)
+    if not all(parts) or len("".join(parts)) + 8 > LONGEST:
+        return ""
+    if node.op in _JOIN:
+        squared = node.op == "mul" and parts[0] == parts[1]
+        return f"{parts[0]}_squared" if squared else f"{parts[0]}_{_JOIN[node.op]}_{parts[1]}"
+    if node.op == "neg":
+        return f"minus_{parts[0]}"
+    return "_".join([node.op, *parts]) if len(parts) < 2 else ""
+
+
+def _first_word(node: Expr) -> str:
+    """What a long expression is called: `inner` for what has no name in the equations, the function for a call."""
+    if isinstance(node, Apply) and node.op not in PLAIN and node.op not in ("div", "pow"):
+        return f"{node.op}_value"
+    return "part"
 
 
 def name_scalars(block: Block, taken: Iterable[str]) -> Block:
@@ -63,7 +75,7 @@ def _choose(block: Block, visible: set[str], numbers: Mapping[str, int], chosen:
     visible, counters = set(visible), dict(numbers)
     for node in block:
         if isinstance(node, Local) and set("#@") & set(node.name):
-            word = node.name.split("#")[0].split("@")[0]
+            word = node.name.split("#")[0].split("@")[0].replace("~", "")
             name, number = word, counters.get(word, 1)
             while name in visible:
                 number += 1

@@ -33,8 +33,8 @@ FUNCTIONS = (
 )
 EACH = 2  # mutants of one kind
 
-# What does not change the result: softmax is the same with any shift, so a mistake in the maximum costs accuracy at most;
-# arrays in `work` may share memory where one dies as the other is born; the first `+=` into zeros is a `=`.
+# What does not change the result: softmax is the same with any shift, so a mistake in the maximum costs accuracy at
+# most; arrays in `work` may share memory where one dies as the other is born; the first `+=` into zeros is a `=`.
 SAME = re.compile(r"max_|\.max\(|fmax|= work|grad_logits\[j \* c \+ k\] \+=")
 
 
@@ -174,7 +174,9 @@ def c_mutants(files):
                         sites.append((start + m.start(), start + m.end(), m.expand(replacement), line.strip()))
             for first, last, new, line in some(sorted(sites)):
                 yield f"{kind} of {line}", {**files, path: text[:first] + new + text[last:]}
-        gradients = list(dict.fromkeys(re.findall(r"\*(?:restrict )?(grad_\w+)", code[:start].rpartition("\nvoid ")[2])))
+        gradients = list(
+            dict.fromkeys(re.findall(r"\*(?:restrict )?(grad_\w+)", code[:start].rpartition("\nvoid ")[2]))
+        )
         if len(gradients) > 1 and "_backward(" in code[:start].rpartition("\nvoid ")[2]:
             one, other = gradients[-2:]
             swap = {one: other, other: one}
