@@ -2,8 +2,8 @@
 
 A row says how the operator is evaluated (in mpmath), differentiated, written in SymPy and in the languages symgrad
 prints, and what its derivative is declared to be where it has none (its kinks). `derivative` gets the arguments and
-the result `y` of the operator and returns one partial derivative per argument (None for one that is not differentiated);
-what it mentions is what backward will save, so tanh mentions `y`.
+the result `y` of the operator and returns one partial derivative per argument (None for one that is not
+differentiated); what it mentions is what backward will save, so tanh mentions `y`.
 
 The values at kinks are torch's where those are subgradients.
 """
@@ -47,6 +47,8 @@ class Op:
     expand      the same in terms of other operators, for languages that have no such function
     result      "real", "int" (of integers), or "bool"
     domain      where it is defined, in words
+    inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
+                that evaluate both branches of a `where` stay inside of the domain by it; None: defined everywhere
     kinks       where it has no derivative, and the value declared there
     """
 
@@ -60,6 +62,7 @@ class Op:
     expand: Callable[..., Expr] | None = None
     result: str = "real"
     domain: str = "every real number"
+    inside: int | None = None
     kinks: tuple[Kink, ...] = ()
 
 
@@ -123,7 +126,7 @@ ROWS: tuple[Op, ...] = (
     Op("add", 2, lambda x, y: x + y, lambda a, b, y: (ONE, ONE), lambda a, b: a + b),
     Op("sub", 2, lambda x, y: x - y, lambda a, b, y: (ONE, -ONE), lambda a, b: a - b),
     Op("mul", 2, lambda x, y: x * y, lambda a, b, y: (b, a), lambda a, b: a * b),
-    Op("div", 2, _real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0"),
+    Op("div", 2, _real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0", inside=1),
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x),
     Op(
         "pow",
@@ -133,9 +136,10 @@ ROWS: tuple[Op, ...] = (
         lambda a, b: a**b,
         names=("power",),
         domain="x > 0, or y an integer",
+        inside=1,
     ),
     Op("floordiv", 2, lambda a, b: a // b, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
-    Op("mod", 2, lambda a, b: a % b, None, sympy.Mod, names=("Mod", "remainder"), result="int", domain="integers, y != 0"),
+    Op("mod", 2, lambda a, b: a % b, None, sympy.Mod, names=("Mod", "remainder"), result="int", domain="y != 0"),
     # comparison and logic
     Op("lt", 2, lambda a, b: int(a < b), None, sympy.Lt, names=("Lt", "less"), result="bool"),
     Op("le", 2, lambda a, b: int(a <= b), None, sympy.Le, names=("Le", "less_equal"), result="bool"),
@@ -155,10 +159,10 @@ ROWS: tuple[Op, ...] = (
         names=("where",),
     ),
     # exponentials and logarithms
-    Op("exp", 1, _real(mp.exp), lambda x, y: (y,), sympy.exp),
-    Op("expm1", 1, _real(mp.expm1), lambda x, y: (y + 1,), lambda x: sympy.exp(x) - 1),
-    Op("log", 1, _real(_log), lambda x, y: (1 / x,), sympy.log, names=("ln",), domain="x > 0"),
-    Op("log1p", 1, _real(mp.log1p), lambda x, y: (1 / (1 + x),), lambda x: sympy.log(1 + x), domain="x > -1"),
+    Op("exp", 1, _real(mp.exp), lambda x, y: (y,), sympy.exp, inside=0),
+    Op("expm1", 1, _real(mp.expm1), lambda x, y: (y + 1,), lambda x: sympy.exp(x) - 1, inside=0),
+    Op("log", 1, _real(_log), lambda x, y: (1 / x,), sympy.log, names=("ln",), domain="x > 0", inside=1),
+    Op("log1p", 1, _real(mp.log1p), lambda x, y: (1 / (1 + x),), lambda x: sympy.log(1 + x), domain="x > -1", inside=0),
     Op(
         "log2",
         1,
@@ -166,6 +170,7 @@ ROWS: tuple[Op, ...] = (
         lambda x, y: (1 / (x * apply("log", 2)),),
         lambda x: sympy.log(x) / sympy.log(2),
         domain="x > 0",
+        inside=1,
     ),
     Op(
         "log10",
@@ -174,8 +179,9 @@ ROWS: tuple[Op, ...] = (
         lambda x, y: (1 / (x * apply("log", 10)),),
         lambda x: sympy.log(x) / sympy.log(10),
         domain="x > 0",
+        inside=1,
     ),
-    Op("sqrt", 1, _real(mp.sqrt), lambda x, y: (1 / (2 * y),), sympy.sqrt, domain="x >= 0"),
+    Op("sqrt", 1, _real(mp.sqrt), lambda x, y: (1 / (2 * y),), sympy.sqrt, domain="x >= 0", inside=1),
     Op(
         "cbrt",
         1,
@@ -204,6 +210,7 @@ ROWS: tuple[Op, ...] = (
         names=("arcsin",),
         spell={"numpy": "np.arcsin"},
         domain="-1 <= x <= 1",
+        inside=0,
     ),
     Op(
         "acos",
@@ -214,6 +221,7 @@ ROWS: tuple[Op, ...] = (
         names=("arccos",),
         spell={"numpy": "np.arccos"},
         domain="-1 <= x <= 1",
+        inside=0,
     ),
     Op(
         "atan",
@@ -235,8 +243,8 @@ ROWS: tuple[Op, ...] = (
         kinks=_origin("x == y == 0"),
     ),
     # hyperbolic functions
-    Op("sinh", 1, _real(mp.sinh), lambda x, y: (apply("cosh", x),), sympy.sinh),
-    Op("cosh", 1, _real(mp.cosh), lambda x, y: (apply("sinh", x),), sympy.cosh),
+    Op("sinh", 1, _real(mp.sinh), lambda x, y: (apply("cosh", x),), sympy.sinh, inside=0),
+    Op("cosh", 1, _real(mp.cosh), lambda x, y: (apply("sinh", x),), sympy.cosh, inside=0),
     Op("tanh", 1, _real(mp.tanh), lambda x, y: (1 - y**2,), sympy.tanh),
     Op(
         "asinh",
@@ -256,6 +264,7 @@ ROWS: tuple[Op, ...] = (
         names=("arccosh",),
         spell={"numpy": "np.arccosh"},
         domain="x >= 1",
+        inside=2,
     ),
     Op(
         "atanh",
@@ -266,6 +275,7 @@ ROWS: tuple[Op, ...] = (
         names=("arctanh",),
         spell={"numpy": "np.arctanh"},
         domain="-1 < x < 1",
+        inside=0,
     ),
     # error functions (NumPy has none: the printed file imports scipy.special)
     Op(

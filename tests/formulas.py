@@ -32,7 +32,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], y[m])[i,j] = x[i]*sin(y[j]) + x[i]", {"n": 2, "m": 3}, {}),
     ("f(x[n], y)[i] = x[i]*y + y**2", {"n": 3}, {}),
     ("f(x[..., d], w[d])[..., i] = x[..., i]*w[i]", {"...": (2, 2), "d": 3}, {}),
-    ("f(x[*a, d], y[*b, d])[*a, *b] = sum[k](x[*a,k]*y[*b,k])", {"*a": (2,), "*b": (1, 3), "d": 2}, {}),
+    ("f(x[*a, n, d], y[*a, d, m])[*a, i, j] = sum[k](x[*a,i,k]*y[*a,k,j])", {"*a": (2, 1), "n": 3, "d": 2, "m": 2}, {}),
     ("f(a[n,k], b[k,m], c[m,p])[i,l] = sum[j](sum[r](a[i,r]*b[r,j])*c[j,l])", {"n": 2, "k": 2, "m": 3, "p": 2}, {}),
     ("f(x[n,n])[i,j] = x[i,j] + x[j,i]**2", {"n": 3}, {}),
     # repeated, literal and affine subscripts

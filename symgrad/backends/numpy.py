@@ -159,6 +159,7 @@ class _File:
         derivative = program.derivative
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
         dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
+        dtype = dtype if primal.inputs else "float"
         printer = ArrayPrinter("numpy", "np", dtype)
         names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
         names += [f"has_{n}" for n in program.saved_presence]
@@ -170,7 +171,7 @@ class _File:
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
-        lines += _size_lines([d for d in needed], [t for t in told if t.name not in kept])
+        lines += _size_lines(needed, [t for t in told if t.name not in kept])
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:

@@ -22,7 +22,8 @@ def inputs_helper(program: Program) -> list[str]:
     for name in primal.inputs:
         tensor = primal.table[name]
         value = f'{words[tensor.dtype]}("{name}", {name})'
-        lines.append(f"    {name} = None if {name} is None else {value}" if tensor.optional else f"    {name} = {value}")
+        value = f"None if {name} is None else {value}" if tensor.optional else value
+        lines.append(f"    {name} = {value}")
     bound: dict[str, tuple[str, str]] = {}
     for name in primal.inputs:
         checks = _shape_checks(primal, primal.table[name], bound)
@@ -176,13 +177,16 @@ def cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
         f"    if len(grad_output) != {count}:",
         f'        raise ValueError(f"{function}: {{len(grad_output)}} gradients given for {count} outputs")',
         "    gradients = []",
-        "    for g, shape in zip(grad_output, shapes, strict=True):",
+        f"    for name, g, shape in zip({_names(outputs)}, grad_output, shapes, strict=True):",
         "        g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)",
         "        if g.shape != shape:",
         "            raise ValueError(",
-        f'                f"{function}: a gradient has shape {{g.shape}}, its output {{shape}}"',
+        f'                f"{function}: grad_{{name}} has shape {{g.shape}}, {{name}} has shape {{shape}}"',
         "            )",
         "        gradients.append(g)",
         "    return gradients",
     ]
 
+
+def _names(outputs: Sequence[str]) -> str:
+    return "(" + ", ".join(f'"{o}"' for o in outputs) + ")"

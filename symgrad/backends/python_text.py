@@ -15,6 +15,7 @@ from ..plan.arrays.tree import (
     Einsum,
     Elementwise,
     Full,
+    Infinity,
     Item,
     MatMul,
     Num,
@@ -120,6 +121,8 @@ class ArrayPrinter:
                 return number(value)
             case SizeOf(value):
                 return sizes(value, 41), ATOM
+            case Infinity():
+                return f"{np}.inf", ATOM
             case Elementwise(op, args):
                 return self._elementwise(op, args, text)
             case Take(base, items):
@@ -146,9 +149,9 @@ class ArrayPrinter:
             case BroadcastTo(base, shape_):
                 return f"{np}.broadcast_to({text(base, 0)}, {sizes.shape(shape_)})", ATOM
             case Full(value, shape_):
-                if value.value == 0:
+                if text(value, 0) == "0":
                     return f"{np}.zeros({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
-                return f"{np}.full({sizes.shape(shape_)}, {number(value)[0]}, dtype={self.dtype})", ATOM
+                return f"{np}.full({sizes.shape(shape_)}, {text(value, 0)}, dtype={self.dtype})", ATOM
             case Real(base):
                 return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
             case Copy(base):

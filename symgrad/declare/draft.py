@@ -192,6 +192,7 @@ class Draft:
                 dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, tensors)
                 named = e.target not in self._hoisted.values()
                 tensors[e.target] = Tensor(e.target, shapes[e.target], dtype, role, named=named)
+        self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
             name=self.name,
@@ -234,9 +235,21 @@ class Draft:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
 
+    def _check_packs(self, equations: Sequence[Equation]) -> None:
+        for e in equations:
+            packs = [i.name for i, _ in e.box if i.name in self.dims and self.dims[i.name].pack]
+            if len(packs) > 1:
+                raise UnsupportedError(
+                    f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
+                    f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
+                )
+
     def _dtype(self, equation: Equation, tensors: Mapping[str, Tensor]) -> Dtype:
         kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}
-        return dtype_of(equation.body, kinds)
+        whole = [n for n in postorder(equation.body) if isinstance(n, (Index, Ref))]
+        constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
+        dtype = dtype_of(equation.body, kinds)
+        return Dtype.REAL if constant and dtype == Dtype.INT else dtype  # a result 3 is the real number 3
 
 
 def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:

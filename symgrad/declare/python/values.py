@@ -184,12 +184,12 @@ class Array:
     # axes
 
     @property
-    def T(self) -> Array:  # noqa: N802  # NumPy's name
+    def T(self) -> Array:  # NumPy's name
         """The array with its axes reversed."""
         return self.transpose()
 
     @property
-    def mT(self) -> Array:  # noqa: N802  # NumPy's name
+    def mT(self) -> Array:  # NumPy's name
         """The array with its last two axes swapped."""
         return self.swapaxes(-1, -2)
 
@@ -217,6 +217,12 @@ class Array:
     def __getitem__(self, key: Any) -> Array:
         place = select_axes(self, key)
         return self._at(place)
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        raise DeclarationError(
+            f"{here()}: a value cannot be written to. Build an array of its parts with sg.stack, or start one with "
+            f"sg.tensor.new(...) and write its elements."
+        )
 
     def _at(self, place: Place) -> Array:
         node = value(place.shape, read(self._node, place.subscripts), [self._node, *place.nodes])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 from ...expr import Index, Ref
 from ...ir import Equation
@@ -32,7 +33,7 @@ def frame(e: Equation, values: Sequence[Ref]) -> tuple[Index, ...]:
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
         mine = labels(r)
-        pairs = list(zip(mine, mine[1:], strict=False))
+        pairs = list(pairwise(mine))
         if not any(_reaches(after, b, a) for a, b in pairs):
             for a, b in pairs:
                 after[a].add(b)

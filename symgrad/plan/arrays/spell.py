@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, ref
 from ...ir import Dtype, Equation
 from .layout import frame, is_pack, plain
 from .tree import Array, Einsum, Elementwise, MatMul, Reduce, Reshape
 from .values import KEPT, Axes, Evaluator, Value, as_index, permuted, trimmed, whole
+
+INFINITY = ref("#infinity")  # the neutral element of min
 
 
 class Speller(Evaluator):
@@ -51,7 +53,7 @@ class Speller(Evaluator):
                 continue
             seen.add(node)
             if isinstance(node, Ref):
-                if node.name not in self.numbers:
+                if node.name not in self.numbers and node is not INFINITY:
                     found.append(node)
             else:
                 stack.extend(reversed(node.args))
@@ -67,9 +69,9 @@ class Speller(Evaluator):
 
     def _guarded(self, e: Equation) -> Expr:
         """The body where the condition holds, and what does not count elsewhere."""
-        neutral = {"none": ZERO, "sum": ZERO, "prod": ONE}.get(e.reduce)
-        assert neutral is not None and e.where is not None, "a condition on max and min needs infinities"
-        return apply("select", e.where, e.body, neutral)
+        neutral: Mapping[str, Expr] = {"prod": ONE, "max": -INFINITY, "argmax": -INFINITY, "min": INFINITY}
+        assert e.where is not None
+        return apply("select", e.where, e.body, neutral.get(e.reduce, ZERO))
 
     def _ordered(self, value: Value, e: Equation, order: Sequence[Index]) -> Value:
         """`value` with its axes as the target has them; missing ones are left to who stores it."""
@@ -183,7 +185,7 @@ class Speller(Evaluator):
                 return None
             local = frame(_box_only(inner, extents), self._read(inner))
             operands.append(self.evaluate(inner, local, extents))
-        under = [f for f in below]
+        under = below
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]

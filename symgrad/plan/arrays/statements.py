@@ -10,7 +10,6 @@ from ...ir import Equation, Role
 from ..program import Procedure, Program, Step
 from .layout import Pattern, frame, kept_axes
 from .spell import Speller
-from .values import Value
 from .tree import (
     ALL,
     ARRAYS,
@@ -24,6 +23,7 @@ from .tree import (
     Full,
     Guard,
     MatMul,
+    Num,
     Permute,
     Reshape,
     Stack,
@@ -36,6 +36,7 @@ from .tree import (
     sizes_in,
     sizes_of,
 )
+from .values import Value
 
 Fits = Callable[[Statement], bool]
 
@@ -115,7 +116,7 @@ class _Builder:
         extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
         first = equations[0]
         if not self._fills(first) or (extra[0] and not self._alternatives(equations, extra)):
-            lines.append(_Line(Assign(target, Full(_zero(), self._shape(target))), step.serves, step.when))
+            lines.append(_Line(Assign(target, Full(Num(_zero()), self._shape(target))), step.serves, step.when))
         place = 0
         while place < len(equations):
             e, when = equations[place], extra[place]
@@ -164,6 +165,10 @@ class _Builder:
         wanted = tuple(s for s in e.subscripts if isinstance(s, Index))
         if e.target in self.kept:
             return value.array
+        if value.axes == wanted and value.axes:
+            return value.array
+        if not value.axes and not any(isinstance(a, Var) for a in below(value.array)):
+            return Full(value.array, self._shape(e.target))
         if value.axes == wanted:
             return value.array
         if value.labels == wanted:  # kept axes that this tensor does not keep
@@ -202,7 +207,7 @@ class _Builder:
         if not self.backward:
             return []
         return [
-            (g, Assign(g, Full(_zero(), self._shape(g))))
+            (g, Assign(g, Full(Num(_zero()), self._shape(g))))
             for _, g in self.program.derivative.gradients
             if g not in written
         ]

@@ -31,6 +31,11 @@ class SizeOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Infinity:
+    """Positive infinity: what a minimum over nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Elementwise:
     """An operator of `symgrad.ops` on arrays that broadcast."""
 
@@ -128,7 +133,7 @@ class BroadcastTo:
 class Full:
     """A new array filled with one number."""
 
-    value: Const
+    value: Array
     shape: tuple[Expr, ...]
 
 
@@ -148,7 +153,7 @@ class Copy:
 
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy,
+    Real, Copy, Infinity,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
 
@@ -194,7 +199,7 @@ Statement = Union[Assign, Update, AddAt, Guard]
 
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy,
+    Real, Copy, Infinity,
 )  # fmt: skip
 
 
@@ -215,6 +220,8 @@ def children(array: Array) -> tuple[Array, ...]:
             return (base,)
         case Real(base) | Copy(base):
             return (base,)
+        case Full(value, _):
+            return (value,)
         case _:
             return ()
 
@@ -233,6 +240,8 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, operands=tuple(new))
         case Stack():
             return replace(array, items=tuple(new))
+        case Full():
+            return replace(array, value=new[0])
         case Permute() | Reduce() | Reshape() | BroadcastTo() | Real() | Copy():
             return replace(array, base=new[0])
         case _:

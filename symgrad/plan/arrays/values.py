@@ -28,15 +28,18 @@ from ...expr import (
     substitute,
     transform,
     value_of,
+    with_args,
 )
 from ...expr.sizes import tidy
 from ...ir import Dtype, Equation, Tensor
+from ...ops import OPS
 from .layout import Pattern, is_pack, labels, natural, plain
 from .tree import (
     ALL,
     Array,
     BroadcastTo,
     Elementwise,
+    Infinity,
     Item,
     Num,
     Permute,
@@ -110,7 +113,7 @@ class Evaluator:
         """Whether `node` is a number made of sizes alone: printed as it is."""
         if not isinstance(node, Apply) or node.op not in ("add", "sub", "mul", "floordiv"):
             return False
-        found = [n for n in postorder(node)]
+        found = list(postorder(node))
         sizes = [n for n in found if isinstance(n, Ref)]
         return bool(sizes) and all(
             (isinstance(n, Ref) and n.name in self.numbers and not n.subscripts)
@@ -127,6 +130,8 @@ class Evaluator:
         if isinstance(node, Index):
             return Value(Range(extents[node], real=True), (node,))
         if isinstance(node, Ref):
+            if node.name == "#infinity":
+                return Value(Infinity(), ())
             if node.name in self.numbers:
                 return Value(SizeOf(node), ())
             value = self.element(node, order, extents)
@@ -299,19 +304,32 @@ class Evaluator:
 
 
 def _guarded_reads(node: Expr) -> Expr:
-    """A `where` whose branches read only inside of their tensors: a subscript is 0 where its branch is not selected."""
+    """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
     if not (isinstance(node, Apply) and node.op == "select"):
         return node
     condition, then, otherwise = node.args
-    inside = {r: ref(r.name, *(_guarded(s, condition, True) for s in r.subscripts)) for r in refs(then)}
-    outside = {r: ref(r.name, *(_guarded(s, condition, False) for s in r.subscripts)) for r in refs(otherwise)}
-    return apply("select", condition, substitute(then, inside), substitute(otherwise, outside))
+    return apply("select", condition, _branch(then, condition, True), _branch(otherwise, condition, False))
 
 
-def _guarded(s: Expr, condition: Expr, holds: bool) -> Expr:
-    if isinstance(s, (Index, Const)):
-        return s
-    return apply("select", condition, s, ZERO) if holds else apply("select", condition, ZERO, s)
+def _branch(body: Expr, condition: Expr, holds: bool) -> Expr:
+    """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
+
+    def guarded(s: Expr, instead: Expr) -> Expr:
+        if isinstance(s, (Index, Const)):
+            return s
+        return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Ref):
+            return ref(node.name, *(guarded(s, ZERO) for s in node.subscripts))
+        row = OPS[node.op] if isinstance(node, Apply) else None
+        if row is None or row.inside is None or not any(r.subscripts for r in refs(node)):
+            return node
+        place = 1 if row.name == "div" else 0
+        args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
+        return with_args(node, args)
+
+    return transform(body, rewrite)
 
 
 def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:

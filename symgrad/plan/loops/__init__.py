@@ -89,7 +89,10 @@ def _settled(step: Step, program: Program, procedure: Procedure) -> Step:
 
 
 def _guarded(step: Step, block: Block) -> Block:
-    """The loops of a step under the conditions on which it is needed."""
+    """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
+    computed."""
+    if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
+        return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 
 

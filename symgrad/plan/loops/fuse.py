@@ -102,11 +102,11 @@ def _join(done: list[Node], place: int, node: Loop) -> None:
     above = place
     while above and is_start(done[above - 1]):
         above -= 1
-    starts = [*done[above:place], *starts]
+    head: list[Node] = [*done[above:place], *starts]
     if above and isinstance(done[above - 1], Note):  # the note of the first loop is now one of two
         above -= 1
         body = [done[above], *body]
-    done[above : place + 1] = [*starts, replace(first, body=tuple(body))]
+    done[above : place + 1] = [*head, replace(first, body=tuple(body))]
 
 
 def _renaming(old: Index, new: Index) -> Rewriter:
