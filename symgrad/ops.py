@@ -126,7 +126,15 @@ ROWS: tuple[Op, ...] = (
     Op("add", 2, lambda x, y: x + y, lambda a, b, y: (ONE, ONE), lambda a, b: a + b),
     Op("sub", 2, lambda x, y: x - y, lambda a, b, y: (ONE, -ONE), lambda a, b: a - b),
     Op("mul", 2, lambda x, y: x * y, lambda a, b, y: (b, a), lambda a, b: a * b),
-    Op("div", 2, _real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0", inside=1),
+    Op(
+        "div",
+        2,
+        _real(lambda a, b: a / b),
+        lambda a, b, y: (1 / b, -y / b),
+        lambda a, b: a / b,
+        domain="y != 0",
+        inside=1,
+    ),
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x),
     Op(
         "pow",

@@ -165,7 +165,8 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
-        if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):  # plain numbers: Python's own do not widen float32
+        if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):
+            # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
             word = {"abs": "abs", "pi": "math.pi"}.get(op, f"math.{op}")
             return f"{word}({', '.join(text(a, 0) for a in args)})" if args else word, ATOM
         if op == "select":

@@ -29,7 +29,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..ir import Dim, Dtype, Equation, Function, Option, Role, Tensor, show_element
+from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
 from ..ops import OPS
 from .bounds import bounds
 from .names import check_name
@@ -198,7 +198,7 @@ class Draft:
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
-            statements=_ordered(self.name, equations),
+            statements=self._ordered(equations),
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
@@ -234,6 +234,15 @@ class Draft:
         for name in outputs:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
+
+    def _ordered(self, equations: Sequence[Equation]) -> tuple[Equation, ...]:
+        try:
+            return ordered(equations)
+        except Cycle as cycle:
+            raise UnsupportedError(
+                f"{self.name}: {cycle} is computed from itself. A recurrence cannot be printed yet; write out its "
+                f"steps, or declare one step as the function."
+            ) from None
 
     def _check_packs(self, equations: Sequence[Equation]) -> None:
         for e in equations:
@@ -286,38 +295,6 @@ def _reduction_name(kind: str, body: Expr) -> str:
         return f"{kind}_{names[0]}"
     words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
     return words.get(kind, kind)
-
-
-def _ordered(name: str, equations: list[Equation]) -> tuple[Equation, ...]:
-    """The equations, each after what it reads; ties keep the order of the declaration."""
-    writers: dict[str, list[int]] = {}
-    for number, e in enumerate(equations):
-        writers.setdefault(e.target, []).append(number)
-    done: list[Equation] = []
-    state: dict[str, str] = {}
-    for root in range(len(equations)):
-        stack = [equations[root].target]
-        while stack:
-            target = stack[-1]
-            if state.get(target) == "done":
-                stack.pop()
-                continue
-            state[target] = "open"
-            reads = dict.fromkeys(r.name for n in writers[target] for r in equations[n].reads if r.name in writers)
-            waiting = [r for r in reads if state.get(r) != "done"]
-            if any(state.get(r) == "open" for r in waiting):
-                cycle = [t for t in stack if state.get(t) == "open"]
-                raise UnsupportedError(
-                    f"{name}: {' -> '.join(reversed(cycle))} is computed from itself. A recurrence cannot be printed "
-                    f"yet; write out its steps, or declare one step as the function."
-                )
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            done += [equations[n] for n in writers[target]]
-            state[target] = "done"
-            stack.pop()
-    return tuple(done)
 
 
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:

@@ -268,7 +268,7 @@ def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Ex
             continue
         written = node.name in joint.writers and node.name not in opaque
         done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
-        if not written and node.name in {g for g in joint.outputs} - opaque - set(joint.inputs):
+        if not written and node.name in set(joint.outputs) - opaque - set(joint.inputs):
             done[node] = ZERO  # a gradient that nothing contributes to
         stack.pop()
     return done[element]

@@ -280,11 +280,9 @@ def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
             condition, then, otherwise = one.args
             if one is p or ZERO in (then, otherwise):
                 return select(condition, _within(then, other), _within(otherwise, other))
-    if isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE:
-        result = g / p.args[1]
-    else:
-        result = g * p
-    if isinstance(p, Const) or isinstance(p, Ref) and everywhere(p):
+    reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE
+    result = g / p.args[1] if reciprocal else g * p
+    if isinstance(p, Const) or (isinstance(p, Ref) and everywhere(p)):
         return result
     return select(_reached(g, {} if known is None else known), result, ZERO)
 

@@ -16,6 +16,7 @@ from .data import (
 )
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
+from .order import Cycle, alive, by_target, ordered
 from .text import (
     show_derivative,
     show_element,
@@ -31,6 +32,7 @@ from .text import (
 __all__ = [
     "REDUCTIONS",
     "Box",
+    "Cycle",
     "Derivative",
     "Dim",
     "Dtype",
@@ -40,12 +42,15 @@ __all__ = [
     "Role",
     "Tensor",
     "When",
+    "alive",
     "bind",
+    "by_target",
     "extent_of",
     "interpret",
     "latex_equations",
     "latex_of",
     "names_of",
+    "ordered",
     "show_derivative",
     "show_element",
     "show_equation",

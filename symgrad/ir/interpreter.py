@@ -1,4 +1,4 @@
-"""The plain meaning of a function: every equation evaluated point by point in mpmath, at the precision of the moment."""
+"""The plain meaning of a function: every equation evaluated point by point in mpmath, at its working precision."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bind(
 
 
 def _ranks(function: Function, axes: Sequence[Expr], given: int, sizes: Sizes) -> list[int]:
-    """How many of the axes that are given each declared axis stands for: a pack as many as it is known to, or the rest."""
+    """How many of the given axes each declared axis stands for: a pack as many as it is known to, or the rest."""
     ranks: list[int | None] = [1] * len(axes)
     for place, axis in enumerate(axes):
         if isinstance(axis, Ref) and axis.name in function.packs:

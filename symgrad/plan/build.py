@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, size
-from ..ir import Derivative, Equation, Function, Tensor
+from ..ir import Derivative, Equation, Function, Tensor, alive
 from .cut import cut
 from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program, Step
@@ -37,7 +37,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
         forward, backward = _shared(forward, backward, tensors, names)
     saved, again = _cut(derivative, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
-    forward = _alive(forward, wanted)
+    forward = list(alive(forward, wanted))
     backward = [*again, *backward]
     for_style = cut if style == "arrays" else divided_once
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
@@ -72,16 +72,6 @@ def _shared(
     together = shared([*forward, *backward], tensors, names)
     border = max(place for place, e in enumerate(together) if e.target == last) + 1
     return together[:border], together[border:]
-
-
-def _alive(equations: Sequence[Equation], wanted: Collection[str]) -> list[Equation]:
-    needed = set(wanted)
-    kept = []
-    for e in reversed(equations):
-        if e.target in needed:
-            kept.append(e)
-            needed.update(r.name for r in e.reads)
-    return kept[::-1]
 
 
 # the cut

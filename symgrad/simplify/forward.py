@@ -6,7 +6,6 @@ defined, whose right-hand side neither overflows nor cancels where the left-hand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..expr import (
@@ -24,7 +23,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Equation, Function, Role, Tensor
+from ..ir import Equation, Function, Role, Tensor, alive
 from .match import match
 
 U, V = ref("?u"), ref("?v")
@@ -309,14 +308,3 @@ def _without_dead(function: Function) -> Function:
     statements = alive(function.statements, function.outputs)
     kept = {e.target for e in statements} | set(function.inputs) | set(function.outputs)
     return replace(function, statements=statements, tensors=tuple(t for t in function.tensors if t.name in kept))
-
-
-def alive(statements: Sequence[Equation], outputs: Sequence[str]) -> tuple[Equation, ...]:
-    """The equations that the outputs depend on."""
-    needed = set(outputs)
-    kept: list[Equation] = []
-    for e in reversed(statements):
-        if e.target in needed:
-            kept.append(e)
-            needed.update(r.name for r in e.reads)
-    return tuple(reversed(kept))

@@ -7,34 +7,20 @@ copies and what is used once; or all), and in which forward value the gradients 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..expr import (
     Apply,
-    Const,
-    Expr,
-    Index,
     Ref,
-    apply,
-    indices,
-    is_exact,
     postorder,
-    ref,
-    refs,
     size,
-    substitute,
-    transform,
 )
-from ..ir import Box, Derivative, Equation, Function, Role, Tensor, names_of
-from .forward import alive
-from .match import Finder, match
-from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, constant, inverse, mentions, merge, plus
-from .normal import times as product_of
-from .write import Writer
+from ..ir import Derivative, Equation, alive, by_target
+from .normal import TooLarge
+from .reuse import with_reuse, without_copies
+from .rewriting import Candidate, Rewriting
 
-NOMINAL = 64  # the size of every axis when candidates are compared
 CANDIDATES = 8
 LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
 
@@ -44,10 +30,10 @@ def simplify(derivative: Derivative) -> Derivative:
     joint = derivative.function
     forward = derivative.primal.statements
     gradient: Sequence[Equation] = derivative.equations
-    gradient = _reused(forward, _copies(gradient, derivative), joint)
+    gradient = with_reuse(forward, without_copies(gradient, derivative), joint)
     large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
-    best = min(candidates, key=lambda c: c.cost) if candidates else _Candidate(tuple(gradient), (), 0)
+    best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
     outputs = (*joint.outputs,)
     statements = alive((*forward, *best.equations), outputs)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
@@ -56,109 +42,12 @@ def simplify(derivative: Derivative) -> Derivative:
     return replace(derivative, function=replace(joint, statements=statements, tensors=tensors))
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    equations: tuple[Equation, ...]
-    tensors: tuple[Tensor, ...]
-    cost: int
-
-
-# in place, before candidates
-
-
-def _copies(gradient: Sequence[Equation], derivative: Derivative) -> list[Equation]:
-    """References to a gradient that is a copy of another are references to that other."""
-    outputs = set(derivative.function.outputs)
-    by_target = _by_target(gradient)
-    copies: dict[str, Equation] = {}
-    result: list[Equation] = []
-    for e in gradient:
-        e = _mapped(e, lambda node: _through(node, copies))
-        alone = len(by_target[e.target]) == 1 and e.target not in outputs
-        if alone and e.plain and e.reduce == "none" and e.where is None and not e.when and isinstance(e.body, Ref):
-            copies[e.target] = e
-        result.append(e)
-    return result
-
-
-def _through(node: Expr, copies: Mapping[str, Equation]) -> Expr:
-    if isinstance(node, Ref) and node.name in copies:
-        e = copies[node.name]
-        return substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
-    return node
-
-
-def _mapped(e: Equation, change: object) -> Equation:
-    assert callable(change)
-    return replace(e, body=transform(e.body, change))
-
-
-def _reused(forward: Sequence[Equation], gradient: Sequence[Equation], joint: Function) -> list[Equation]:
-    """What equals something computed before becomes a reference to it, up to the names of indices."""
-    finders: dict[str, list[Finder]] = {}
-    for e in forward:
-        if _worth_reuse(e, joint, len(joint.writers[e.target])):
-            finders.setdefault(_operator(e.body), []).append(_finder(e))
-    result: list[Equation] = []
-    by_target = _by_target(gradient)
-
-    def look(node: Expr) -> Expr:
-        for finder in finders.get(_operator(node), ()):
-            found = finder.at(node)
-            if found is not None:
-                return found
-        return node
-
-    for e in gradient:
-        e = replace(e, body=transform(e.body, look))
-        result.append(e)
-        local = joint.table[e.target].role == Role.LOCAL
-        if local and _worth_reuse(e, joint, len(by_target[e.target])) and not _is_linear(e.body):
-            finders.setdefault(_operator(e.body), []).append(_finder(e))
-    return result
-
-
-def _operator(node: Expr) -> str:
-    return node.op if isinstance(node, Apply) else ""
-
-
-def _finder(e: Equation) -> Finder:
-    return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(ref(e.target, *e.subscripts), found))
-
-
-def _worth_reuse(e: Equation, joint: Function, writers: int) -> bool:
-    """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
-    saved instead, is long, or is a local that its author named."""
-    if writers != 1 or e.reduce != "none" or not e.plain or e.where is not None or e.when or not size(e.body):
-        return False
-    calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
-    tensor = joint.table[e.target]
-    local = tensor.role == Role.LOCAL and bool(tensor.shape)
-    inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
-    return calls or local or inner or size(e.body) >= 3
-
-
-_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow"})
-
-
-def _is_linear(body: Expr) -> bool:
-    """Whether a gradient is only products: those are left to the normal form."""
-    return all(not isinstance(n, Apply) or n.op in _ARITHMETIC for n in postorder(body))
-
-
-def _by_target(equations: Sequence[Equation]) -> dict[str, list[Equation]]:
-    found: dict[str, list[Equation]] = {}
-    for e in equations:
-        found.setdefault(e.target, []).append(e)
-    return found
-
-
 # candidates
 
 
 def _candidates(
     derivative: Derivative, forward: Sequence[Equation], gradient: Sequence[Equation]
-) -> Iterator[_Candidate]:
+) -> Iterator[Candidate]:
     few = _used_once(derivative, gradient)
     every = _mergeable(derivative, gradient)
     inlines = [few] if few == every else [few, every]
@@ -169,7 +58,7 @@ def _candidates(
             if tried < CANDIDATES:
                 tried += 1
                 try:
-                    yield _Rewriting(derivative, forward, gradient, inline, base).candidate()
+                    yield Rewriting(derivative, forward, gradient, inline, base).candidate()
                 except TooLarge:
                     continue
     if tried == 0:
@@ -181,7 +70,7 @@ def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
     outputs = set(derivative.function.outputs)
     return frozenset(
         target
-        for target, equations in _by_target(gradient).items()
+        for target, equations in by_target(gradient).items()
         if target not in outputs
         and all(e.plain and e.where is None and not e.when and e.reduce in ("none", "sum") for e in equations)
     )
@@ -194,12 +83,12 @@ def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
         for node in postorder(*e.expressions):
             if isinstance(node, Ref):
                 uses[node.name] = uses.get(node.name, 0) + 1
-    by_target = _by_target(gradient)
+    writers = by_target(gradient)
     return frozenset(
         t
         for t in _mergeable(derivative, gradient)
-        if all(e.reduce == "none" for e in by_target[t])
-        and (uses.get(t, 0) == 1 or all(isinstance(e.body, Ref) for e in by_target[t]))
+        if all(e.reduce == "none" for e in writers[t])
+        and (uses.get(t, 0) == 1 or all(isinstance(e.body, Ref) for e in writers[t]))
     )
 
 
@@ -212,381 +101,4 @@ def _bases(derivative: Derivative, forward: Sequence[Equation]) -> list[Equation
         if single and e.reduce == "none" and e.plain and e.where is None and not e.when and table[e.target].shape:
             if isinstance(e.body, Apply) and e.body.op in ("mul", "div") and len(e.box) > 0:
                 found.append(e)
-    return found
-
-
-class _Rewriting:
-    """One candidate: the gradients under one choice of what to inline and which forward value to speak in."""
-
-    def __init__(
-        self,
-        derivative: Derivative,
-        forward: Sequence[Equation],
-        gradient: Sequence[Equation],
-        inline: frozenset[str],
-        base: Equation | None,
-    ) -> None:
-        self.derivative = derivative
-        self.forward = _by_target(forward)
-        self.gradient = _by_target(gradient)
-        self.inline = inline
-        self.base = base
-        self.normal = Normal()
-        for e in forward:  # forward first: its atoms come before others, as its author wrote them
-            for node in postorder(e.body):
-                if not isinstance(node, Const):
-                    self.normal.spelling.setdefault(node.key, node)
-                    self.normal.order(node.key)
-        self._seeds = [seed for _, seed in derivative.seeds]
-        self.cotangents = {*self._seeds, *self.gradient}
-        self.extents = _extents(derivative.function)
-        self.taken = names_of(derivative.function)
-        self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
-        self.powers = self._powers()
-
-    def candidate(self) -> _Candidate:
-        targets = self._targets()
-        polys = {t: self._merged(t) for t in targets}
-        polys = self._shared_products(polys)
-        table = self.derivative.function.table
-        writer = Writer(self.normal, self._seeds, self.cotangents, self.taken)
-        equations: list[Equation] = []
-        for target, (subscripts, box, poly) in polys.items():
-            for e in self.gradient[target]:
-                if not _mergeable_equation(e):
-                    equations += self._alone(e, writer)
-            if any(_mergeable_equation(e) for e in self.gradient[target]):
-                before = len(writer.equations)
-                equation = writer.equation(target, subscripts, box, poly)
-                equations += [*writer.equations[before:], equation]
-        ordered = _ordered(equations)
-        tensors = (*table.values(), *writer.tensors)
-        return _Candidate(tuple(ordered), tuple(writer.tensors), self._cost(ordered, tensors))
-
-    def _targets(self) -> list[str]:
-        """The gradients to write: those of the inputs, and the intermediates that are not inlined."""
-        outputs = [g for _, g in self.derivative.gradients if g in self.gradient]
-        kept = [t for t in self.gradient if t not in self.inline and t not in outputs]
-        inside = {  # what stands inside of another function cannot be inlined there
-            r.name
-            for equations in self.gradient.values()
-            for e in equations
-            for node in _opaque(e)
-            for r in refs(node)
-        }
-        kept += [t for t in self.gradient if t in self.inline and t in inside]
-        return [t for t in self.gradient if t in kept] + outputs
-
-    # polynomials
-
-    def _inlined(self, r: Ref) -> Poly | None:
-        if r.name not in self.inline:
-            return None
-        subscripts, _, poly = self._merged(r.name)
-        return self.normal.rename(poly, dict(zip(subscripts, r.subscripts, strict=True)))
-
-    def _merged(self, target: str) -> tuple[tuple[Expr, ...], Box, Poly]:
-        """The contributions to a gradient that are plain, added up over the indices of the first of them."""
-        if target in self.cache:
-            return self.cache[target]
-        subscripts: tuple[Expr, ...] = ()
-        box: Box = ()
-        result: Poly = {}
-        first = True
-        for e in self.gradient[target]:
-            if not _mergeable_equation(e):
-                continue
-            if first:
-                subscripts, box, first = e.subscripts, e.shown, False
-            poly = self._reduced(e)
-            result = plus(result, self.normal.rename(poly, dict(zip(e.subscripts, subscripts, strict=True))))
-        if target in self.derivative.function.outputs or target not in self.inline:
-            result = self._finished(result)
-        self.cache[target] = subscripts, box, result
-        return self.cache[target]
-
-    def _reduced(self, e: Equation) -> Poly:
-        """The polynomial of one equation; its sum is split where a term then vanishes or is known."""
-        poly = self.normal.poly(self._tidied(e.body), self._inlined)
-        poly = self._by_result(poly)
-        if not e.reduced:
-            return poly
-        split = self.normal.sum_over(poly, e.reduced, split=True)
-        kept = {m: c for m, c in split.items() if not self._vanishes(m)}
-        if len(kept) < len(split):
-            return kept
-        return self.normal.sum_over(poly, e.reduced, split=False)
-
-    def _tidied(self, body: Expr) -> Expr:
-        """The branches of a `where`, each in normal form."""
-        chosen: dict[Expr, Expr] = {}
-        for node in postorder(body):
-            if isinstance(node, Apply) and node.op == "select":
-                condition, then, otherwise = node.args
-                branches = [self._branch(b) for b in (then, otherwise)]
-                chosen[node] = apply("select", condition, *branches)
-        return substitute(body, chosen)
-
-    def _branch(self, branch: Expr) -> Expr:
-        if isinstance(branch, (Const, Ref)) or any(_operator(n) == "select" for n in postorder(branch)):
-            return branch
-        poly = self._by_result(self.normal.poly(branch))
-        return Writer(self.normal, self._seeds, self.cotangents, self.taken).expr(poly, self.extents)
-
-    def _finished(self, poly: Poly) -> Poly:
-        """The change of basis, and what vanishes in it."""
-        if self.base is not None:
-            poly = self.normal.map_atoms(poly, self._changed)
-        return {m: c for m, c in poly.items() if not self._vanishes(m)}
-
-    def _vanishes(self, monomial: Monomial) -> bool:
-        """Whether a factor is a sum of forward values alone that is identically 0."""
-        for atom, exponent in monomial:
-            if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
-                continue
-            try:
-                if not self.normal.expanded({frozenset({(atom, Fraction(1))}): Fraction(1)}, self._definition):
-                    return True
-            except TooLarge:
-                continue
-        return False
-
-    def _definition(self, atom: Expr) -> Poly | None:
-        """What a forward value stands for, in the values before it."""
-        if not isinstance(atom, Ref):
-            return None
-        equations = self.forward.get(atom.name, [])
-        if len(equations) != 1 or not _mergeable_equation(equations[0]):
-            return None
-        (e,) = equations
-        names = dict(zip(e.subscripts, atom.subscripts, strict=True))
-        hidden = {i: ref(f"?{i.name}") for i in indices(*atom.subscripts)}
-        poly = self.normal.poly(substitute(e.body, {i: substitute(n, hidden) for i, n in names.items()}))
-        reduced = self.normal.sum_over(poly, e.reduced, split=True)
-        return self.normal.rename(reduced, {v: k for k, v in hidden.items()})
-
-    # powers by result, change of basis
-
-    def _powers(self) -> list[tuple[Equation, Expr, Fraction]]:
-        """Forward values that are one power of one thing: rstd = (var + eps)^(-1/2)."""
-        found = []
-        for equations in self.forward.values():
-            e = equations[0]
-            if len(equations) == 1 and _mergeable_equation(e) and not e.reduced and isinstance(e.body, Apply):
-                poly = self.normal.poly(e.body)
-                if len(poly) == 1:
-                    ((monomial, coefficient),) = poly.items()
-                    if coefficient == 1 and len(monomial) == 1:
-                        ((atom, exponent),) = monomial
-                        if not isinstance(atom, Sum) and exponent != 1:
-                            found.append((e, atom, exponent))
-        return found
-
-    def _by_result(self, poly: Poly) -> Poly:
-        """(var + eps)^(-3/2) is rstd^3."""
-        if not self.powers:
-            return poly
-
-        def change(atom: Expr, exponent: Fraction) -> Poly:
-            for e, base, power in self.powers:
-                if (exponent / power).denominator == 1 and exponent / power > 0:
-                    found = match(base, atom, frozenset(i for i, _ in e.box))
-                    if found is not None:
-                        self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
-                        value = ref(e.target, *(substitute(s, found) for s in e.subscripts))
-                        return {frozenset({(value.key, exponent / power)}): Fraction(1)}
-            return {frozenset({(atom, exponent)}): Fraction(1)}
-
-        return self.normal.map_atoms(poly, change)
-
-    def _changed(self, atom: Expr, exponent: Fraction) -> Poly:
-        """`atom` spoken in the base value z: where z = atom * others, atom is z / others."""
-        same: Poly = {frozenset({(atom, exponent)}): Fraction(1)}
-        e = self.base
-        assert e is not None
-        poly = self._by_result(self.normal.poly(e.body))
-        if len(poly) != 1 or exponent.denominator != 1:
-            return same
-        ((monomial, coefficient),) = poly.items()
-        pivot = next((a for a, x in monomial if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
-        if pivot is None or coefficient != 1:
-            return same
-        assert not isinstance(pivot, Sum)
-        found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-        if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
-            return same
-        others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
-        value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
-        ((m, _),) = others.items()
-        result = product_of(value, {inverse(m): Fraction(1)})
-        ((m, c),) = result.items()
-        return {frozenset((a, x * exponent) for a, x in m): c}
-
-    def _is_main(self, atom: Expr, e: Equation) -> bool:
-        """Whether an atom spans the whole box of `e`: the others are its scale."""
-        return {i for i, _ in e.box} <= set(indices(atom))
-
-    def _never_zero(self, atom: Atom) -> bool:
-        """A negative power is never zero, nor is an exponential."""
-        if isinstance(atom, Ref):
-            for e in self.forward.get(atom.name, ()):
-                body = e.body
-                if isinstance(body, Apply) and (body.op == "exp" or (body.op == "div" and is_exact(body.args[0]))):
-                    return True
-        return isinstance(atom, Apply) and atom.op == "exp"
-
-    # products that several gradients have in common
-
-    def _shared_products(
-        self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
-    ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
-        """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in self.inline:
-            equations = self.gradient[target]
-            if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
-                continue
-            subscripts, box, poly = self._merged(target)
-            if len(poly) != 1:
-                continue
-            ((monomial, coefficient),) = poly.items()
-            if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
-                continue
-            pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
-            if pivot is None:
-                continue
-            rewriting = _Product(self.normal, target, subscripts, monomial, pivot)
-            replaced = {t: (s, b, rewriting.within(p)) for t, (s, b, p) in polys.items()}
-            if rewriting.places >= 2:
-                polys = {target: (subscripts, box, poly), **replaced}
-        return polys
-
-    # what cannot be merged
-
-    def _alone(self, e: Equation, writer: Writer) -> list[Equation]:
-        """An equation with a condition or a scatter: its body in normal form, itself as it was."""
-        poly = self.normal.poly(self._tidied(e.body), self._inlined)
-        poly = self._finished(self._by_result(poly))
-        before = len(writer.equations)
-        body = writer.expr(poly, dict(e.box))
-        return [*writer.equations[before:], replace(e, body=body)]
-
-    def _cost(self, equations: Sequence[Equation], tensors: Sequence[Tensor]) -> int:
-        """Passes over memory, operations and distinct forward values read, at nominal sizes."""
-        shapes = {t.name: t.shape for t in tensors}
-        forward_reads: set[str] = set()
-        cost: int = 0
-        for e in equations:
-            points = NOMINAL ** len(e.box)
-            cost += points * (2 + 2 * _operations(e.body)) + NOMINAL ** len(e.shown)
-            forward_reads |= {r.name for r in e.reads if r.name in self.forward}
-        read: int = sum(2 * NOMINAL ** len(shapes[name]) for name in forward_reads if name in shapes)
-        return cost + read
-
-
-@dataclass
-class _Product:
-    """Replaces a monomial by an element of the tensor that holds it, and counts the places."""
-
-    normal: Normal
-    target: str
-    subscripts: tuple[Expr, ...]
-    monomial: Monomial
-    pivot: Ref
-    places: int = 0
-
-    def within(self, poly: Poly) -> Poly:
-        result: Poly = {}
-        for monomial, coefficient in poly.items():
-            term = constant(coefficient)
-            rest = set(monomial)
-            for atom, exponent in monomial:
-                if isinstance(atom, Sum):
-                    inner = self.within(self.normal.terms(atom))
-                    changed = self.normal.sum_again(atom, inner)
-                    rest.discard((atom, exponent))
-                    for _ in range(int(exponent)):
-                        term = product_of(term, changed)
-            plain = frozenset(rest)
-            result = plus(result, product_of(term, {self._replaced(plain): Fraction(1)}))
-        return result
-
-    def _replaced(self, monomial: Monomial) -> Monomial:
-        for atom, exponent in monomial:
-            if exponent == 1 and isinstance(atom, Ref) and atom.name == self.pivot.name:
-                names = dict(zip(self.pivot.subscripts, atom.subscripts, strict=True))
-                ((wanted, _),) = self.normal.rename({self.monomial: Fraction(1)}, names).items()
-                left = merge(monomial, inverse(wanted))
-                if all(dict(left).get(a, Fraction(0)) >= 0 for a, _ in wanted):
-                    self.places += 1
-                    ((mine, _),) = self.normal.atom(
-                        ref(self.target, *(substitute(s, names) for s in self.subscripts))
-                    ).items()
-                    return merge(left, mine)
-        return monomial
-
-
-def _mergeable_equation(e: Equation) -> bool:
-    return e.plain and e.where is None and not e.when and e.reduce in ("none", "sum")
-
-
-def _opaque(e: Equation) -> list[Expr]:
-    """The parts of a body that the normal form does not look into."""
-    inner: list[Expr] = []
-    stack = [e.body]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen or not isinstance(node, Apply):
-            continue
-        seen.add(node)
-        if node.op in ("add", "sub", "neg", "mul", "div"):
-            stack.extend(node.args)
-        else:
-            inner.append(node)
-    if not _mergeable_equation(e):
-        inner += list(e.subscripts) + ([e.where] if e.where is not None else [])
-    return inner
-
-
-def _operations(body: Expr) -> int:
-    """Operations, a call of a function counted five times."""
-    return sum(
-        (1 if n.op in ("add", "sub", "mul", "div", "neg", "select") else 5)
-        for n in postorder(body)
-        if isinstance(n, Apply)
-    )
-
-
-def _ordered(equations: Sequence[Equation]) -> list[Equation]:
-    """The equations, each after what it reads; ties keep their order."""
-    by_target = _by_target(equations)
-    done: list[Equation] = []
-    state: set[str] = set()
-    for root in by_target:
-        stack = [root]
-        while stack:
-            target = stack[-1]
-            if target in state:
-                stack.pop()
-                continue
-            waiting = [
-                r.name
-                for e in by_target[target]
-                for r in e.reads
-                if r.name in by_target and r.name not in state and r.name != target
-            ]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            state.add(target)
-            stack.pop()
-            done += by_target[target]
-    return done
-
-
-def _extents(function: Function) -> dict[Index, Expr]:
-    found: dict[Index, Expr] = {}
-    for e in function.statements:
-        for i, extent in e.box:
-            found.setdefault(i, extent)
     return found

@@ -1,8 +1,9 @@
 """The normal form that the rewrites work on: a sum of products of powers.
 
 A `Poly` maps each monomial to its rational coefficient. A monomial is a set of (atom, exponent); an atom is an
-expression that is not itself a product (an element, `exp(u)`, a sum `(x - y)` that stays unexpanded, a decimal) or a `Sum` over bound indices. What is written the same is the same atom, so like terms meet, factors cancel and equal
-sums are found equal.
+expression that is not itself a product (an element, `exp(u)`, a sum `(x - y)` that stays unexpanded, a decimal) or a
+`Sum` over bound indices. What is written the same is the same atom, so like terms meet, factors cancel and equal sums
+are found equal.
 
 Atoms are compared by key and printed as first met, and every dictionary keeps the order of first appearance: the result
 depends on the declaration alone.

@@ -44,7 +44,7 @@ class Writer:
                 rest = monomial - {(sums[0], Fraction(1))}
                 mean = self._extents_below(sums[0], rest) if rest else frozenset()
                 if mean is not None and mean == rest:
-                    inner, bound, body = self._inside(sums[0], extents, mean, sign=coefficient)
+                    bound, body = self._inside(sums[0], extents, mean, sign=coefficient)
                     return Equation(target, subscripts, "sum", body, (*box, *bound))
         return Equation(target, subscripts, "none", self.expr(poly, extents), box)
 
@@ -59,7 +59,7 @@ class Writer:
 
     def _inside(
         self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial, sign: Fraction = Fraction(1)
-    ) -> tuple[Poly, Box, Expr]:
+    ) -> tuple[Box, Expr]:
         """The body of a Sum under readable indices; divided by the extents for a mean."""
         inner = scaled(self.normal.terms(total), sign)
         bound = tuple(i for i, _ in total.box)
@@ -74,7 +74,7 @@ class Writer:
         renamed = self.normal.rename(inner, names)
         if mean:
             renamed = {merge(m, mean): c for m, c in renamed.items()}
-        return renamed, box, self.expr(renamed, {**extents, **dict(box)})
+        return box, self.expr(renamed, {**extents, **dict(box)})
 
     def _sum(self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial) -> Expr:
         """The reference to the tensor that holds a Sum (or mean), which is written if it is new."""
@@ -82,7 +82,7 @@ class Writer:
         box = tuple((i, extents[i]) for i in shown)
         same = (total, box, mean)
         if same not in self._names:
-            _, bound, body = self._inside(total, extents, mean)
+            bound, body = self._inside(total, extents, mean)
             name = self._name("mean" if mean else "sum", body)
             self._names[same] = name
             self.tensors.append(Tensor(name, tuple(e for _, e in box)))
@@ -156,7 +156,7 @@ class Writer:
         count: dict[Atom, int] = {}
         for monomial in poly:
             for atom, _ in sorted(monomial, key=lambda pair: self.normal.order(pair[0])):
-                if isinstance(atom, Sum) or isinstance(atom, Apply) or self._is_cotangent(atom):
+                if isinstance(atom, (Sum, Apply)) or self._is_cotangent(atom):
                     count[atom] = count.get(atom, 0) + 1
         shared = {a: n for a, n in count.items() if 2 <= n < len(poly)}
         return max(shared, key=lambda a: (shared[a], _cost(a))) if shared else None

@@ -220,7 +220,7 @@ class Array:
 
     def __setitem__(self, key: Any, x: Any) -> None:
         raise DeclarationError(
-            f"{here()}: a value cannot be written to. Build an array of its parts with sg.stack, or start one with "
+            f"{here()}a value cannot be written to, at {line()}: x[...] = ... Build an array of its parts with sg.stack, or start one with "
             f"sg.tensor.new(...) and write its elements."
         )
 

@@ -1,0 +1,57 @@
+"""A product that stands in several gradients is computed once: `grad_xhat = grad_output * gain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..expr import (
+    Expr,
+    Ref,
+    ref,
+    substitute,
+)
+from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
+from .normal import times as product_of
+
+
+@dataclass
+class Product:
+    """Replaces a monomial by an element of the tensor that holds it, and counts the places."""
+
+    normal: Normal
+    target: str
+    subscripts: tuple[Expr, ...]
+    monomial: Monomial
+    pivot: Ref
+    places: int = 0
+
+    def within(self, poly: Poly) -> Poly:
+        result: Poly = {}
+        for monomial, coefficient in poly.items():
+            term = constant(coefficient)
+            rest = set(monomial)
+            for atom, exponent in monomial:
+                if isinstance(atom, Sum):
+                    inner = self.within(self.normal.terms(atom))
+                    changed = self.normal.sum_again(atom, inner)
+                    rest.discard((atom, exponent))
+                    for _ in range(int(exponent)):
+                        term = product_of(term, changed)
+            plain = frozenset(rest)
+            result = plus(result, product_of(term, {self._replaced(plain): Fraction(1)}))
+        return result
+
+    def _replaced(self, monomial: Monomial) -> Monomial:
+        for atom, exponent in monomial:
+            if exponent == 1 and isinstance(atom, Ref) and atom.name == self.pivot.name:
+                names = dict(zip(self.pivot.subscripts, atom.subscripts, strict=True))
+                ((wanted, _),) = self.normal.rename({self.monomial: Fraction(1)}, names).items()
+                left = merge(monomial, inverse(wanted))
+                if all(dict(left).get(a, Fraction(0)) >= 0 for a, _ in wanted):
+                    self.places += 1
+                    ((mine, _),) = self.normal.atom(
+                        ref(self.target, *(substitute(s, names) for s in self.subscripts))
+                    ).items()
+                    return merge(left, mine)
+        return monomial

@@ -1,0 +1,99 @@
+"""What is computed before is read, and not computed again: copies of gradients, values of forward, shared gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..expr import (
+    Apply,
+    Expr,
+    Ref,
+    postorder,
+    ref,
+    size,
+    substitute,
+    transform,
+)
+from ..ir import Derivative, Equation, Function, Role, by_target
+from .match import Finder
+
+
+def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list[Equation]:
+    """References to a gradient that is a copy of another are references to that other."""
+    outputs = set(derivative.function.outputs)
+    writers = by_target(gradient)
+    copies: dict[str, Equation] = {}
+    result: list[Equation] = []
+    for e in gradient:
+        e = _mapped(e, lambda node: _through(node, copies))
+        alone = len(writers[e.target]) == 1 and e.target not in outputs
+        if alone and e.plain and e.reduce == "none" and e.where is None and not e.when and isinstance(e.body, Ref):
+            copies[e.target] = e
+        result.append(e)
+    return result
+
+
+def _through(node: Expr, copies: Mapping[str, Equation]) -> Expr:
+    if isinstance(node, Ref) and node.name in copies:
+        e = copies[node.name]
+        return substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
+    return node
+
+
+def _mapped(e: Equation, change: object) -> Equation:
+    assert callable(change)
+    return replace(e, body=transform(e.body, change))
+
+
+def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint: Function) -> list[Equation]:
+    """What equals something computed before becomes a reference to it, up to the names of indices."""
+    finders: dict[str, list[Finder]] = {}
+    for e in forward:
+        if _worth_reuse(e, joint, len(joint.writers[e.target])):
+            finders.setdefault(operator(e.body), []).append(_finder(e))
+    result: list[Equation] = []
+    writers = by_target(gradient)
+
+    def look(node: Expr) -> Expr:
+        for finder in finders.get(operator(node), ()):
+            found = finder.at(node)
+            if found is not None:
+                return found
+        return node
+
+    for e in gradient:
+        e = replace(e, body=transform(e.body, look))
+        result.append(e)
+        local = joint.table[e.target].role == Role.LOCAL
+        if local and _worth_reuse(e, joint, len(writers[e.target])) and not _is_linear(e.body):
+            finders.setdefault(operator(e.body), []).append(_finder(e))
+    return result
+
+
+def operator(node: Expr) -> str:
+    return node.op if isinstance(node, Apply) else ""
+
+
+def _finder(e: Equation) -> Finder:
+    return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(ref(e.target, *e.subscripts), found))
+
+
+def _worth_reuse(e: Equation, joint: Function, writers: int) -> bool:
+    """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
+    saved instead, is long, or is a local that its author named."""
+    if writers != 1 or e.reduce != "none" or not e.plain or e.where is not None or e.when or not size(e.body):
+        return False
+    calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
+    tensor = joint.table[e.target]
+    local = tensor.role == Role.LOCAL and bool(tensor.shape)
+    inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
+    return calls or local or inner or size(e.body) >= 3
+
+
+_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow"})
+
+
+def _is_linear(body: Expr) -> bool:
+    """Whether a gradient is only products: those are left to the normal form."""
+    return all(not isinstance(n, Apply) or n.op in _ARITHMETIC for n in postorder(body))
