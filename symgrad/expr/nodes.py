@@ -452,7 +452,7 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
     if not mapping:
         return root
-    done: dict[Expr, Expr] = {**mapping}
+    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
     stack = [root]
     while stack:
         node = stack[-1]

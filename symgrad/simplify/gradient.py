@@ -61,8 +61,6 @@ def _candidates(
                     yield Rewriting(derivative, forward, gradient, inline, base).candidate()
                 except TooLarge:
                     continue
-    if tried == 0:
-        return
 
 
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
@@ -77,18 +75,22 @@ def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
 
 
 def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
-    """Those of them that are elementwise and used once, or a copy times a number."""
+    """Those of them that are elementwise and used once, a copy times a number, or a sum whose one reader is not itself
+    summed: its sign and factors then join the reader's."""
     uses: dict[str, int] = {}
+    summed: set[str] = set()
     for e in gradient:
         for node in postorder(*e.expressions):
             if isinstance(node, Ref):
                 uses[node.name] = uses.get(node.name, 0) + 1
+                if e.reduced:
+                    summed.add(node.name)
     writers = by_target(gradient)
     return frozenset(
         t
         for t in _mergeable(derivative, gradient)
-        if all(e.reduce == "none" for e in writers[t])
-        and (uses.get(t, 0) == 1 or all(isinstance(e.body, Ref) for e in writers[t]))
+        if (uses.get(t, 0) == 1 and (t not in summed or all(e.reduce == "none" for e in writers[t])))
+        or all(e.reduce == "none" and isinstance(e.body, Ref) for e in writers[t])
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symgrad import generate, library, pipeline
 from symgrad.backends.c import C
 from symgrad.backends.c_load import compile_library
 from symgrad.declare.draft import Draft
@@ -224,6 +225,51 @@ def test_comments_cannot_be_left():
     assert "a * / b" in files["linear.h"] and "??" not in files["linear.c"]
 
 
+def test_layer_norm_reads_like_a_hand_written_one():
+    files = generate(library.layer_norm, to="c")
+    assert "work" not in files["layer_norm.h"]
+    backward = body(files["layer_norm.c"], "layer_norm_backward")
+    assert backward.startswith("""\
+    if (grad_x) {
+        for (size_t b = 0; b < batch; ++b) {
+            /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
+             * sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j])
+             */
+            double sum_grad_xhat = 0.0;
+            double sum_grad_xhat_xhat = 0.0;
+            for (size_t j = 0; j < d; ++j) {
+                const double grad_xhat = grad_output[b * d + j] * gain[j];
+                const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
+                sum_grad_xhat += grad_xhat;
+                sum_grad_xhat_xhat += grad_xhat * xhat;
+            }
+            const double mean_grad_xhat = sum_grad_xhat / (double)d;
+            const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
+""")
+
+
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "rms_norm", "softmax", "log_softmax", "cross_entropy", "mse_loss", "var"]
+)
+def test_elementwise_values_need_no_memory(name):
+    assert "work" not in generate(getattr(library, name), to="c")[f"{name}.h"]
+
+
+def test_what_a_product_reads_many_times_is_stored():
+    assert "double *restrict const grad_total = work;" in generate(library.mlp, to="c")["mlp.c"]
+
+
+def test_a_column_sum_and_its_mean_share_memory():
+    text = generate(library.batch_norm, to="c")["batch_norm.c"]
+    assert "            mean_grad_output[j] /= (double)n;\n            mean_grad_output_xhat[j] /= (double)n;\n" in text
+    assert "BATCH_NORM_BACKWARD_WORK(d) ((d) + (d))" in generate(library.batch_norm, to="c")["batch_norm.h"]
+
+
+def test_a_number_that_several_gradients_need_is_a_constant():
+    text = printed(naive(parse("f(x, v): a = -sin(x) - 0.1 * v; y = v + 0.01 * a")))["f.c"]
+    assert " = 0.0;" not in text
+
+
 # What is computed
 
 
@@ -277,6 +323,15 @@ FUNCTIONS = {
     "bilinear": "f(a[n,k], u[o,k,c], b[n,c])[p,q] = sum[r,s](a[p,r]*u[q,r,s]*b[p,s])",
     "transposed": "f(x[n,m])[j,i] = x[i,j]**2",
     "pi": "f(x[n])[i] = sin(pi*x[i])",
+    "residual": """f(x[n,k], weight[k,k], bias[k]): z[i,j] = tanh(sum[l](x[i,l]*weight[j,l]) + bias[j]);
+        out[i,j] = x[i,j] + z[i,j]""",
+    "batch_norm": """f(x[n,d], gain[d]; eps=1e-5): mean[j] = sum[i](x[i,j])/n; c[i,j] = x[i,j]-mean[j];
+        rstd[j] = 1/sqrt(sum[i](c[i,j]**2)/n + eps); out[i,j] = c[i,j]*rstd[j]*gain[j]""",
+    "twice_read": """f(x[n,m]): u[i,j] = x[i,j]*2 - 1; s[i] = sum[j](u[i,j]**2); c[j] = sum[i](u[i,j]);
+        out[i,j] = u[i,j]*s[i]*c[j]""",
+    "turned": "f(x[n,n]): u[i,j] = x[i,j]*2 - 1; out[i,j] = u[i,j] * u[j,i]",
+    "links": """f(x[n,m]): u[i,j] = x[i,j] + 1; v[i,j] = u[i,j] * u[i,j]; w[i,j] = v[i,j] - u[i,j];
+        out[j] = sum[i](w[i,j]*v[i,j])""",
 }
 SIZES = {"n": 3, "k": 4, "m": 5, "d": 4, "h": 5, "w": 6, "c": 2, "o": 3, "p": 2, "q": 3, "e": 2}
 
@@ -427,6 +482,32 @@ def test_saved_pointers_may_be_null_though_their_values_are_read():
     x_at, out_at, work_at = (ctypes.c_void_p(a.ctypes.data) for a in (x, out, work))
     library.functions.f_forward(ctypes.c_size_t(3), x_at, None, out_at, work_at)
     assert np.allclose(out, (np.tanh(x) * np.tanh(x).T).sum(axis=1), rtol=1e-15)
+
+
+LIBRARY = ["batch_norm", "cross_entropy", "layer_norm", "linear", "linear_mse", "mlp", "residual", "rms_norm", "var"]
+
+
+@needs_cc
+@pytest.mark.parametrize("name", LIBRARY)
+def test_the_library_agrees_with_its_equations(name):
+    """The planned program; `residual` is a gradient that is a plain copy plus a contraction."""
+    program = pipeline.printed(getattr(library, name), "c").program
+    assert worst_error(program) < 1e-12
+
+
+@needs_cc
+def test_saved_pointers_of_batch_norm_may_be_null():
+    program = pipeline.printed(library.batch_norm, "c").program
+    library_c = compile_library("batch_norm", printed(program))
+    rng = np.random.default_rng(0)
+    x, gain, bias = rng.normal(size=(5, 3)), rng.normal(size=3), rng.normal(size=3)
+    out, work = np.empty((5, 3)), np.empty(9)
+    n, d, eps = ctypes.c_size_t(5), ctypes.c_size_t(3), ctypes.c_double(1e-5)
+    given = [ctypes.c_void_p(a.ctypes.data) for a in (x, gain, bias)]
+    library_c.functions.batch_norm_forward(
+        n, d, eps, *given, None, None, *(ctypes.c_void_p(a.ctypes.data) for a in (out, work))
+    )
+    assert np.allclose(out, (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5) * gain + bias, rtol=1e-13)
 
 
 # What the compiler says

@@ -220,8 +220,8 @@ class Array:
 
     def __setitem__(self, key: Any, x: Any) -> None:
         raise DeclarationError(
-            f"{here()}a value cannot be written to, at {line()}: x[...] = ... Build an array of its parts with sg.stack, or start one with "
-            f"sg.tensor.new(...) and write its elements."
+            f"{here()}a value cannot be written to, at {line()}: x[...] = ... Build an array of its parts with "
+            f"sg.stack, or start one with sg.tensor.new(...) and write its elements."
         )
 
     def _at(self, place: Place) -> Array:

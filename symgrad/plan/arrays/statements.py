@@ -167,7 +167,8 @@ class _Builder:
             return value.array
         if value.axes == wanted and value.axes:
             return value.array
-        if not value.axes and not any(isinstance(a, Var) for a in below(value.array)):
+        number = not value.axes and not any(isinstance(a, Var) for a in below(value.array))
+        if number and (wanted or e.target in self.procedure.returns):
             return Full(value.array, self._shape(e.target))
         if value.axes == wanted:
             return value.array

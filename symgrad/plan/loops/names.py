@@ -8,6 +8,7 @@ from ...expr import Apply, Const, Expr, Index, Ref
 from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk
 
 PLAIN = frozenset({"add", "sub", "mul", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
+NAMELESS = "part"  # a stretch of a long formula
 LONGEST = 32  # characters of a name
 _JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
 _DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
@@ -35,9 +36,8 @@ def word_for(node: Expr) -> str:
 def _phrase(node: Expr) -> str:
     """`node` read aloud; empty where that is too long for a name."""
     if isinstance(node, Ref):
-        return node.name.split("@")[0].split("#")[0].split("~")[0] + "".join(
-            str(s) for s in node.subscripts if isinstance(s, Const)
-        )
+        word = node.name.split("@")[0].split("#")[0].split("~")[0]
+        return "" if word == NAMELESS else word + "".join(str(s) for s in node.subscripts if isinstance(s, Const))
     if isinstance(node, Index):
         return node.name
     if isinstance(node, Const):
@@ -55,10 +55,10 @@ def _phrase(node: Expr) -> str:
 
 
 def _first_word(node: Expr) -> str:
-    """What a long expression is called: `inner` for what has no name in the equations, the function for a call."""
+    """What a long expression is called: by its function if it is a call."""
     if isinstance(node, Apply) and node.op not in PLAIN and node.op not in ("div", "pow"):
         return f"{node.op}_value"
-    return "part"
+    return NAMELESS
 
 
 def name_scalars(block: Block, taken: Iterable[str]) -> Block:

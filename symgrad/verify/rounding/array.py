@@ -72,6 +72,12 @@ class Exact(Array):
     def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         return reduced(lambda v: v.index(_smallest(v)), self, axis, keepdims, whole=True)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        # as a number is set in float64, not as the object that an array of rank 0 is
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value.view(np.ndarray)[()]
+        super().__setitem__(key, value)
+
     def dot(self, other: Any, out: Any = None) -> Any:
         return matmul(self, other)
 
