@@ -86,7 +86,8 @@ class Body:
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
-            place = "work" if offset is ZERO else f"work + {self.text.as_kind((sides(offset) or (offset,))[0], 'size', 31)}"
+            collected = (sides(offset) or (offset,))[0]
+            place = "work" if offset is ZERO else f"work + {self.text.as_kind(collected, 'size', 31)}"
             if array.stands_for is not None:
                 place = f"{array.stands_for} ? {array.stands_for} : {place}"
                 self.text.used[array.stands_for] = None

@@ -70,16 +70,14 @@ def _axis_check(
             *raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
         ]
     assert isinstance(extent, Ref)
-    if extent.name not in bound:
-        bound[extent.name] = (text, f"{name} has {extent.name} = {{{text}}} ({where})")
-        return []
-    other, told = bound[extent.name]
-    mine = f"{name} has {extent.name} = {{{text}}} ({where})"
+    told = f"{name} has {extent.name} = {{{text}}} ({where})"
     if not extent.name.isidentifier():
-        words = {f"{extent.name} = ": "shape ", " (leading axes)": " there"}
-        for old, new in words.items():
-            mine, told = mine.replace(old, new), told.replace(old, new)
-    return [f"if {text} != {other}:", *raised("ValueError", f"{function}: {told}, {mine}")]
+        told = f"{name} has {'shape' if text.endswith('shape') else 'leading axes'} {{{text}}}"
+    if extent.name not in bound:
+        bound[extent.name] = (text, told)
+        return []
+    other, first = bound[extent.name]
+    return [f"if {text} != {other}:", *raised("ValueError", f"{function}: {first}, {told}")]
 
 
 def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> list[str]:

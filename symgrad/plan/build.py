@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeGuard
 
-from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, size
+from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive
 from .cut import cut
 from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
@@ -41,6 +42,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     backward = [*again, *backward]
     for_style = cut if style == "arrays" else divided_once
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
+    backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     steps = _steps(backward, gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
@@ -72,6 +74,23 @@ def _shared(
     together = shared([*forward, *backward], tensors, names)
     border = max(place for place, e in enumerate(together) if e.target == last) + 1
     return together[:border], together[border:]
+
+
+def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:
+    """An equation for every gradient that nothing contributes to: it is 0."""
+    joint = derivative.function
+    written = {e.target for e in backward}
+    found = []
+    for _, gradient in derivative.gradients:
+        if gradient not in written:
+            shape = joint.table[gradient].shape
+            at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
+            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True))))
+    return found
+
+
+def _is_pack(extent: Expr, joint: Function) -> TypeGuard[Ref]:
+    return isinstance(extent, Ref) and extent.name in joint.packs
 
 
 # the cut

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir import Function
 from .draws import DRAWS, integers, is_pointwise
-from .sizes import boxes, choose, shape_of
+from .sizes import boxes, choose, fitting, shape_of
 from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
@@ -51,7 +51,7 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
     limit = POINTS * (5 if full else 1)
     sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)))
-    if sum(map(prod, boxes(function, sizes, packs, options))) > limit:
+    if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
         return None
     names = differentiable(function)
     inputs: dict[str, Any] = {}

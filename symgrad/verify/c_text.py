@@ -8,7 +8,7 @@ saved by forward.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -92,17 +92,21 @@ class CText:
     # calling
 
     def _call(self, which: str, arguments: list[Any]) -> None:
+        status = self._status(which, arguments)
+        if status is not None and status != 0:
+            raise Fault(f"{self.function.name}_{which} returns {status}")
+
+    def _status(self, which: str, arguments: list[Any]) -> Any:
+        """Run a function; what it returns."""
         self.steps = 0
         try:
-            status = self.module[f"c_{self.function.name}_{which}"](*arguments)
+            return self.module[f"c_{self.function.name}_{which}"](*arguments)
         except Fault as fault:
             raise Fault(f"{self.function.name}_{which} {fault}") from fault
         except KeyError as error:
             raise Fault(f"{self.function.name}_{which} calls {error}, which the check does not know") from error
         except Exception as error:
             raise Fault(f"{self.function.name}_{which}: {type(error).__name__}: {error}") from error
-        if status is not None and status != 0:
-            raise Fault(f"{self.function.name}_{which} returns {status}")
 
     def _sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
         numbers: dict[str, Any] = {}
@@ -124,27 +128,35 @@ class CText:
         collected: dict[str, list[Any]] = {n: [] for n in shapes}
         memories = []
         for part in self._parts(variant, inputs):
-            sizes = self._sizes(part, options)
-            memory: dict[str, Pointer] = {}
-            for name in shapes:
-                memory[name] = block(prod(full_shape(self.function, name, part, options)), name)
-            which = f"forward{variant}"
-            arguments = []
-            for p in self.unit.functions[f"{self.function.name}_{which}"]:
-                if p.name in sizes:
-                    arguments.append(sizes[p.name])
-                elif p.name in self.function.table and p.name in self.function.inputs:
-                    arguments.append(_passed(p, part.get(p.name)))
-                elif p.name == "work":
-                    arguments.append(self._work("forward", variant, sizes))
-                else:
-                    arguments.append(memory.setdefault(p.name, Pointer([], p.name, open_=True)))
-            self._call(which, arguments)
+            arguments, memory = self._forward_arguments(variant, part, options)
+            self._call(f"forward{variant}", arguments)
             memories.append(memory)
             for name in shapes:
                 collected[name] += memory[name].cells
         outputs = {n: filled(collected[n], shapes[n]) for n in shapes}
         return outputs, Saved(inputs, options, tuple(memories))
+
+    def _forward_arguments(
+        self, variant: str, part: Values, options: Mapping[str, Any], absent: tuple[str, ...] = ()
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of one call, and the memory of outputs and of what is saved; NULL for those in `absent`."""
+        sizes = self._sizes(part, options)
+        memory: dict[str, Any] = {}
+        for name in self.function.outputs:
+            memory[name] = block(prod(full_shape(self.function, name, part, options)), name)
+        arguments: list[Any] = []
+        for p in self.unit.functions[f"{self.function.name}_forward{variant}"]:
+            if p.name in sizes:
+                arguments.append(sizes[p.name])
+            elif p.name in self.function.inputs:
+                arguments.append(_passed(p, part.get(p.name)))
+            elif p.name == "work":
+                arguments.append(self._work("forward", variant, sizes))
+            elif p.name in absent:
+                arguments.append(None)
+            else:
+                arguments.append(memory.setdefault(p.name, Pointer([], p.name, open_=True)))
+        return arguments, memory
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
         assert isinstance(saved, Saved)
@@ -153,35 +165,89 @@ class CText:
         collected: dict[str, list[Any]] = {n: [] for n in wanted}
         parts = list(self._parts(variant, saved.inputs))
         for index, (part, memory) in enumerate(zip(parts, saved.memory, strict=True)):
-            sizes = self._sizes(part, saved.options)
-            grads = {n: block(np.size(part[n]), f"grad_{n}") for n in wanted}  # type: ignore[arg-type]  # given
-            which = f"backward{variant}"
-            arguments: list[Any] = []
-            for p in self.unit.functions[f"{self.function.name}_{which}"]:
-                if p.name in sizes:
-                    arguments.append(sizes[p.name])
-                elif p.name in self.function.inputs:
-                    arguments.append(_passed(p, part.get(p.name)))
-                elif p.name == "work":
-                    arguments.append(self._work("backward", variant, sizes))
-                elif p.name.startswith("grad_") and self._seed_of(p.name) is not None:
-                    seed = seeds[str(self._seed_of(p.name))]
-                    if self.component and not variant:
-                        seed = None if seed is None else seed.reshape(len(parts), -1)[index]
-                    arguments.append(_passed(p, seed))
-                elif p.name.startswith("grad_"):
-                    arguments.append(grads.get(p.name.removeprefix("grad_")))
-                elif p.name in memory:
-                    arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
-                else:
-                    raise Fault(f"{self.function.name}_{which} reads {p.name}, which forward does not save")
-            self._call(which, arguments)
+            own = seeds
+            if self.component and not variant:
+                own = {n: None if s is None else s.reshape(len(parts), -1)[index] for n, s in seeds.items()}
+            arguments, grads = self._backward_arguments(variant, part, saved.options, memory, own, wanted)
+            self._call(f"backward{variant}", arguments)
             for name in wanted:
                 collected[name] += grads[name].cells
         found: dict[str, Any] = dict.fromkeys(self.function.inputs)
         for name in wanted:
             found[name] = filled(collected[name], np.shape(saved.inputs[name]))  # type: ignore[arg-type]  # given
         return found
+
+    def _backward_arguments(
+        self,
+        variant: str,
+        part: Values,
+        options: Mapping[str, Any],
+        memory: Mapping[str, Pointer],
+        seeds: Values,
+        wanted: Sequence[str],
+    ) -> tuple[list[Any], dict[str, Pointer]]:
+        """The arguments of one call, and the memory of the gradients."""
+        sizes = self._sizes(part, options)
+        grads = {n: block(np.size(part[n]), f"grad_{n}") for n in wanted}  # type: ignore[arg-type]  # given
+        name = f"{self.function.name}_backward{variant}"
+        arguments: list[Any] = []
+        for p in self.unit.functions[name]:
+            output = self._seed_of(p.name) if p.name.startswith("grad_") else None
+            if p.name in sizes:
+                arguments.append(sizes[p.name])
+            elif p.name in self.function.inputs:
+                arguments.append(_passed(p, part.get(p.name)))
+            elif p.name == "work":
+                arguments.append(self._work("backward", variant, sizes))
+            elif output is not None:
+                arguments.append(_passed(p, seeds[output]))
+            elif p.name.startswith("grad_"):
+                arguments.append(grads.get(p.name.removeprefix("grad_")))
+            elif p.name in memory:
+                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
+            else:
+                raise Fault(f"{name} reads {p.name}, which forward does not save")
+        return arguments, grads
+
+    # what the header promises
+
+    def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Each saved pointer NULL by itself, then all of them; what is still written must be the same."""
+        name = f"{self.function.name}_forward{variant}"
+        known = {*self.function.inputs, *self.function.outputs, "work"}
+        saved = [p.name for p in self.unit.functions[name] if p.pointer and p.name not in known]
+        for absent in dict.fromkeys([*((n,) for n in saved), tuple(saved)] if saved else []):
+            collected: dict[str, list[Any]] = {n: [] for n in self.function.outputs}
+            for part in self._parts(variant, inputs):
+                whole, full = self._forward_arguments(variant, part, options)
+                self._call(f"forward{variant}", whole)
+                arguments, memory = self._forward_arguments(variant, part, options, absent)
+                try:
+                    self._call(f"forward{variant}", arguments)
+                except Fault as fault:
+                    raise Fault(f"{fault}, where {' and '.join(absent)} is NULL") from fault
+                for n, pointer in memory.items():
+                    if n in collected:
+                        collected[n] += pointer.cells
+                    elif not all(map(_same, pointer.cells, full[n].cells)) or len(pointer.cells) != len(full[n].cells):
+                        raise Fault(f"{name} saves another {n} where {' and '.join(absent)} is NULL")
+            yield {n: filled(cells, full_shape(self.function, n, inputs, options)) for n, cells in collected.items()}
+
+    def refusal(
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+    ) -> str | None:
+        """`kind` is not asked for: C returns a number. Nothing may be written."""
+        name = f"{self.function.name}_forward{variant}"
+        arguments, written = self._forward_arguments(variant, inputs, options)
+        said = _refused(name, self._status(f"forward{variant}", arguments), written)
+        name = f"{self.function.name}_backward{variant}"
+        taken = {p.name for p in self.unit.functions[name]}
+        changed = [n for n in inputs if saved is not None and inputs[n] is not saved.inputs[n]]
+        if said or not taken.intersection(changed):
+            return said
+        wanted = [n for n in differentiable(self.function) if inputs.get(n) is not None]
+        arguments, grads = self._backward_arguments(variant, inputs, options, saved.memory[0], seeds, wanted)
+        return _refused(name, self._status(f"backward{variant}", arguments), grads)
 
     def _seed_of(self, parameter: str) -> str | None:
         """The output whose cotangent the parameter is."""
@@ -202,6 +268,22 @@ class CText:
             if array is not None:
                 split[name] = array.reshape((count, *array.shape[array.ndim - rest :]))
         return [{n: split[n][k] if n in split else None for n in inputs} for k in range(count)]
+
+
+def _refused(name: str, status: Any, written: Mapping[str, Pointer]) -> str | None:
+    if not status:
+        return f"{name} returns {'nothing' if status is None else status}, as if all were well"
+    for place, pointer in written.items():
+        if any(cell is not UNSET for cell in pointer.cells):
+            return f"{name} returns {status}, and has written to {place}"
+    return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two cells are the same, up to a few roundings of the precision."""
+    if a is UNSET or b is UNSET or not isinstance(a, Number):
+        return a is b or bool(a == b)
+    return bool(a.value == b.value) or bool(abs(a.value - b.value) <= mp.ldexp(abs(b.value), 20 - mp.prec))
 
 
 def _lifted(value: Any) -> Any:

@@ -11,8 +11,8 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -23,13 +23,15 @@ from ..ir import Function
 from .adjoint import Artefact, adjoint_error
 from .c_text import CText
 from .calls import Call, manners, memory_faults
-from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
+from .compare import Judged, Limits, Mismatch, judge, numbers, place, text_mismatches
 from .numpy_text import NumpyText
+from .points import combinations, one_point, parts, refuses_nothing
 from .reference import Declaration
-from .report import Finding, Report, Worst, point
+from .refusals import refusals
+from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
 from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import Case, sample
-from .text import Array, Fault, Text, differentiable, full_shape
+from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
@@ -68,10 +70,13 @@ class _Checking:
         self.rng = np.random.default_rng([seed, 3])
         self.failures: dict[tuple[str, str], Finding] = {}
         self.losses: dict[str, tuple[float, Finding]] = {}
+        self.lossy: set[tuple[int, int]] = set()  # (case, point of it)
+        self.accuracy = Accuracy()
         self.worst = Worst()
         self.points = self.undecided = self.discarded = 0
         self.text: Text | None = None
         self.combined: set[tuple[bool, ...]] = set()
+        self.example: Case | None = None  # a correct call, to make wrong ones of
 
     def report(self, seconds: float) -> Report:
         """What was found."""
@@ -84,6 +89,7 @@ class _Checking:
             self.worst,
             tuple(self.failures.values()),
             tuple(f for _, f in self.losses.values()),
+            replace(self.accuracy, points=len(self.lossy)),
             seconds,
         )
 
@@ -103,7 +109,10 @@ class _Checking:
             self._case(case)
         if not self.points:
             self._fail("sampling", self.function.name, "no point was found where the function has a value", None)
-        elif not self.failures:
+        if not self.failures and self.text is not None and self.example is not None:
+            for stage, said, case in refusals(self.declaration, self.text, self.artefact, self.to, self.example):
+                self._fail(stage, self.function.name, said, case)
+        if not self.failures:
             self._adjoint()
 
     # findings
@@ -125,9 +134,15 @@ class _Checking:
         number = 0 if case is None else case.number
         return Finding(stage, where, said, words, _show(expected), _show(obtained), self.seed, number)
 
-    def _lose(self, stage: str, where: str, bits: float, case: Case, expected: Any, obtained: Any) -> None:
-        name = where.split("[")[0]
+    def _lose(self, stage: str, name: str, judged: Judged, case: Case) -> None:
+        where, bits, expected, obtained = place(name, judged.position), judged.bits, judged.expected, judged.obtained
         said = f"{bits:.0f} bits lost" if bits < 1e6 else "overflows"
+        number = judged.position[0] if case.count > 1 else 0
+        self.lossy.add((case.number, number))
+        whole = min(round(bits), MOST + 1)
+        if not self.accuracy.worst or whole > self.accuracy.bits:
+            spot = name if case.packed or case.count > 1 else where
+            self.accuracy = Accuracy(whole, worst=f"{spot} at {brief(one_point(case, number))}")
         finding = self._finding(stage, where, said, case, expected, obtained)
         before = self.losses.get(name)
         if before is not None:
@@ -155,7 +170,7 @@ class _Checking:
         if found.kinked or not case.count or case.strided:
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
-        for part, gradients in _parts(case, found, most):
+        for part, gradients in parts(case, found, most):
             said = differences(self.function, part.inputs, part.options, part.seeds, gradients, self.rng)
             if said is not None:
                 self._fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
@@ -192,7 +207,7 @@ class _Checking:
                 if not wrong:
                     self._combinations(case, found, variant, saved)
             except Fault as fault:
-                if not _nothing(case, fault):
+                if not refuses_nothing(case, fault):
                     self._fail(f"text{variant}", self.function.name, str(fault), case)
                 return None
             if variant == self.text.variants[0] and not wrong:
@@ -206,7 +221,7 @@ class _Checking:
         wrong: list[tuple[str, Mismatch]] = []
         conclusive = True
         expected = self._expected(case, found)
-        wanted = dict(zip(self.function.inputs, needs, strict=True))
+        wanted = dict(zip(self.function.inputs, needs, strict=bool(needs)))
         with mp.workprec(max(bits, found.bits)):
             for name, value in results.items():
                 own = name.removeprefix("grad_") if name not in found.outputs else None
@@ -226,12 +241,17 @@ class _Checking:
         return arrays, wrong, conclusive
 
     def _combinations(self, case: Case, found: Truth, variant: str, saved: Any) -> None:
-        """Every combination of needed gradients, once for each set of inputs that are given."""
+        """Every combination of needed gradients and of memory given, once for each set of inputs that are given."""
         assert self.text is not None
         key = (bool(variant), *(case.inputs.get(n) is None for n in self.function.inputs))
         if key in self.combined or not case.count or case.label == "a size of 0":
             return
         self.combined.add(key)
+        self.example = self.example or case
+        with rounding(DOUBLE, PRECISIONS[0]):
+            for outputs in self.text.partial(variant, case.inputs, case.options):
+                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0])[1]:
+                    self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         for needs in combinations(self.function):
             with rounding(DOUBLE, PRECISIONS[0]):
                 grads = self.text.backward(variant, saved, case.seeds, needs)
@@ -252,7 +272,7 @@ class _Checking:
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
-            if not _nothing(case, error):
+            if not refuses_nothing(case, error):
                 self._fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
             return
         expected = self._expected(case, found)
@@ -292,7 +312,7 @@ class _Checking:
                 said = "beyond the rounding of the text" if limits.bound is not None else "beyond any rounding"
                 self._fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
-                self._lose(stage, where, judged.bits, case, judged.expected, judged.obtained)
+                self._lose(stage, name, judged, case)
             elif stage == "float64" and judged.ulps > self.worst.ulps:
                 self.worst = Worst(judged.ulps, f"{where}, case {case.number}")
 
@@ -306,36 +326,7 @@ class _Checking:
             self._fail("adjoint", "J^T v", found[0], None)
 
 
-def combinations(function: Function) -> list[tuple[bool, ...]]:
-    """What may be asked of backward: every subset of up to three gradients, else each alone and none."""
-    names = differentiable(function)
-    if len(names) <= 3:
-        subsets = [dict(zip(names, bits, strict=True)) for bits in itertools.product((False, True), repeat=len(names))]
-    else:
-        subsets = [{}, *({name: True} for name in names)]
-    return [tuple(bool(s.get(n, False)) for n in function.inputs) for s in subsets]
-
-
-def _parts(case: Case, found: Truth, most: int) -> Iterator[tuple[Case, dict[str, Array]]]:
-    """The case, or single points of it where it holds many: each is a test of its own size."""
-    if not case.packed:
-        yield case, found.gradients
-        return
-    for k in np.linspace(0, case.count - 1, min(case.count, most)).astype(int).tolist():
-        inputs = {n: None if v is None else v[k] for n, v in case.inputs.items()}
-        seeds = {n: None if v is None else v[k] for n, v in case.seeds.items()}
-        part = Case(case.number, f"{case.label}, point {k}", inputs, case.options, seeds)
-        yield part, {n: g[k : k + 1] for n, g in found.gradients.items()}
-
-
-def _nothing(case: Case, error: Exception) -> bool:
-    """Whether the code refuses a maximum over nothing, as NumPy does; a softmax of no elements may."""
-    return case.label == "a size of 0" and "zero-size array to reduction" in str(error)
-
-
 def _again(finding: Finding, times: int = 0) -> Finding:
-    from dataclasses import replace
-
     return replace(finding, times=finding.times + max(times, 1))
 
 

@@ -79,24 +79,45 @@ def integers(
     if function.table[name].dtype == "bool":
         return 0, 2
     known: Mapping[str, int | tuple[int, ...]] = {**sizes, **packs}
-    bounds: list[int] = []
-    mentioned = False
+    bounds, mentioned = _subscript_extents(function, name, known, options)
     for equation in function.statements:
         box = dict(equation.box)
-        slots = [(equation.target, equation.subscripts)]
         for node in postorder(*equation.expressions):
-            if isinstance(node, Ref) and node.subscripts:
-                slots.append((node.name, node.subscripts))
             if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
                 for a, b in (node.args, node.args[::-1]):
                     if isinstance(a, Ref) and a.name == name and isinstance(b, Index) and b in box:
                         bounds.append(extent_of(box[b], known, options))
+    if bounds:
+        return 0, min(bounds)
+    return (0, 2) if mentioned else (-2, 4)
+
+
+def _subscript_extents(
+    function: Function, name: str, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]
+) -> tuple[list[int], bool]:
+    """The extents of the axes that an integer tensor subscripts, and whether a subscript is computed from it."""
+    bounds: list[int] = []
+    mentioned = False
+    for equation in function.statements:
+        slots = [(equation.target, equation.subscripts)]
+        slots += [(n.name, n.subscripts) for n in postorder(*equation.expressions) if isinstance(n, Ref)]
         for target, subscripts in slots:
             for axis, s in enumerate(subscripts):
                 if isinstance(s, Ref) and s.name == name:
                     bounds.append(extent_of(function.table[target].shape[axis], known, options))
                 elif any(isinstance(n, Ref) and n.name == name for n in postorder(s)):
                     mentioned = True
-    if bounds:
-        return 0, min(bounds)
-    return (0, 2) if mentioned else (-2, 4)
+    return bounds, mentioned
+
+
+def outside(
+    function: Function, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]
+) -> dict[str, tuple[int, int]]:
+    """The integer inputs that are subscripts, each with the two values next to the range they must be in."""
+    found = {}
+    for name in function.inputs:
+        if function.table[name].dtype == "int":
+            bounds, _ = _subscript_extents(function, name, known, options)
+            if bounds:
+                found[name] = -1, min(bounds)
+    return found

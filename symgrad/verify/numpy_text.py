@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
@@ -157,6 +157,18 @@ class NumpyText:
         if not isinstance(grads, tuple) or len(grads) != len(self.function.inputs):
             raise Fault(f"backward returns {type(grads).__name__}, not {len(self.function.inputs)} gradients")
         return dict(zip(self.function.inputs, grads, strict=True))
+
+    def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        yield from ()  # Python saves what it saves
+
+    def refusal(
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+    ) -> str | None:
+        try:
+            self.forward(variant, inputs, options)
+        except Fault as fault:
+            return None if type(fault.__cause__) is kind else f"{fault}, not {kind.__name__}"
+        return f"forward does not raise {kind.__name__}"
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         try:

@@ -25,6 +25,7 @@ from .groups import COMPARISONS, CONST, REF, SELECT, Fibre, Group, Position, Vis
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
 
+
 class Declaration:
     """A function prepared for evaluation: its groups, and what they compute."""
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 SHOWN = 6  # elements of an array, failures of a report
+MOST = 53  # bits that a double has to lose
+WIDE = 48  # characters of a point in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,15 @@ class Worst:
 
 
 @dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What the losses come to: the most bits lost (all: it overflows), at how many points, and where."""
+
+    bits: int = 0
+    points: int = 0
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The outcome of a check.
 
@@ -63,6 +74,7 @@ class Report:
     worst      the largest float64 error
     failures   what is wrong
     losses     where the formula itself loses accuracy in floating point; the text is as declared
+    accuracy   what the losses come to
     """
 
     function: str
@@ -73,6 +85,7 @@ class Report:
     worst: Worst = Worst()
     failures: tuple[Finding, ...] = ()
     losses: tuple[Finding, ...] = ()
+    accuracy: Accuracy = Accuracy()
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -86,18 +99,17 @@ class Report:
             worst = f"{self.worst.ulps:.1f}" if self.worst.ulps < 1000 else f"{self.worst.ulps:.1e}"
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
-            return "\n".join([head, *(f"  loses accuracy   {_loss(f)}" for f in self.losses)])
+            return "\n".join([head, *([f"  accuracy: {self._lost()}"] if self.losses else [])])
         count = len(self.failures)
         head += f"DISAGREES   {count} {'failure' if count == 1 else 'failures'} at {self.points} points"
         shown = [str(f) for f in self.failures[:SHOWN]]
         rest = [f"... and {count - SHOWN} more"] if count > SHOWN else []
         return "\n".join([head, *shown, *rest])
 
-
-def _loss(finding: Finding) -> str:
-    more = f" (and at {finding.times - 1} more)" if finding.times > 1 else ""
-    where = ", ".join(" ".join(line.split()) for line in finding.point.splitlines()[1:])
-    return f"{finding.place}: {finding.said}{more}, case {finding.case}: {where[:100]}{'...' if where[100:] else ''}"
+    def _lost(self) -> str:
+        bits, points = self.accuracy.bits, self.accuracy.points
+        most = "overflows" if bits > MOST else f"up to {bits} {'bit' if bits == 1 else 'bits'} lost"
+        return f"{most} at {points} of {self.points} points (worst: {self.accuracy.worst})"
 
 
 def short(value: Any) -> str:
@@ -110,6 +122,21 @@ def short(value: Any) -> str:
     flat = [f"{v!r}" if array.dtype.kind in "iub" else f"{v:.17g}" for v in array.ravel()[:SHOWN].tolist()]
     body = ", ".join(flat) + (", ..." if array.size > SHOWN else "")
     return f"{array.shape} [{body}]" if array.ndim > 1 or array.size > SHOWN else f"[{body}]"
+
+
+def brief(inputs: Mapping[str, Any]) -> str:
+    """The inputs of a point on part of a line: `x = 36.7, w = [0.5, 2, ...]`."""
+    words: list[str] = []
+    for name, value in inputs.items():
+        if value is None:
+            continue
+        array = np.asarray(value)
+        flat = [f"{v:.4g}" for v in array.ravel()[:3].tolist()]
+        word = f"{name} = {flat[0]}" if not array.ndim else f"{name} = [{', '.join(flat + ['...'] * (array.size > 3))}]"
+        if words and len(", ".join([*words, word])) > WIDE:
+            return ", ".join([*words, "..."])
+        words.append(word)
+    return ", ".join(words)
 
 
 def point(label: str, inputs: Mapping[str, Any], options: Mapping[str, Any], seeds: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import evaluate
-from ..expr import Ref, postorder
+from ..expr import Const, Ref, postorder
 from ..ir import Function, extent_of
 
 Packs = Mapping[str, tuple[int, ...]]
@@ -42,14 +42,19 @@ def boxes(function: Function, sizes: Mapping[str, int], packs: Packs, options: M
     return [[extent_of(e, known, options) for _, e in equation.box] for equation in function.statements]
 
 
-def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
-    """Whether the sizes meet the constraints, and no box is empty unless a size is 0."""
+def met(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> list[bool]:
+    """Whether the sizes meet each constraint."""
 
     def element(name: str, subscripts: tuple[int, ...]) -> Any:
         found = {**sizes, **packs}.get(name, options.get(name))
         return prod(found) if isinstance(found, tuple) else found
 
-    if not all(evaluate(c, {}, element) for c in function.constraints):
+    return [bool(evaluate(c, {}, element)) for c in function.constraints]
+
+
+def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+    """Whether the sizes meet the constraints, and no box is empty unless a size is 0."""
+    if not all(met(function, sizes, packs, options)):
         return False
     if 0 in sizes.values() or any(0 in p for p in packs.values()):
         return True
@@ -84,7 +89,40 @@ def choose(
                 best = price, sizes
         if best is not None and best[0] <= limit:
             return best[1]
-    return best[1] if best is not None else dict.fromkeys(dims, 1)
+    return best[1] if best is not None else _reaching(function, packs, options, rng)
+
+
+def _reaching(function: Function, packs: Packs, options: Mapping[str, Any], rng: np.random.Generator) -> dict[str, int]:
+    """Sizes that meet constraints such as n > 12, by steps that break no more of them; then smaller while they do."""
+    dims = names(function)
+    sizes = dict.fromkeys(dims, 1)
+    limits = [int(abs(n.value)) for c in function.constraints for n in postorder(c) if isinstance(n, Const)]
+    far = 4 + 2 * max(limits, default=0)
+    broken = len(function.constraints) + 1
+    for step in range(400 if dims else 0):
+        moved = {**sizes, **{n: int(rng.integers(1, far)) for n in rng.permutation(dims)[: 1 + step % 2].tolist()}}
+        count = met(function, moved, packs, options).count(False)
+        count += not count and not fitting(function, moved, packs, options)
+        if (count, sum(moved.values())) < (broken, sum(sizes.values())) or 0 < count <= broken:
+            sizes, broken = moved, count
+    return sizes
+
+
+def violations(
+    function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
+) -> Iterator[dict[str, int]]:
+    """For each constraint, sizes near `sizes` that break it and, if that is possible, no other one."""
+    moves = [[{**sizes, n: v} for n in sizes] for v in (*range(1, 2 * max(sizes.values(), default=0) + 12), 0)]
+    near = sorted((m for row in moves for m in row), key=lambda m: (0 in m.values(), _distance(m, sizes)))
+    held = [met(function, m, packs, options) for m in near]
+    for number in range(len(function.constraints)):
+        broken = [(flags.count(False), k) for k, flags in enumerate(held) if not flags[number]]
+        if broken:
+            yield near[min(broken)[1]]
+
+
+def _distance(one: Mapping[str, int], other: Mapping[str, int]) -> int:
+    return sum(abs(one[n] - other[n]) for n in one)
 
 
 def _assignments(dims: list[str], pool: tuple[int, ...], rng: np.random.Generator) -> Iterator[dict[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,18 @@ class Text(Protocol):
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
         """Return the gradient of each input by name; None where there is none."""
+
+    def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the outputs where memory for what backward needs is not given, in each way that this may be."""
+
+    def refusal(
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+    ) -> str | None:
+        """What is wrong with how it refuses `inputs`; None if nothing.
+
+        saved  of a correct forward where backward must refuse them too, else None
+        kind   what a language with exceptions must raise
+        """
 
 
 def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 import subprocess
 import tempfile
 import types
@@ -33,7 +32,8 @@ class Compiled:
 
     def __init__(self, function: Function, files):
         self.function = function
-        self.parameters = translate(prepared(files)).functions
+        unit = translate(prepared(files))
+        self.parameters, self.results = unit.functions, unit.results
         folder = Path(tempfile.mkdtemp())
         for name, text in files.items():
             (folder / name).write_text(text)
@@ -59,9 +59,9 @@ class Compiled:
             else:
                 arguments.append(ctypes.c_size_t(int(value)))
         call = getattr(self.library, name)
-        call.restype = ctypes.c_int
+        call.restype = None if self.results[name] == "void" else ctypes.c_int
         status = call(*arguments)
-        if re.search(rf"\bint {name}\b", "int") and status:
+        if status:
             raise ValueError(f"{name} returned {status}")
 
     def forward(self, *inputs, **options):

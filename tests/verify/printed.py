@@ -146,6 +146,8 @@ import numpy as np
 
 def forward(x, target):
     x, target = np.asarray(x), np.asarray(target)
+    if target.size and (target.min() < 0 or target.max() >= x.shape[1]):
+        raise IndexError(f"cross_entropy: target must be in range({x.shape[1]})")
     shifted = x - x.max(axis=1, keepdims=True)
     e = np.exp(shifted)
     total = e.sum(axis=1, keepdims=True)
@@ -354,15 +356,23 @@ int cross_entropy_forward(size_t n, size_t k, const double *restrict x, const in
         if (target[i] < 0 || (size_t)target[i] >= k) {
             return 1;
         }
-        top[i] = x[i * k];
+    }
+    for (size_t i = 0; i < n; ++i) {
+        double largest = x[i * k];
+        double sum = 0.0;
         for (size_t j = 1; j < k; ++j) {
-            top[i] = x[i * k + j] > top[i] ? x[i * k + j] : top[i];
+            largest = x[i * k + j] > largest ? x[i * k + j] : largest;
         }
-        total[i] = 0.0;
         for (size_t j = 0; j < k; ++j) {
-            total[i] += exp(x[i * k + j] - top[i]);
+            sum += exp(x[i * k + j] - largest);
         }
-        loss += log(total[i]) - (x[i * k + (size_t)target[i]] - top[i]);
+        if (top) {
+            top[i] = largest;
+        }
+        if (total) {
+            total[i] = sum;
+        }
+        loss += log(sum) - (x[i * k + (size_t)target[i]] - largest);
     }
     *out = loss / (double)n;
     return 0;
@@ -373,6 +383,11 @@ int cross_entropy_backward(size_t n, size_t k, const double *restrict x, const i
                            double *restrict grad_x)
 {
     const double share = grad_output / (double)n;
+    for (size_t i = 0; i < n; ++i) {
+        if (target[i] < 0 || (size_t)target[i] >= k) {
+            return 1;
+        }
+    }
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
@@ -402,10 +417,16 @@ void layer_norm_forward(size_t n, size_t d, double eps, const double *restrict x
         for (size_t j = 0; j < d; ++j) {
             var += (row[j] - mean) * (row[j] - mean);
         }
-        rstd[i] = 1.0 / sqrt(var / (double)d + eps);
+        const double scale = 1.0 / sqrt(var / (double)d + eps);
+        if (rstd) {
+            rstd[i] = scale;
+        }
         for (size_t j = 0; j < d; ++j) {
-            xhat[i * d + j] = (row[j] - mean) * rstd[i];
-            out[i * d + j] = xhat[i * d + j] * gain[j] + bias[j];
+            const double normal = (row[j] - mean) * scale;
+            if (xhat) {
+                xhat[i * d + j] = normal;
+            }
+            out[i * d + j] = normal * gain[j] + bias[j];
         }
     }
 }

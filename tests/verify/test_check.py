@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from printed import FUNCTIONS, NUMPY, c_files, numpy_files
 
 import symgrad.verify
 from symgrad.declare.draft import Draft
-from symgrad.expr import HALF, apply, index, ref
+from symgrad.expr import HALF, ZERO, apply, const, index, ref
 from symgrad.ops import OPS
 from symgrad.verify import check, partials
+from symgrad.verify.sizes import choose, fitting, met, violations
 
 FOLDER = Path(symgrad.verify.__file__).parent
 
@@ -67,7 +69,19 @@ def test_accuracy_that_the_formula_loses_is_a_loss_and_no_failure():
     text = NUMPY["softmax"].replace("np.exp(x - x.max(axis=1, keepdims=True))", "np.exp(x)")
     report = checked("softmax", text)
     assert report.ok and any("overflows" in loss.said for loss in report.losses)
-    assert "loses accuracy" in str(report)
+    _, second = str(report).splitlines()
+    assert re.fullmatch(r"  accuracy: overflows at \d of \d+ points \(worst: out\[\d,\d\] at x = \[.*\]\)", second)
+    assert len(second) < 120
+
+
+def test_a_loss_is_one_short_line():
+    body = lambda x: (1 + apply("exp", x)) - apply("exp", x)  # noqa: E731
+    files = file("1 + np.exp(x) - np.exp(x)", "g * (np.exp(x) - np.exp(x))")
+    report = check(pointwise("f", body), files, "numpy", numpy_module(files))
+    assert report.ok and report.losses
+    _, second = str(report).splitlines()
+    assert re.fullmatch(r"  accuracy: \w.* at \d+ of 91 points \(worst: (out|grad_x) at x = \S+\)", second)
+    assert 0 < report.accuracy.points < report.points
 
 
 # independence
@@ -190,6 +204,114 @@ def test_two_gradients_may_not_share_memory():
     d = pointwise("f", lambda x, y: x + y, "xy")
     files = file("x + y", "g", "g", inputs="xy")
     assert "shares memory" in str(check(d, files, "numpy", numpy_module(files)))
+
+
+# what must be refused
+
+PREFIX = """
+import numpy as np
+def forward(x, w):
+    x, w = np.asarray(x), np.asarray(w)
+    if {condition}:
+        raise {kind}("f: needs m + 1 <= n and 0 < m")
+    return x[1 : len(w) + 1].sum() * w[0], (x, w)
+def backward(saved, grad_output=None, needs_input_grad=None):
+    x, w = saved
+    g = np.ones((), x.dtype) if grad_output is None else np.asarray(grad_output)
+    grad_x, grad_w = np.zeros_like(x), np.zeros_like(w)
+    grad_x[1 : len(w) + 1] = g * w[0]
+    grad_w[0] += g * x[1 : len(w) + 1].sum()
+    return grad_x if needs_input_grad[0] else None, grad_w if needs_input_grad[1] else None
+"""
+PREFIX_C = """
+#include "f.h"
+int f_forward(size_t n, size_t m, const double *x, const double *w, double *out)
+{{
+    if (!({condition})) {{
+        return 2;
+    }}
+    double sum = 0.0;
+    for (size_t i = 0; i < m; ++i) {{
+        sum += x[i + 1];
+    }}
+    *out = sum * w[0];
+    return 0;
+}}
+int f_backward(size_t n, size_t m, const double *x, const double *w, double grad_output, double *grad_x,
+               double *grad_w)
+{{
+    double sum = 0.0;
+    for (size_t i = 0; grad_x && i < n; ++i) {{
+        grad_x[i] = i > 0 && i < m + 1 ? grad_output * w[0] : 0.0;
+    }}
+    for (size_t i = 0; grad_w && i < m; ++i) {{
+        grad_w[i] = 0.0;
+        sum += x[i + 1];
+        grad_w[0] = grad_output * sum;
+    }}
+    return 0;
+}}
+"""
+REFUSALS = [
+    ("len(x) < len(w) + 1 or not len(w)", "ValueError", True),
+    ("len(x) < len(w) or not len(w)", "ValueError", False),
+    ("len(x) < len(w) + 1", "ValueError", False),
+    ("len(x) < len(w) + 2 or not len(w)", "ValueError", False),
+    ("len(x) < len(w) + 1 or not len(w)", "IndexError", False),
+]
+REFUSALS_C = [
+    ("m < n && 0 < m", True),
+    ("m < n", False),
+    ("m <= n && 0 < m", False),
+    ("m + 1 < n && 0 < m", False),
+    ("0 < m", False),
+    ("1", False),
+]
+
+
+def prefix():
+    d = Draft("f")
+    n, m = d.dim("n"), d.dim("m")
+    d.input("x", (n,))
+    d.input("w", (m,))
+    i = index("i")
+    total = d.reduce("sum", (i,), ref("x", i + 1), extents={i: m})
+    d.define("out", (), total * ref("w", ZERO))
+    return d.finish(["out"])
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=[f"{kind} if {condition}" for condition, kind, _ in REFUSALS])
+def test_sizes_that_break_a_condition_are_refused(row):
+    condition, kind, right = row
+    files = {"printed.py": PREFIX.format(condition=condition, kind=kind)}
+    function = prefix()
+    assert len(function.constraints) == 2
+    report = check(function, files, "numpy", numpy_module(files))
+    assert report.ok is right, str(report)
+
+
+@pytest.mark.parametrize("row", REFUSALS_C, ids=[condition for condition, _ in REFUSALS_C])
+def test_c_refuses_sizes_that_break_a_condition(row):
+    condition, right = row
+    names = {"f.c": PREFIX_C.format(condition=condition), "f.h": "#include <stddef.h>\n"}
+    report = check(prefix(), names, "c", Compiled(prefix(), names))
+    assert report.ok is right, str(report)
+
+
+def test_sizes_reach_what_the_conditions_ask_for():
+    d = Draft("f")
+    for name in ("n", "m", "k", "l"):
+        d.input(f"x_{name}", (d.dim(name),))
+    i = index("i")
+    far = d.reduce("sum", (i,), ref("x_n", i + 30) * ref("x_m", 3 * i + 7), extents={i: ref("k")})
+    d.define("out", (), far * ref("x_k", ZERO) * ref("x_l", const(9)))
+    function = d.finish(["out"])
+    sizes = choose(function, {}, np.random.default_rng(0))
+    assert fitting(function, sizes, {}, {}) and sizes["n"] > 30 and sizes["l"] > 9
+    broken = list(violations(function, sizes, {}, {}))
+    assert len(broken) == len(function.constraints) == 4
+    for number, wrong in enumerate(broken):
+        assert met(function, wrong, {}, {}) == [k != number for k in range(4)]
 
 
 def test_a_long_line_neither_recurses_nor_takes_long():

@@ -61,6 +61,14 @@ def test_reductions(row):
     np.testing.assert_allclose(pulled(reduction(kind), [5.0], x=np.array(x))["x"], expected, rtol=1e-15)
 
 
+def test_a_product_over_nothing_is_1_and_a_maximum_0():
+    for kind, value in (("prod", 1), ("max", 0), ("min", 0), ("logsumexp", 0), ("sum", 0)):
+        trace = Declaration(reduction(kind)).trace({"x": np.zeros((2, 0))}, {})
+        assert list(trace.arrays["out"]) == [value, value]
+        assert list(interpret(reduction(kind), {"x": np.zeros((2, 0))})["out"]) == [value, value]
+        assert trace.pull({"out": np.ones(2)})["x"].shape == (2, 0)
+
+
 BODIES = [
     ("select", lambda x, t: select(apply("gt", x, 0), apply("sqrt", x), ZERO), [4.0, -1.0], [0.25, 0.0]),
     ("abs at 0", lambda x, t: apply("abs", x), [-2.0, 0.0], [-1.0, 0.0]),

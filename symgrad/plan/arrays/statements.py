@@ -96,7 +96,6 @@ class _Builder:
 
     def build(self) -> ArrayProcedure:
         lines = [line for step in self.procedure.steps for line in self._step(step)]
-        lines += [_Line(s, (g,), ()) for g, s in self._zeros()]
         lines = self._inlined(lines)
         lines = self._owned(lines)
         statements = self._grouped(lines)
@@ -201,17 +200,6 @@ class _Builder:
         if not complete:
             return None
         return Stack(tuple(items[k] for k in sorted(items)), axis - len(equations[0].subscripts))
-
-    def _zeros(self) -> list[tuple[str, Statement]]:
-        """Gradients that nothing contributes to."""
-        written = {step.target for step in self.procedure.steps}
-        if not self.backward:
-            return []
-        return [
-            (g, Assign(g, Full(Num(_zero()), self._shape(g))))
-            for _, g in self.program.derivative.gradients
-            if g not in written
-        ]
 
     def _shape(self, name: str) -> tuple[Expr, ...]:
         return self.program.table[name].shape

@@ -52,9 +52,7 @@ def _said_by_lines(block: Block, stores: bool) -> Block:
         if isinstance(node, Note):
             targets = [e.target for e in node.equations]
             kept = tuple(
-                e
-                for e in node.equations
-                if e.reduce != "none" or e.target not in lines or targets.count(e.target) > 1
+                e for e in node.equations if e.reduce != "none" or e.target not in lines or targets.count(e.target) > 1
             )
             if not kept:
                 continue

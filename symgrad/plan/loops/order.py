@@ -299,7 +299,7 @@ def _aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
     """`e` with its target's indices named as in `first`."""
     pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
     renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
-    taken = {i.name for i, _ in (*e.box, *first.box)}
+    taken = {i.name for i, _ in (*e.box, *first.box)} | {r.name for _, size in (*e.box, *first.box) for r in refs(size)}
     for i, _ in e.box:
         if i not in renamed and i in renamed.values():
             renamed[i] = fresh_index(taken)

@@ -1,0 +1,115 @@
+"""What printed code must refuse: subscripts out of range, and sizes that break a condition of the declaration.
+
+NumPy raises IndexError, or ValueError for sizes; C returns a number other than 0 and writes nothing. A compiled library
+is asked only what its text has refused, as it would read past the end of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from mpmath import mp
+
+from ..ir import Function, bind
+from .adjoint import Artefact
+from .draws import integers, outside
+from .reference import Declaration
+from .rounding import DOUBLE, rounding
+from .sampling import Case
+from .sizes import shape_of, violations
+from .text import Fault, Text, Values, differentiable
+
+BITS = 160
+
+
+def refusals(
+    declaration: Declaration, text: Text, artefact: Artefact, to: str, case: Case
+) -> Iterator[tuple[str, str, Case]]:
+    """What is not refused, or wrongly, for calls made of a correct one: (stage, what is wrong, the call)."""
+    function = declaration.function
+    for inputs in _out_of_range(declaration, case):
+        bad = replace(case, label="a subscript out of range", inputs=inputs)
+        yield from _asked(function, text, artefact, to, bad, case, IndexError)
+    for inputs in _unfitting(function, case):
+        bad = replace(case, label="sizes that break a condition", inputs=inputs)
+        yield from _asked(function, text, artefact, to, bad, None, ValueError)
+
+
+def _asked(
+    function: Function,
+    text: Text,
+    artefact: Artefact,
+    to: str,
+    bad: Case,
+    good: Case | None,
+    kind: type[Exception],
+) -> Iterator[tuple[str, str, Case]]:
+    for variant in text.variants:
+        try:
+            with rounding(DOUBLE, BITS):
+                saved = None if good is None else text.forward(variant, good.inputs, good.options)[1]
+                said = text.refusal(variant, bad.inputs, bad.options, saved, bad.seeds, kind)
+        except Fault as fault:
+            said = str(fault)
+        if said:
+            yield f"text{variant}", said, bad
+            return
+    given = [None if bad.inputs.get(n) is None else np.asarray(bad.inputs[n]) for n in function.inputs]
+    try:
+        with np.errstate(all="ignore"):
+            artefact.forward(*given, **bad.options)
+    except Exception as error:  # whatever generated code raises is looked at
+        if type(error) is not kind and (to == "numpy" or not isinstance(error, (IndexError, ValueError))):
+            yield "float64", f"raises {type(error).__name__}: {error}, not {kind.__name__}", bad
+        return
+    yield "float64", f"does not raise {kind.__name__}", bad
+
+
+def _out_of_range(declaration: Declaration, case: Case) -> Iterator[Values]:
+    """The inputs with a subscript next to its range, in its first place and in its last."""
+    sizes = bind(declaration.function, case.inputs, case.options)
+    for name, values in outside(declaration.function, sizes, case.options).items():
+        array = case.inputs.get(name)
+        for place in () if array is None or not array.size else (0, -1):
+            for value in values:
+                assert array is not None
+                changed = np.array(array)
+                changed.reshape(-1)[place] = value
+                inputs = {**case.inputs, name: changed}
+                if _undefined(declaration, inputs, case.options):
+                    yield inputs
+
+
+def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, Any]) -> bool:
+    """Whether the declaration itself leaves a tensor; what a `where` does not select it does not."""
+    try:
+        with mp.workprec(60):
+            declaration.trace(inputs, options)
+    except IndexError:
+        return True
+    return False
+
+
+def _unfitting(function: Function, case: Case) -> Iterator[Values]:
+    """Inputs of sizes that break each condition."""
+    bound = bind(function, case.inputs, case.options)
+    sizes = {n: s for n, s in bound.items() if isinstance(s, int)}
+    packs = {n: s for n, s in bound.items() if isinstance(s, tuple)}
+    for wrong in violations(function, sizes, packs, case.options):
+        inputs: dict[str, Any] = {}
+        for name in function.inputs:
+            if case.inputs.get(name) is None:
+                inputs[name] = None
+                continue
+            shape = shape_of(function, name, wrong, packs, case.options)
+            if name in differentiable(function):
+                inputs[name] = np.ones(shape)
+            else:
+                low, _ = integers(function, name, wrong, packs, case.options)
+                inputs[name] = np.full(shape, max(low, 0), dtype=np.int64)
+                if function.table[name].dtype == "bool":
+                    inputs[name] = inputs[name].astype(bool)
+        yield inputs
