@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..expr import Const, Expr, Ref, product, refs
+from ..expr import Const, Expr, Ref, product, refs, show
 from ..ir import Dtype, Tensor
 from ..ops import OPS
 from ..plan import Procedure, Program
@@ -124,7 +124,8 @@ class _Function:
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
         checks = [(e, extent) for e, extent in self._program.indexed if e.name in self._procedure.reads]
-        lines = self.body.lines(checks)
+        conditions = self._conditions()
+        lines = [*conditions, *self.body.lines(checks)]
         used = {*self.body.text.used, *self.body.asked}
         tensors = self._tensors()
         results = ("output", "gradient")
@@ -132,7 +133,7 @@ class _Function:
         dropped = [p for p in tensors if p.role == "seed" and p.name not in used]
         arguments = sorted([*arguments, *dropped], key=tensors.index)
         lines = [*(f"    (void){p.name};" for p in dropped), *lines]
-        checked = bool(self._program.indexed)
+        checked = bool(self._program.indexed or conditions)
         if checked:
             lines = [*lines, "    return 0;"]
         macro = self._macro()
@@ -154,6 +155,13 @@ class _Function:
             self.body.workspace,
             macro,
         )
+
+    def _conditions(self) -> list[str]:
+        """What must hold of the sizes, before anything is read or written."""
+        lines: list[str] = []
+        for condition in self._primal.constraints:
+            lines += [f"    if (!({self.body.text.as_kind(condition, 'bool')})) {{", "        return 2;", "    }"]
+        return [*lines, ""] if lines else []
 
     def _tensors(self) -> list[Parameter]:
         """Every tensor parameter that there can be, in order."""
@@ -226,7 +234,12 @@ class _Function:
             name = macro.removeprefix("#define ").split(")")[0]
             lines.append(f"work has room for {name}) doubles.")
         if self._program.indexed:
-            lines.append("Return 0; or 1, with nothing written, if an index is out of range.")
+            lines.append("Return 1, with nothing written, if an index is out of range.")
+        if self._primal.constraints:
+            needed = _and([show(c) for c in self._primal.constraints])
+            lines.append(f"Return 2, with nothing written, unless {needed}.")
+        if self._program.indexed or self._primal.constraints:
+            lines.append("Return 0 otherwise.")
         return _comment(lines)
 
 

@@ -292,7 +292,12 @@ class Artefact:
                 arguments.append(self._argument(p, values[p.tensor or p.name], alive))
         call = getattr(self._library.functions, function.name)
         call.restype = ctypes.c_int if function.result == "int" else None
-        if call(*arguments):
+        status = call(*arguments)
+        if status == 2:
+            needed = " and ".join(show(c) for c in self._primal.constraints)
+            told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise ValueError(f"{self._primal.name}: needs {needed}, here {told}")
+        if status == 1:
             raise IndexError(f"{self._primal.name}: an index is out of range")
 
     def _argument(self, p: Parameter, value: Any, alive: list[Array]) -> Any:

@@ -69,7 +69,7 @@ def _conditions(
         return
     for inside, condition in (
         (low, apply("ge", low, ZERO)),
-        (tidy(extent - 1 - high), apply("lt", tidy(high), extent)),
+        (tidy(extent - 1 - high), apply("le", tidy(high + 1), extent)),
     ):
         known = _sign(inside)
         if known is False:

@@ -45,7 +45,7 @@ def pointwise(program: Program) -> Program | None:
     """The function of one point of the batch, if that is all the program does: one pack leads every tensor that is
     computed, every other size is a number, and no equation reduces over the pack or counts along it."""
     packs = program.derivative.primal.packs
-    if len(packs) != 1 or program.indexed:
+    if len(packs) != 1 or program.indexed or program.derivative.primal.constraints:
         return None
     pack, b = ref(packs[0]), index(packs[0])
     batched = {t.name for t in program.tensors if t.shape and t.shape[0] is pack}
