@@ -125,7 +125,7 @@ class _Function:
         """The function, with the parameters that its body uses."""
         checks = [(e, extent) for e, extent in self._program.indexed if e.name in self._procedure.reads]
         conditions = self._conditions()
-        lines = [*conditions, *self.body.lines(checks)]
+        lines = self.body.lines(checks, conditions)
         used = {*self.body.text.used, *self.body.asked}
         tensors = self._tensors()
         results = ("output", "gradient")
@@ -161,7 +161,7 @@ class _Function:
         lines: list[str] = []
         for condition in self._primal.constraints:
             lines += [f"    if (!({self.body.text.as_kind(condition, 'bool')})) {{", "        return 2;", "    }"]
-        return [*lines, ""] if lines else []
+        return lines
 
     def _tensors(self) -> list[Parameter]:
         """Every tensor parameter that there can be, in order."""

@@ -64,8 +64,8 @@ class Body:
         """The shapes of the temporaries that the caller gives memory for."""
         return tuple(array.shape for array in (*self._work, *self._lent))
 
-    def lines(self, checks: Sequence[tuple[Ref, Expr]]) -> list[str]:
-        """The body, indented by one level."""
+    def lines(self, checks: Sequence[tuple[Ref, Expr]], conditions: Sequence[str] = ()) -> list[str]:
+        """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
         checked = [line for element, extent in checks for line in self._check(element, extent)]
         main = self._block(self._nest.body, 1, top=True)
         arrays = self._arrays()
@@ -75,7 +75,7 @@ class Body:
             if name in self.text.used
             for line in broken(f"const size_t {name} = {self.extent(extent)};", 4)
         ]
-        parts = [part for part in (checked, [*extents, *arrays], main) if part]
+        parts = [part for part in (extents, [*conditions, *checked], arrays, main) if part]
         return [line for number, part in enumerate(parts) for line in ([""] if number else []) + part]
 
     # temporaries

@@ -255,7 +255,7 @@ class Artefact:
         """Memory for a result, full of what nobody would take for one."""
         shape = self._shape(tensor, sizes, numbers)
         assert shape is not None, f"the sizes of {tensor.name} are not saved"
-        poison = np.nan if tensor.dtype is Dtype.REAL else np.iinfo(STORED[tensor.dtype]).max
+        poison = np.nan if tensor.dtype is Dtype.REAL else 0x7F  # fits every integer type
         return np.full(shape, poison, dtype=STORED[tensor.dtype])
 
     def _result(self, array: Array | None) -> Any:
@@ -305,7 +305,8 @@ class Artefact:
             return ctypes.c_void_p(None)
         tensor = self._program.table[p.tensor or p.name]
         if not p.pointer:
-            return NUMBERS.get(p.element, ctypes.c_int64)(np.asarray(value)[()])
+            number: Any = np.asarray(value)[()]
+            return NUMBERS.get(p.element, ctypes.c_int64)(number)
         array = np.asarray(value, dtype=STORED[tensor.dtype], order="C")
         assert array is value or p.constant, f"{p.name} would be written to a copy"
         alive.append(array)

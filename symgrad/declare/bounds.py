@@ -91,7 +91,7 @@ def _end(s: Expr, extents: Mapping[Index, Expr], last: bool) -> Expr | None:
             return None
         falling = is_exact(step) and value_of(step) < 0
         ends[i] = ZERO if falling == last else tidy(extents[i] - 1)
-    return transform(put(s, ends), _whole_steps)
+    return transform(tidy(put(s, ends)), _whole_steps)
 
 
 def _whole_steps(node: Expr) -> Expr:
