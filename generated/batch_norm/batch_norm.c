@@ -38,27 +38,27 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
 {
     double *restrict const sum_centered = work;
     double *const mean_x_values = mean_x ? mean_x : work + d;
-    double *const rstd_values = rstd ? rstd : work + (d + d);
+    double *const rstd_values = rstd ? rstd : work + 2 * d;
 
     /* sum_x[j] = sum[i](x[i, j]) */
     for (size_t j = 0; j < d; ++j) {
         mean_x_values[j] = 0.0;
     }
-
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
             mean_x_values[j] += x[i * d + j];
         }
     }
 
-    /* mean_x[j] = sum_x[j] / n
-     * sum_centered[j] = sum[i](centered[i, j]**2)
-     */
+    /* mean_x[j] = sum_x[j] / n */
     for (size_t j = 0; j < d; ++j) {
         mean_x_values[j] /= (double)n;
-        sum_centered[j] = 0.0;
     }
 
+    /* sum_centered[j] = sum[i](centered[i, j]**2) */
+    for (size_t j = 0; j < d; ++j) {
+        sum_centered[j] = 0.0;
+    }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
             const double centered = x[i * d + j] - mean_x_values[j];
@@ -66,9 +66,7 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
         }
     }
 
-    /* mean_centered[j] = sum_centered[j] / n
-     * rstd[j] = 1 / sqrt(mean_centered[j] + eps)
-     */
+    /* rstd[j] = 1 / sqrt(mean_centered[j] + eps) */
     for (size_t j = 0; j < d; ++j) {
         const double mean_centered = sum_centered[j] / (double)n;
         rstd_values[j] = 1.0 / sqrt(mean_centered + eps);
@@ -94,30 +92,25 @@ void batch_norm_backward(size_t n, size_t d, const double *restrict x,
     double *restrict const mean_grad_output_xhat = work + d;
 
     if (grad_x) {
-        /* sum_grad_output[j] = sum[i](grad_output[i, j]) */
-        for (size_t j = 0; j < d; ++j) {
-            mean_grad_output[j] = 0.0;
-        }
-        for (size_t i = 0; i < n; ++i) {
-            for (size_t j = 0; j < d; ++j) {
-                mean_grad_output[j] += grad_output[i * d + j];
-            }
-        }
-        /* mean_grad_output[j] = sum_grad_output[j] / n
+        /* sum_grad_output[j] = sum[i](grad_output[i, j])
          * sum_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j])
          */
         for (size_t j = 0; j < d; ++j) {
-            mean_grad_output[j] /= (double)n;
+            mean_grad_output[j] = 0.0;
             mean_grad_output_xhat[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
                 const double xhat = (x[i * d + j] - mean_x[j]) * rstd[j];
+                mean_grad_output[j] += grad_output[i * d + j];
                 mean_grad_output_xhat[j] += grad_output[i * d + j] * xhat;
             }
         }
-        /* mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / n */
+        /* mean_grad_output[j] = sum_grad_output[j] / n
+         * mean_grad_output_xhat[j] = sum_grad_output_xhat[j] / n
+         */
         for (size_t j = 0; j < d; ++j) {
+            mean_grad_output[j] /= (double)n;
             mean_grad_output_xhat[j] /= (double)n;
         }
         /* grad_x[i,j] = rstd[j] * gain[j]

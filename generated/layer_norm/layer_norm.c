@@ -43,7 +43,6 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *restri
         for (size_t j = 0; j < d; ++j) {
             sum_x += x[b * d + j];
         }
-        /* mean_x[b] = sum_x[b] / d */
         const double mean_x_b = sum_x / (double)d;
         if (mean_x) {
             mean_x[b] = mean_x_b;
@@ -54,9 +53,7 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *restri
             const double centered = x[b * d + j] - mean_x_b;
             sum_centered += centered * centered;
         }
-        /* mean_centered[b] = sum_centered[b] / d */
         const double mean_centered = sum_centered / (double)d;
-        /* rstd[b] = 1 / sqrt(mean_centered[b] + eps) */
         const double rstd_b = 1.0 / sqrt(mean_centered + eps);
         if (rstd) {
             rstd[b] = rstd_b;
@@ -73,31 +70,22 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
                          const double *restrict gain, const double *restrict mean_x,
                          const double *restrict rstd,
                          const double *restrict grad_output, double *restrict grad_x,
-                         double *restrict grad_gain, double *restrict grad_bias,
-                         double *work)
+                         double *restrict grad_gain, double *restrict grad_bias)
 {
-    double *restrict const mean_grad_xhat = work;
-
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j]) */
+            /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
+             * sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j])
+             */
             double sum_grad_xhat = 0.0;
-            for (size_t j = 0; j < d; ++j) {
-                const double grad_xhat = grad_output[b * d + j] * gain[j];
-                sum_grad_xhat += grad_xhat;
-            }
-            /* mean_grad_xhat[b] = sum_grad_xhat[b] / d */
-            mean_grad_xhat[b] = sum_grad_xhat / (double)d;
-        }
-        for (size_t b = 0; b < batch; ++b) {
-            /* sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j]) */
             double sum_grad_xhat_xhat = 0.0;
             for (size_t j = 0; j < d; ++j) {
                 const double grad_xhat = grad_output[b * d + j] * gain[j];
                 const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
+                sum_grad_xhat += grad_xhat;
                 sum_grad_xhat_xhat += grad_xhat * xhat;
             }
-            /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
+            const double mean_grad_xhat = sum_grad_xhat / (double)d;
             const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
             /* grad_x[b,j] = rstd[b]
              *     * (grad_xhat[b, j] - mean_grad_xhat[b]
@@ -107,7 +95,7 @@ void layer_norm_backward(size_t batch, size_t d, const double *restrict x,
                 const double grad_xhat = grad_output[b * d + j] * gain[j];
                 const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
                 grad_x[b * d + j] = rstd[b]
-                    * (grad_xhat - mean_grad_xhat[b] - xhat * mean_grad_xhat_xhat);
+                    * (grad_xhat - mean_grad_xhat - xhat * mean_grad_xhat_xhat);
             }
         }
     }

@@ -45,14 +45,11 @@ void layer_norm_forward(size_t batch, size_t d, double eps, const double *x,
                         const double *gain, const double *bias, double *mean_x,
                         double *rstd, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for LAYER_NORM_BACKWARD_WORK(batch) doubles.
- */
-#define LAYER_NORM_BACKWARD_WORK(batch) ((batch))
+/* Overwrite each gradient; pass NULL for one that is not needed. */
 void layer_norm_backward(size_t batch, size_t d, const double *x, const double *gain,
                          const double *mean_x, const double *rstd,
                          const double *grad_output, double *grad_x, double *grad_gain,
-                         double *grad_bias, double *work);
+                         double *grad_bias);
 
 #ifdef __cplusplus
 }

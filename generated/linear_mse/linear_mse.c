@@ -41,18 +41,16 @@ void linear_mse_forward(size_t n, size_t k, size_t m, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight[j * k + l];
             }
-            /* prediction[i,j] = total[i, j] + bias[j] */
             const double prediction_ij = total + bias[j];
             if (prediction) {
                 prediction[i * m + j] = prediction_ij;
             }
             /* out_sum = sum[i,j]((prediction[i, j] - target[i, j])**2) */
-            const double prediction_ij_minus_target = prediction_ij - target[i * m + j];
-            out_sum += prediction_ij_minus_target * prediction_ij_minus_target;
+            const double prediction_minus_target = prediction_ij - target[i * m + j];
+            out_sum += prediction_minus_target * prediction_minus_target;
         }
     }
 
-    /* out = out_sum / (n * m) */
     *out = out_sum / (double)(n * m);
 }
 

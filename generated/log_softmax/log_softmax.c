@@ -34,7 +34,6 @@ void log_softmax_forward(size_t batch, size_t n, const double *restrict x,
         for (size_t j = 0; j < n; ++j) {
             sum_exp_x += exp(x[b * n + j] - max_x);
         }
-        /* logsumexp_x[b] = max_x[b] + log(sum_exp_x[b]) */
         const double logsumexp_x = max_x + log(sum_exp_x);
         /* out[b,j] = x[b, j] - logsumexp_x[b] */
         for (size_t j = 0; j < n; ++j) {

@@ -34,7 +34,6 @@ void logsumexp_forward(size_t batch, size_t n, const double *restrict x,
         for (size_t j = 0; j < n; ++j) {
             sum_exp_x += exp(x[b * n + j] - max_x);
         }
-        /* out[b] = max_x[b] + log(sum_exp_x[b]) */
         out[b] = max_x + log(sum_exp_x);
     }
 }

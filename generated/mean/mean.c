@@ -26,7 +26,6 @@ void mean_forward(size_t batch, size_t n, const double *restrict x,
         for (size_t j = 0; j < n; ++j) {
             out_sum += x[b * n + j];
         }
-        /* out[b] = out_sum[b] / n */
         out[b] = out_sum / (double)n;
     }
 }

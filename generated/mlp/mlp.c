@@ -54,7 +54,6 @@ void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *restrict 
             for (size_t l = 0; l < h; ++l) {
                 total_2 += hidden_values[i * h + l] * weight2[j * h + l];
             }
-            /* out[i,j] = total_2[i, j] + bias2[j] */
             out[i * m + j] = total_2 + bias2[j];
         }
     }

@@ -32,7 +32,6 @@ void mse_loss_forward(size_t n, size_t m, const double *restrict prediction,
         }
     }
 
-    /* out = out_sum / (n * m) */
     *out = out_sum / (double)(n * m);
 }
 

@@ -36,12 +36,10 @@ void residual_forward(size_t n, size_t k, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight[j * k + l];
             }
-            /* tanh_total[i,j] = tanh(total[i, j] + bias[j]) */
             const double tanh_total_ij = tanh(total + bias[j]);
             if (tanh_total) {
                 tanh_total[i * k + j] = tanh_total_ij;
             }
-            /* out[i,j] = x[i, j] + tanh_total[i, j] */
             out[i * k + j] = x[i * k + j] + tanh_total_ij;
         }
     }
@@ -78,7 +76,7 @@ void residual_backward(size_t n, size_t k, const double *restrict x,
             }
             /* grad_x[i,j] = grad_output[i, j] + sum_grad_total_weight[i, j] */
             for (size_t j = 0; j < k; ++j) {
-                grad_x[i * k + j] = grad_output[i * k + j] + grad_x[i * k + j];
+                grad_x[i * k + j] += grad_output[i * k + j];
             }
         }
     }

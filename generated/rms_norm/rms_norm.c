@@ -37,9 +37,7 @@ void rms_norm_forward(size_t batch, size_t d, double eps, const double *restrict
         for (size_t j = 0; j < d; ++j) {
             sum_x += x[b * d + j] * x[b * d + j];
         }
-        /* mean_x[b] = sum_x[b] / d */
         const double mean_x = sum_x / (double)d;
-        /* rstd[b] = 1 / sqrt(mean_x[b] + eps) */
         const double rstd_b = 1.0 / sqrt(mean_x + eps);
         if (rstd) {
             rstd[b] = rstd_b;
@@ -66,7 +64,6 @@ void rms_norm_backward(size_t batch, size_t d, const double *restrict x,
                 const double xhat = x[b * d + j] * rstd[b];
                 sum_grad_xhat_xhat += grad_xhat * xhat;
             }
-            /* mean_grad_xhat_xhat[b] = sum_grad_xhat_xhat[b] / d */
             const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
             /* grad_x[b,j] = rstd[b]
              *     * (grad_xhat[b, j] - xhat[b, j] * mean_grad_xhat_xhat[b])

@@ -68,11 +68,11 @@ def _cotangents(grad_output, shapes, dtype):
     if len(grad_output) != 2:
         raise ValueError(f"sine_and_double: {len(grad_output)} gradients given for 2 outputs")
     gradients = []
-    for g, shape in zip(grad_output, shapes, strict=True):
+    for name, g, shape in zip(("a", "out1"), grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"sine_and_double: a gradient has shape {g.shape}, its output {shape}"
+                f"sine_and_double: grad_{name} has shape {g.shape}, {name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

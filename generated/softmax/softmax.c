@@ -31,9 +31,7 @@ void softmax_forward(size_t batch, size_t n, const double *restrict x,
                 max_x = x[b * n + j];
             }
         }
-        /* exp_x[b,j] = exp(x[b, j] - max_x[b])
-         * sum_exp_x[b] = sum[j](exp_x[b, j])
-         */
+        /* sum_exp_x[b] = sum[j](exp_x[b, j]) */
         double sum_exp_x = 0.0;
         for (size_t j = 0; j < n; ++j) {
             const double exp_x = exp(x[b * n + j] - max_x);

@@ -53,10 +53,7 @@ def _inputs(x, y):
     x = _real("x", x)
     y = _real("y", y)
     if y.shape != x.shape:
-        raise ValueError(
-            f"squares: x has shape {x.shape} there,"
-            f" y has shape {y.shape} there"
-        )
+        raise ValueError(f"squares: x has shape {x.shape}, y has shape {y.shape}")
     return x, y
 
 
@@ -78,11 +75,11 @@ def _cotangents(grad_output, shapes, dtype):
     if len(grad_output) != 3:
         raise ValueError(f"squares: {len(grad_output)} gradients given for 3 outputs")
     gradients = []
-    for g, shape in zip(grad_output, shapes, strict=True):
+    for name, g, shape in zip(("out0", "out1", "out2"), grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"squares: a gradient has shape {g.shape}, its output {shape}"
+                f"squares: grad_{name} has shape {g.shape}, {name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

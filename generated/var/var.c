@@ -26,7 +26,6 @@ void var_forward(size_t batch, size_t n, const double *restrict x,
         for (size_t j = 0; j < n; ++j) {
             sum_x += x[b * n + j];
         }
-        /* mean_x[b] = sum_x[b] / n */
         const double mean_x_b = sum_x / (double)n;
         if (mean_x) {
             mean_x[b] = mean_x_b;
@@ -34,10 +33,9 @@ void var_forward(size_t batch, size_t n, const double *restrict x,
         /* out_sum[b] = sum[j]((x[b, j] - mean_x[b])**2) */
         double out_sum = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            const double x_minus_mean_x_b = x[b * n + j] - mean_x_b;
-            out_sum += x_minus_mean_x_b * x_minus_mean_x_b;
+            const double x_minus_mean_x = x[b * n + j] - mean_x_b;
+            out_sum += x_minus_mean_x * x_minus_mean_x;
         }
-        /* out[b] = out_sum[b] / n */
         out[b] = out_sum / (double)n;
     }
 }

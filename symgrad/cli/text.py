@@ -56,12 +56,9 @@ def latex(function: Function) -> str:
 
 def checked(report: Report, width: int) -> list[str]:
     """The outcome of a check as a line of a list, and another where accuracy is lost."""
-    first = str(report).splitlines()[0].split(report.target, 1)[1].strip()
-    lines = [f"    {report.target:<{width}}   {first}"]
-    if report.ok and report.losses:
-        worst = ", ".join(f"{loss.place.split('[')[0]} ({loss.said})" for loss in report.losses)
-        lines.append(f"    {'':<{width}}   loses accuracy at its worst points: {worst}; `symgrad check` shows them")
-    return lines
+    first, *rest = str(report).splitlines()
+    lines = [f"    {report.target:<{width}}   {first.split(report.target, 1)[1].strip()}"]
+    return [*lines, *(f"    {'':<{width}}   {line.strip()}" for line in rest if report.ok)]
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -28,6 +28,6 @@ def linear_mse(
 @sg.function
 def cross_entropy(logits: sg.Tensor["n c"], target: sg.Int["n"]):
     """mean over i of logsumexp(logits[i]) - logits[i, target[i]], with class indices as targets."""
-    i = sg.indices("i")
-    scores = sg.log(sg.exp(logits).sum(axis=-1))
+    i, j = sg.indices("i j")
+    scores = sg.tensor[i](sg.log(sg.sum[j](sg.exp(logits[i, j]))))
     return sg.mean[i](scores[i] - logits[i, target[i]])
