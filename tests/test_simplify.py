@@ -63,8 +63,8 @@ FORMS = {
         grad_bias[j] = sum[i](grad_output[i, j])
     """,
     "cross_entropy": """
-        grad_logits[i,target[i]] = -grad_output / n
-        grad_logits[j,k] = grad_output * exp(logits[j, k] - scores[j]) / n
+        grad_logits[i,j] = grad_output * exp(logits[i, j] - scores[i]) / n
+        grad_logits[i,target[i]] += -grad_output / n
     """,
     "sigmoid": """
         grad_x[...] = grad_output[...] * out[...] * (1 - out[...])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expr import Expr, show
+from ..expr import Const, Expr, show
 from .data import Derivative, Equation, Function, Tensor
 
 
@@ -40,14 +40,22 @@ def show_equation(equation: Equation, accumulates: bool = False) -> str:
 
 
 def show_equations(equations: tuple[Equation, ...]) -> list[str]:
-    """One line each; what adds to an earlier line is written `+=`."""
+    """One line each; what adds to elements that an earlier line writes is written `+=`."""
     lines = []
-    seen: set[str] = set()
+    seen: dict[str, list[Equation]] = {}
     for equation in equations:
         absent = any(not present for _, present in equation.when)
-        lines.append(show_equation(equation, show_target(equation) in seen and not absent))
-        seen.add(show_target(equation))
+        earlier = seen.setdefault(equation.target, [])
+        adds = not absent and any(not _apart(equation, other) for other in earlier)
+        lines.append(show_equation(equation, adds))
+        earlier.append(equation)
     return lines
+
+
+def _apart(a: Equation, b: Equation) -> bool:
+    """Whether two equations write different components, such as y[0] and y[1]."""
+    pairs = zip(a.subscripts, b.subscripts, strict=True)
+    return any(isinstance(s, Const) and isinstance(t, Const) and s is not t for s, t in pairs)
 
 
 def show_inputs(function: Function) -> str:

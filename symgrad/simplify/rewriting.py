@@ -75,13 +75,13 @@ class Rewriting:
         writer = Writer(self.normal, self._seeds, self.cotangents, self.taken)
         equations: list[Equation] = []
         for target, (subscripts, box, poly) in polys.items():
-            for e in self.gradient[target]:
-                if not _mergeable_equation(e):
-                    equations += self._alone(e, writer)
             if any(_mergeable_equation(e) for e in self.gradient[target]):
                 before = len(writer.equations)
                 equation = writer.equation(target, subscripts, box, poly)
                 equations += [*writer.equations[before:], equation]
+            for e in self.gradient[target]:
+                if not _mergeable_equation(e):
+                    equations += self._alone(e, writer)
         final = ordered(equations)
         tensors = (*table.values(), *writer.tensors)
         return Candidate(final, tuple(writer.tensors), self._cost(final, tensors))

@@ -191,7 +191,8 @@ class Order:
     # targets written at other subscripts
 
     def _scattered(self, tensor: Tensor, equations: list[Equation]) -> Block:
-        """Zero first, then everything is added: under the leading indices that all equations share."""
+        """Zero first, or what fills the whole target; then the rest is added. Under the leading indices that all
+        equations share."""
         first, *others = equations
         shared = 0
         while shared < len(tensor.shape) and all(_leads(e, tensor, shared) for e in equations):
@@ -200,10 +201,12 @@ class Order:
         outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
         leading = tuple(i for i, _ in outer)
         taken = {i.name for e in equations for i, _ in e.box}
-        block = list(self._zero(tensor, leading, taken))
+        fills = not first.reduced and not first.when and first.where is None
+        fills = fills and all(literal is None for literal in _pattern(first, tensor) or [ZERO])
+        block = [] if fills else list(self._zero(tensor, leading, taken))
         for e in equations:
-            add = self._scatter(tensor, e, leading, len(equations) == 1)
-            block += _guarded(e.when, add)
+            first_of_all = len(equations) == 1 or (fills and e is equations[0])
+            block += _guarded(e.when, self._scatter(tensor, e, leading, first_of_all))
         return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
