@@ -12,8 +12,8 @@
  *     out     ()
  *
  * Gradients
- *     grad_logits[i,target[i]] = -grad_output / n
  *     grad_logits[i,j] = grad_output * exp(logits[i, j] - scores[i]) / n
+ *     grad_logits[i,target[i]] += -grad_output / n
  *
  * Saved
  *     logits          for grad_logits
@@ -77,17 +77,14 @@ int cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
     }
 
     if (grad_logits) {
-        /* grad_logits[i,j] = grad_output * exp_logits[i, j] / sum_exp_logits[i] / n
-         * grad_logits[i,target[i]] = -grad_output / n
-         */
-        for (size_t k = 0; k < n * c; ++k) {
-            grad_logits[k] = 0.0;
-        }
         const double minus_grad_output_over_n = -grad_output / (double)n;
+        /* grad_logits[i,j] = grad_output * exp_logits[i, j] / sum_exp_logits[i] / n
+         * grad_logits[i,target[i]] += -grad_output / n
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < c; ++j) {
                 const double exp_logits = exp(logits[i * c + j] - max_logits[i]);
-                grad_logits[i * c + j] += grad_output * exp_logits / sum_exp_logits[i]
+                grad_logits[i * c + j] = grad_output * exp_logits / sum_exp_logits[i]
                     / (double)n;
             }
             grad_logits[i * c + (size_t)target[i]] += minus_grad_output_over_n;

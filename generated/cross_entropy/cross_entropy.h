@@ -12,8 +12,8 @@
  *     out     ()
  *
  * Gradients
- *     grad_logits[i,target[i]] = -grad_output / n
  *     grad_logits[i,j] = grad_output * exp(logits[i, j] - scores[i]) / n
+ *     grad_logits[i,target[i]] += -grad_output / n
  *
  * Saved
  *     logits          for grad_logits
