@@ -349,7 +349,6 @@ ROWS: tuple[Op, ...] = (
         lambda x: int(x > 0) - int(x < 0) if x == x else x,
         None,
         sympy.sign,
-        spell={"c": "(({0} > 0) - ({0} < 0))"},
         kinks=_at_zero(0),
     ),
     Op("floor", 1, _real(mp.floor), None, sympy.floor, kinks=_step("x is an integer")),
@@ -361,7 +360,6 @@ ROWS: tuple[Op, ...] = (
         lambda a, b, y: (_share("gt", a, b), _share("gt", b, a)),
         sympy.Max,
         names=("Max", "max"),
-        spell={"c": "fmax"},
         kinks=_tie(_half, _half),
     ),
     Op(
@@ -371,7 +369,6 @@ ROWS: tuple[Op, ...] = (
         lambda a, b, y: (_share("lt", a, b), _share("lt", b, a)),
         sympy.Min,
         names=("Min", "min"),
-        spell={"c": "fmin"},
         kinks=_tie(_half, _half),
     ),
 )

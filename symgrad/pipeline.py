@@ -1,7 +1,8 @@
 """declare -> differentiate -> simplify -> plan -> print -> verify: the calls, in order. Read this first.
 
     Function     what the user declared: tensors, index equations, outputs       symgrad/ir, symgrad/declare
-    Derivative   the same, and the equations of J^T v                            symgrad/differentiate.py
+    Function     in stable form, each value computed once                        symgrad/simplify/forward.py
+    Derivative   the same, and the equations of J^T v                            symgrad/differentiate
     Derivative   in the form an expert would write                               symgrad/simplify
     Program      what forward and backward compute, save and return              symgrad/plan
     text         the files of one language                                       symgrad/backends, templates

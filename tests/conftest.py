@@ -8,4 +8,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
-    parser.addoption("--update", action="store_true", help="write the files of generated/ that differ, remove stale ones")
+    parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

@@ -374,7 +374,8 @@ def test_never_writes_over_what_is_not_its_own(prepare, said):
 
 def test_check_mode_of_current_files():
     run("generate", "layers.py", "--to", "numpy,c", "--out", "out", "--no-check")
-    assert run("generate", "layers.py", "--to", "numpy,c", "--out", "out", "--check") == "9 files in out are as printed.\n"
+    both = run("generate", "layers.py", "--to", "numpy,c", "--out", "out", "--check")
+    assert both == "9 files in out are as printed.\n"
     assert run("generate", "layers.py", "--out", "out", "--check") == "3 files in out are as printed.\n"
 
 
@@ -456,7 +457,8 @@ def test_show():
 
 def test_show_latex():
     output = run("show", SQUARES, "--latex")
-    assert output.startswith("J = \\left[\\begin{matrix}2 x & 0\\\\y & x\\\\0 & 2 y\\end{matrix}\\right]\n\n\\begin{aligned}\n")
+    matrix = "\\left[\\begin{matrix}2 x & 0\\\\y & x\\\\0 & 2 y\\end{matrix}\\right]"
+    assert output.startswith(f"J = {matrix}\n\n\\begin{{aligned}}\n")
     assert run("show", "symgrad.library:softmax", "--latex").startswith("\\begin{aligned}\n")
 
 
@@ -504,7 +506,8 @@ def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
 
 def test_as_a_process(folder):
     line = [sys.executable, "-m", "symgrad"]
-    done = subprocess.run([*line, "generate", "layers:scale", "--out", "out"], capture_output=True, text=True, cwd=folder)
+    command = [*line, "generate", "layers:scale", "--out", "out"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "\x1b" not in done.stdout

@@ -117,14 +117,6 @@ def test_header_is_cpp_too(name, tmp_path):
     assert compiled.returncode == 0, compiled.stderr
 
 
-@pytest.mark.skipif(shutil.which("clang-format") is None, reason="no clang-format")
-@each_function
-def test_c_is_in_the_committed_style(name):
-    for path in sorted((GENERATED / name).glob("*.[ch]")):
-        formatted = subprocess.run(["clang-format", path], capture_output=True, text=True, check=True).stdout
-        assert formatted == path.read_text()
-
-
 def test_python_passes_the_linter():
     """The project's own rules, on untouched text."""
     line = [sys.executable, "-m", "ruff", "check", "--no-cache", GENERATED]

@@ -29,6 +29,7 @@
  *     weight2  for grad_x, grad_weight1, grad_bias1
  *     hidden   for grad_x, grad_weight1, grad_bias1, grad_weight2
  */
+#include <math.h>
 #include "mlp.h"
 
 void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *restrict x,

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from ..declare.names import LIBM
+from ..errors import UnsupportedError
 from ..expr import (
     ATOM,
     HALF,
@@ -60,7 +62,7 @@ def language(node: Expr) -> Expr:
         (x,) = node.args
         return select(apply("gt", x, 0), ONE, select(apply("lt", x, 0), -ONE, x))
     row = OPS.get(node.op)
-    if row is not None and row.expand is not None:
+    if row is not None and row.expand is not None and "c" not in row.spell:
         return _expanded(row.expand(*node.args))
     return node
 
@@ -259,7 +261,14 @@ class Text(Printer):
         if node.op in self.forms:
             return self.forms[node.op]
         name = OPS[node.op].spell.get("c", node.op)
-        return Form(f"{name}({', '.join('{}' for _ in node.args)})", ATOM, (0,) * len(node.args))
+        if "{" in name:
+            return Form(name, ATOM, (0,) * len(node.args))
+        if node.args and name not in LIBM:
+            raise UnsupportedError(
+                f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "
+                f"{node.op} in symgrad/ops.py what C calls it (spell) or how it is written in other operators (expand)."
+            )
+        return Form(f"{name}({', '.join('{}' for _ in node.args)})" if node.args else name, ATOM, (0,) * len(node.args))
 
     def _condition(self, node: Apply, texts: list[tuple[str, int]]) -> tuple[str, int]:
         if node.op == "ne" and node.args[0] is node.args[1]:

@@ -84,7 +84,7 @@ class _File:
         parameters = self._parameters()
         reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
         sure = [n for n in reals if not primal.table[n].optional] or reals
-        printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "float")
+        printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "np.float64")
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
@@ -159,7 +159,7 @@ class _File:
         derivative = program.derivative
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
         dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
-        dtype = dtype if primal.inputs else "float"
+        dtype = dtype if primal.inputs else "np.float64"
         printer = ArrayPrinter("numpy", "np", dtype)
         names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
         names += [f"has_{n}" for n in program.saved_presence]

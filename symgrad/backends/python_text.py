@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Const, Expr, Form, Printer, Ref
@@ -167,14 +168,26 @@ class ArrayPrinter:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
         if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):
             # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
-            word = {"abs": "abs", "pi": "math.pi"}.get(op, f"math.{op}")
-            return f"{word}({', '.join(text(a, 0) for a in args)})" if args else word, ATOM
+            return self._plain(op, args, text)
         if op == "select":
             return f"{self.module}.where({', '.join(text(a, 0) for a in args)})", ATOM
         word = OPS[op].spell.get(self.target, f"{self.module}.{op}")
         inner = [text(a, 0) for a in args]
         if "{" in word:
             return word.format(*inner), ATOM
+        return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def _plain(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
+        if op == "select":
+            condition, then, otherwise = (text(a, 3) for a in args)
+            return f"{then} if {condition} else {otherwise}", 2
+        inner = [text(a, 0) for a in args]
+        word = {"abs": "abs", "maximum": "max", "minimum": "min"}.get(op)
+        if word is None and hasattr(math, op):
+            word = f"math.{op}"
+        if word is None:
+            spelled = OPS[op].spell.get(self.target, f"{self.module}.{op}")
+            return f"float({spelled.format(*inner) if '{' in spelled else f'{spelled}({chr(44).join(inner)})'})", ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
 
     def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
@@ -276,7 +289,7 @@ def _last_opening(text: str) -> int | None:
     """Where the bracket that closes at the end opens."""
     depths = _depths(text)
     places = [k for k, c in enumerate(text) if c in "([" and depths[k] == depths[-1]]
-    return places[-1] if places else None
+    return places[-1] if places and places[-1] < len(text) - 2 else None
 
 
 def _splits(text: str) -> list[str]:

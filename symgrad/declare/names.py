@@ -18,7 +18,7 @@ _C_WORDS = frozenset(
     reinterpret_cast static_assert static_cast template this throw try typeid typename using virtual wchar_t xor
     xor_eq""".split()
 )
-_LIBM = frozenset(
+LIBM = frozenset(
     """abs fabs exp exp2 expm1 log log2 log10 log1p logb pow sqrt cbrt hypot sin cos tan asin acos atan atan2 sinh cosh
     tanh asinh acosh atanh erf erfc tgamma lgamma gamma ceil floor trunc round rint nearbyint fmod remainder copysign
     fmax fmin fdim fma ldexp frexp modf scalbn j0 j1 jn y0 y1 yn isnan isinf isfinite signbit div free malloc exit
@@ -45,7 +45,7 @@ def check_name(name: str, what: str) -> str:
         reason = "is a word of C or C++"
     elif name == "I":
         reason = "is a macro of C's complex.h"
-    elif name in _LIBM and what != "function":
+    elif name in LIBM and what != "function":
         reason = "is a function of C's math.h"
     elif name in _OURS:
         reason = "has a meaning in the printed code"

@@ -113,6 +113,8 @@ def _cut(
         if name in free:
             return 0.0, {name}, set()
         keep = float(NOMINAL ** len(tensors[name].shape))
+        if not any(r.subscripts or r.name in tensors for e in writers[name] for r in e.reads):
+            return 0.0, set(), {name}  # a number made of options and sizes
         elementwise = all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
         if elementwise:
             cost, save, redo = 0.0, set[str](), {name}

@@ -231,7 +231,8 @@ def _worth(node: Expr, homes: int) -> bool:
     operations = [n for n in postorder(node) if isinstance(n, Apply)]
     calls = any(n.op not in CHEAP and n.op != "pow" for n in operations)
     long = len(operations) >= 4 and homes == 1
-    return bool(refs(node)) and (calls or long) and not (isinstance(node, Apply) and node.op == "neg")
+    reads = any(r.subscripts for r in refs(node))  # a number made of options and sizes needs no name
+    return reads and (calls or long) and not (isinstance(node, Apply) and node.op == "neg")
 
 
 def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:

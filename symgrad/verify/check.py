@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp, nstr
 
-from ..ir import Function
+from ..ir import Dtype, Function
 from .adjoint import Artefact, adjoint_error
 from .c_text import CText
 from .calls import Call, manners, memory_faults
@@ -162,7 +162,8 @@ class _Checking:
             return
         condition = conditioning(self.declaration, case.inputs, case.options, case.seeds, found, self.rng, case.packed)
         self._artefact(case, found, bounds, condition, DOUBLE)
-        if case.single and self.to != "c":
+        real = any(t.dtype == Dtype.REAL for t in map(self.function.table.get, self.function.inputs) if t)
+        if case.single and real and self.to != "c":
             bounds = self._text(case, found, SINGLE) if self.text is not None else None
             self._artefact(case, found, bounds, condition, SINGLE)
 

@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
+from ..ops import ROWS
 from .rounding import FUNCTIONS, Number, lift, maximum, minimum, pi, power, total
 from .rounding.array import UNSET, Exact, einsum, exact, filled, matmul, result
 
@@ -287,6 +288,12 @@ NP: dict[str, Any] = {
 }  # no nan_to_num: it would hide what the check looks for
 
 SPECIAL: Mapping[str, Any] = {
+    **{
+        word.rpartition(".")[2]: Elementwise(FUNCTIONS[word.rpartition(".")[2]], row.arity)
+        for row in ROWS
+        for word in row.spell.values()
+        if word.startswith("special.") and "{" not in word
+    },
     "erf": Elementwise(FUNCTIONS["erf"], 1),
     "erfc": Elementwise(FUNCTIONS["scipy_erfc"], 1),
     "expit": Elementwise(FUNCTIONS["expit"], 1),

@@ -31,6 +31,11 @@ _MODULES: Mapping[str, Shim] = {
 }
 
 
+def _exactly(value: Any = 0) -> Any:
+    """`float` that does not round: what a library computes of plain numbers stays exact."""
+    return value.item() if hasattr(value, "item") else value
+
+
 class _Lift(ast.NodeTransformer):
     """Exact literals, and operators that keep two ints exact."""
 
@@ -131,6 +136,7 @@ class NumpyText:
             "_quotient": _quotient,
             "_power": _power,
             **self.names,
+            "float": _exactly,
         }
         exec(code, module)
         for name in ("forward", "backward"):

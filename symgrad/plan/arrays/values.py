@@ -249,24 +249,24 @@ class Evaluator:
         self, r: Ref, advanced: Sequence[int], items: list[Item], order: Sequence[Index], extents: Mapping[Index, Expr]
     ) -> Value:
         """Integer-array indexing. Slices stay beside the arrays where the result's axes are then in a known order."""
-        inside = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]
+        mine = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]
         adjacent = list(advanced) == list(range(advanced[0], advanced[-1] + 1))
         others = [k for k in range(len(items)) if k not in advanced]
-        simple = adjacent and all(isinstance(r.subscripts[k], Index) and r.subscripts[k] not in inside for k in others)
+        simple = adjacent and all(isinstance(r.subscripts[k], Index) and r.subscripts[k] not in mine for k in others)
         if not simple:
             advanced = list(range(len(items)))
-            inside = [i for i in order if i in indices(*r.subscripts)]
+            mine = [i for i in order if i in indices(*r.subscripts)]
             others = []
         arrays: list[Item] = []
         for place, s in enumerate(r.subscripts):
             if place in advanced:
-                value = self._aligned(self._subscript(s, inside, extents), inside)
+                value = self._aligned(self._subscript(s, mine, extents), mine)
                 arrays.append(value.array)
             else:
                 arrays.append(ALL)
         before = [as_index(r.subscripts[k]) for k in others if k < advanced[0]]
         behind = [as_index(r.subscripts[k]) for k in others if k > advanced[-1]]
-        return Value(Take(Var(r.name), _packed_items(arrays, r.subscripts)), (*before, *inside, *behind))
+        return Value(Take(Var(r.name), _packed_items(arrays, r.subscripts)), (*before, *mine, *behind))
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         value = self.evaluate(s, order, extents)
@@ -284,10 +284,10 @@ class Evaluator:
         if all(p is not None for p in pieces):
             axes = tuple(p[1] for p in pieces if p is not None and p[1] is not None)
             return _packed_items([p[0] for p in pieces if p is not None], subscripts), True, axes
-        inside = [i for i in order if i in indices(*subscripts)]
-        items: list[Item] = [self._aligned(self._subscript(s, inside, extents), inside).array for s in subscripts]
+        mine = [i for i in order if i in indices(*subscripts)]
+        items: list[Item] = [self._aligned(self._subscript(s, mine, extents), mine).array for s in subscripts]
         alone = {s for s in subscripts if isinstance(s, Index)}
-        return tuple(items), set(inside) <= alone, tuple(inside)
+        return tuple(items), set(mine) <= alone, tuple(mine)
 
     def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`value` broadcast over the indices it lacks."""
@@ -323,9 +323,11 @@ def _branch(body: Expr, condition: Expr, holds: bool) -> Expr:
         if isinstance(node, Ref):
             return ref(node.name, *(guarded(s, ZERO) for s in node.subscripts))
         row = OPS[node.op] if isinstance(node, Apply) else None
-        if row is None or row.inside is None or not any(r.subscripts for r in refs(node)):
+        place = 1 if row is not None and row.name == "div" else 0
+        if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
             return node
-        place = 1 if row.name == "div" else 0
+        if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
+            return node
         args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
         return with_args(node, args)
 

@@ -10,6 +10,7 @@ import mpmath
 from mpmath import mp
 from mpmath.libmp import to_float
 
+from ...ops import ROWS, Op
 from .number import INF, Number, lift, now, rounded
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
@@ -199,7 +200,19 @@ def total(values: Iterable[Any]) -> Number:
 
 _square = of(lambda x: x * x, 1.0)
 
+def spelled(row: Op) -> set[str]:
+    """What languages call an operator, without the name of a module; templates say more than a name."""
+    return {row.name, *(s.rpartition(".")[2] for s in row.spell.values() if "{" not in s)}
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    # what an operator's row says, with a generous unit roundoff; below stand those that are known better
+    **{
+        word: of(row.value, 16.0)
+        for row in ROWS
+        if row.result == "real" and 1 <= row.arity <= 2 and row.name not in ("add", "sub", "mul", "div", "neg")
+        for word in sorted(spelled(row))
+    },
     **{
         name: of(getattr(mp, name), name=name)
         for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
