@@ -201,7 +201,7 @@ class _Checking:
                         grads = self.text.backward(variant, saved, case.seeds, needs)
                     results = outputs | {f"grad_{n}": g for n, g in grads.items()}
                     arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits)
-                    if wrong or conclusive:
+                    if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
                     self._mismatch(f"text{variant}", name, mismatch, case)
