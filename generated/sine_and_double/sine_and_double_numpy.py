@@ -35,7 +35,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output is (grad_a, grad_out1); None in it counts as zero.
-"""
+    """
     (x,) = saved
     grad_a, grad_out1 = _cotangents(grad_output, (x.shape, x.shape), x.dtype)
     grad_x = None

@@ -35,7 +35,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output is (grad_out0, grad_out1, grad_out2); None in it counts as zero.
-"""
+    """
     x, y = saved
     grad_out0, grad_out1, grad_out2 = _cotangents(
         grad_output, (x.shape, x.shape, x.shape), x.dtype

@@ -189,8 +189,8 @@ class _File:
             else [
                 "Return J.T @ grad_output: one gradient per input, None where it is not needed.",
                 "",
-                f"grad_output is {_tuple([s for _, s in derivative.seeds])}; None in it counts as zero.",
-                "",
+                f"    grad_output is {_tuple([s for _, s in derivative.seeds])}; None in it counts as zero.",
+                "    ",
             ],
             "lines": lines,
         }
