@@ -261,7 +261,7 @@ def _statement_lines(
             case Update(name, items, value):
                 inner = ", ".join(text._item(i, text) for i in items)
                 sign, value = ("-", value.args[0]) if _is_negative(value) else ("+", value)
-                lines.append(f"{name}[{inner}] {sign}= {text(value)}")
+                lines += assigned(f"{name}[{inner}]", text(value), indent, f"{sign}=")
             case AddAt(name, items, value):
                 inner = ", ".join(text._item(i, text) for i in items)
                 index = f"({inner})" if len(items) > 1 else inner

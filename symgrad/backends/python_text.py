@@ -239,16 +239,16 @@ def _permutation(axes: Sequence[int]) -> str:
 # long lines
 
 
-def assigned(target: str, value: str, indent: int) -> list[str]:
-    """`target = value` in lines of at most WIDTH columns where that is possible."""
-    line = f"{target} = {value}"
+def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]:
+    """`target = value` in lines of at most WIDTH columns where that is possible; `sign` may be += or -=."""
+    line = f"{target} {sign} {value}"
     if len(line) + indent <= WIDTH:
         return [line]
     opening = _last_opening(value) if value[-1] in ")]" else None
     if opening is not None and opening <= HUGGED and not _sums(value):
         head, inner = value[: opening + 1], value[opening + 1 : -1]
-        return [f"{target} = {head}", *_inside(inner, indent + 4), value[-1]]
-    return [f"{target} = (", *_inside(value, indent + 4), ")"]
+        return [f"{target} {sign} {head}", *_inside(inner, indent + 4), value[-1]]
+    return [f"{target} {sign} (", *_inside(value, indent + 4), ")"]
 
 
 def _inside(text: str, indent: int) -> list[str]:

@@ -57,7 +57,8 @@ def latex(function: Function) -> str:
 def checked(report: Report, width: int) -> list[str]:
     """The outcome of a check as a line of a list, and another where accuracy is lost."""
     first, *rest = str(report).splitlines()
-    lines = [f"    {report.target:<{width}}   {first.split(report.target, 1)[1].strip()}"]
+    outcome = first.removeprefix(f"{report.function}   {report.target}").strip()
+    lines = [f"    {report.target:<{width}}   {outcome}"]
     return [*lines, *(f"    {'':<{width}}   {line.strip()}" for line in rest if report.ok)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from .python import (
@@ -69,7 +70,9 @@ def __getattr__(name: str) -> Any:
         from .text import parse
 
         return parse
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    near = difflib.get_close_matches(name, __dir__(), 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise AttributeError(f"symgrad has no {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -71,6 +71,13 @@ class Names(Operators):
 
     def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
         names = [n for n in dict.fromkeys(known) if n not in ("...", "add", "sub", "mul", "neg")]
+        if len(token.text) == 1:
+            letter, here = token.text, ", ".join(n for n in names if n not in NAMES)
+            return self.error(
+                token,
+                f"{letter} is not known. Known here: {here}. An input stands in the header; an index is named on the "
+                f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
+            )
         near = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
         own = [n for n in names if n not in NAMES]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
