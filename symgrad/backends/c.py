@@ -22,7 +22,6 @@ from .c_load import Artefact, compile_library
 from .c_signature import Parameter, Printed
 from .c_text import Text, language
 
-INCLUDES = {"int64_t": "stdint.h"}
 HELPERS = {
     "PI": ["static const double PI = 3.14159265358979323846;"],
     "floor_div": [

@@ -118,13 +118,11 @@ class Text(Printer):
         shapes: Mapping[str, tuple[Expr, ...]],
         pointers: frozenset[str] = frozenset(),
         extents: Mapping[Expr, str] | None = None,
-        stored_as_double: frozenset[str] = frozenset(),
     ) -> None:
         self._kinds = kinds
         self._shapes = shapes
         self._pointers = pointers
         self._extents = extents or {}
-        self._doubles = stored_as_double
         self._types: dict[Expr, str] = {}
         self._texts: dict[tuple[Expr, str], tuple[str, int]] = {}
         self._rows: dict[Ref, tuple[str, Expr]] = {}

@@ -66,13 +66,6 @@ def shared_memory(steps: Sequence[Step], table: Mapping[str, Tensor], temporarie
     return found
 
 
-def memory_of(name: str, shared: Mapping[str, str]) -> str:
-    """The tensor in whose memory `name` can stand at last."""
-    while name in shared:
-        name = shared[name]
-    return name
-
-
 def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[str]) -> tuple[Block, dict[str, Tensor]]:
     """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
     elements: dict[str, set[Ref]] = {}
