@@ -55,8 +55,7 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         self._extents = _computed_extents(nest, shapes)
-        doubles = frozenset(a.name for a in (*self._work, *self._lent) if a.dtype is not Dtype.REAL)
-        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, doubles)
+        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
     @property
