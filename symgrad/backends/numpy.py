@@ -5,13 +5,15 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from ..expr import Ref, postorder, refs, show
+from ..expr import ONE, Ref, postorder, refs, show
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
+from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, Guard, Statement, Update
 from .base import template
 from .numpy_checks import cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
@@ -171,7 +173,7 @@ class _File:
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
-        lines += _size_lines(needed, [t for t in told if t.name not in kept])
+        lines += _size_lines(needed, [_as_stored(t, kept.get(t.name)) for t in told])
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:
@@ -331,6 +333,14 @@ def _returned(lines: list[str], last: str, outputs: Sequence[str], saved: Sequen
 
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
+
+
+def _as_stored(tensor: Tensor, pattern: Pattern | None) -> Tensor:
+    """A tensor with the shape that it is saved in: 1 where a reduced axis is kept."""
+    if pattern is None:
+        return tensor
+    extents = iter(tensor.shape)
+    return replace(tensor, shape=tuple(next(extents) if present else ONE for present in pattern))
 
 
 def _size_lines(names: Sequence[str], tensors: Sequence[Tensor]) -> list[str]:

@@ -40,7 +40,8 @@ class Writer:
         if len(poly) == 1:
             ((monomial, coefficient),) = poly.items()
             sums = [a for a, e in monomial if isinstance(a, Sum) and e == 1]
-            if len(sums) == 1 and abs(coefficient) == 1:
+            shown = {i for i, _ in box}  # an index that the sum does not show may be the letter of a bound one
+            if len(sums) == 1 and abs(coefficient) == 1 and shown <= free(sums[0]):
                 rest = monomial - {(sums[0], Fraction(1))}
                 mean = self._extents_below(sums[0], rest) if rest else frozenset()
                 if mean is not None and mean == rest:

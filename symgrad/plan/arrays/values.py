@@ -49,6 +49,7 @@ from .tree import (
     Slice,
     Take,
     Var,
+    below,
     children,
     with_children,
 )
@@ -141,7 +142,7 @@ class Evaluator:
             return Value(SizeOf(node), ())
         assert isinstance(node, Apply)
         args = [done[a] for a in node.args]
-        if node.op == "select" and all(isinstance(a, Const) for a in node.args[1:]):
+        if node.op == "select" and args[0].labels and all(_plain_number(a.array) for a in args[1:]):
             return self._indicator(node, args)
         return self._broadcast(node.op, args, order)
 
@@ -311,6 +312,11 @@ def _guarded_reads(node: Expr) -> Expr:
     return apply("select", condition, _branch(then, condition, True), _branch(otherwise, condition, False))
 
 
+def _plain_number(array: Array) -> bool:
+    """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
+    return all(isinstance(b, (Num, SizeOf, Elementwise)) for b in below(array))
+
+
 def _branch(body: Expr, condition: Expr, holds: bool) -> Expr:
     """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
 
@@ -378,7 +384,7 @@ def whole(array: Array) -> Array:
     if isinstance(array, Range):
         return Range(array.extent)
     if isinstance(array, Real):
-        return array.base
+        return whole(array.base)
     return with_children(array, [whole(c) for c in children(array)])
 
 
