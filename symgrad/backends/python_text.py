@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ..expr import ATOM, Const, Expr, Form, Printer, Ref
-from ..expr.sizes import terms
+from ..expr import ATOM, Apply, Const, Expr, Form, Printer, Ref, postorder
 from ..ops import OPS
 from ..plan.arrays.tree import (
     ARRAYS,
@@ -71,8 +70,7 @@ class SizePrinter(Printer):
         """One entry of a shape."""
         if isinstance(node, Ref) and not node.name.isidentifier():
             return f"*{pack_name(node.name)}"
-        collected = terms(node)
-        if collected is not None and any(c < 0 for c in collected.values()):
+        if any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in postorder(node)):
             return f"max({self(node)}, 0)"  # n - 1 of an empty axis
         return self(node)
 
