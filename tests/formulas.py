@@ -35,6 +35,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[*a, n, d], y[*a, d, m])[*a, i, j] = sum[k](x[*a,i,k]*y[*a,k,j])", {"*a": (2, 1), "n": 3, "d": 2, "m": 2}, {}),
     ("f(a[n,k], b[k,m], c[m,p])[i,l] = sum[j](sum[r](a[i,r]*b[r,j])*c[j,l])", {"n": 2, "k": 2, "m": 3, "p": 2}, {}),
     ("f(x[n,n])[i,j] = x[i,j] + x[j,i]**2", {"n": 3}, {}),
+    ("f(x[n])[i:n,j:n] = where(j > i, x[j], x[j//2])", {"n": 3}, {}),
+    ("f(x[n], w)[i:n] = [1.5, w*x[i]]", {"n": 3}, {}),
     ("f(x[n,m], y[m]): s[i] = mean[j](x[i,j]); out[i,j] = s[i]*y[j]", {"n": 2, "m": 3}, {}),
     # repeated, literal and affine subscripts
     ("f(x[n,n]) = sum[i](x[i,i]**2)", {"n": 3}, {}),

@@ -217,7 +217,7 @@ class _File:
 
     def _cotangent_lines(self, shapes: Sequence[str], dtype: str) -> list[str]:
         seeds = [s for _, s in self.program.derivative.seeds]
-        extra = f", {dtype}" if self._needs_dtype() or len(seeds) > 1 else ""
+        extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
         if len(seeds) == 1:
             return [f"grad_output = _cotangent(grad_output, {shapes[0]}{extra})"]
         return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, ref, value_of
+from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, ref, select, value_of
 from ...ir import Equation, Role
 from ..program import Procedure, Program, Step
 from .layout import Pattern, frame, kept_axes
@@ -142,6 +142,11 @@ class _Builder:
 
     def _store(self, e: Equation, started: bool) -> Statement:
         """The statement that writes (or adds) one equation."""
+        guarded = e.where is not None and not self._fills(e)
+        if guarded:  # where the condition fails, 0 is added to the first element
+            assert e.where is not None
+            subscripts = tuple(select(e.where, s, ZERO) for s in e.subscripts)
+            e = replace(e, subscripts=subscripts, body=select(e.where, e.body, ZERO), where=None)
         value = self.speller.value(e)
         if self._fills(e) and started:
             more = self.speller.laid(value, tuple(s for s in e.subscripts if isinstance(s, Index)))
@@ -153,6 +158,7 @@ class _Builder:
         if value.axes != axes:
             wanted = tuple(i for i in axes if i is not None)
             value = self.speller.laid(value, wanted)
+        once = once and not guarded
         return Update(e.target, items, value.array) if once else AddAt(e.target, items, value.array)
 
     def _fills(self, e: Equation) -> bool:
@@ -168,7 +174,8 @@ class _Builder:
             return value.array
         number = not value.axes and not any(isinstance(a, Var) for a in below(value.array))
         if number and (wanted or e.target in self.procedure.returns):
-            return Full(value.array, self._shape(e.target))
+            extents = dict(e.box)
+            return Full(value.array, tuple(extents[i] for i in wanted))
         if value.axes == wanted:
             return value.array
         if value.labels == wanted:  # kept axes that this tensor does not keep

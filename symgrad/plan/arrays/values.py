@@ -277,8 +277,6 @@ class Evaluator:
         """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
         extents = dict(e.box)
         subscripts = e.subscripts
-        if e.where is not None:  # where the condition fails, nothing is added to the first element
-            subscripts = tuple(apply("select", e.where, s, ZERO) for s in subscripts)
         counts = {i: sum(i in indices(s) for s in subscripts) for i in indices(*subscripts)}
         shape = self.tensors[e.target].shape
         pieces = [self._slice(s, counts, extents, axis) for s, axis in zip(subscripts, shape, strict=True)]
