@@ -39,7 +39,7 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
 {
     double *restrict const sum_centered = work;
     double *const mean_x_values = mean_x ? mean_x : work + d;
-    double *const rstd_values = rstd ? rstd : work + 2 * d;
+    double *const rstd_values = rstd ? rstd : work + (d + d);
 
     /* sum_x[j] = sum[i](x[i, j]) */
     for (size_t j = 0; j < d; ++j) {

@@ -85,8 +85,7 @@ class Body:
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
-            collected = (sides(offset) or (offset,))[0]
-            place = "work" if offset is ZERO else f"work + {self.text.as_kind(collected, 'size', 31)}"
+            place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
             if array.stands_for is not None:
                 place = f"{array.stands_for} ? {array.stands_for} : {place}"
                 self.text.used[array.stands_for] = None
