@@ -240,8 +240,8 @@ class Draft:
             return ordered(equations)
         except Cycle as cycle:
             raise UnsupportedError(
-                f"{self.name}: {cycle} is computed from itself. A recurrence cannot be printed yet; write out its "
-                f"steps, or declare one step as the function."
+                f"{self.name}: {cycle} is computed from itself, and no loop does that: {cycle.why}. In a recurrence "
+                f"such as h[t+1] = f(h[t]), each element is computed from those a fixed number of steps before it."
             ) from None
 
     def _check_packs(self, equations: Sequence[Equation]) -> None:

@@ -39,7 +39,7 @@ from ..expr import (
     select,
     substitute,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered
 from ..ops import OPS
 
 
@@ -56,13 +56,13 @@ class Sweep:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.active = _active(function)
+        self.needed = {e.target for e in alive(function.statements, function.outputs)}
         self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
         self.statements: list[Equation] = []
         self.seeds: list[tuple[str, str]] = []
         self.gradients: list[tuple[str, str]] = []
         self.cotangent: dict[str, str] = {}  # tensor -> the tensor that accumulates its cotangent
-        self.touched: set[str] = set()
 
     def derivative(self) -> Derivative:
         function = self.function
@@ -77,7 +77,7 @@ class Sweep:
             name=function.name,
             dims=function.dims,
             tensors=tuple(t for t in self.tensors if t.name in forward or t.name in written),
-            statements=(*function.statements, *self.statements),
+            statements=(*function.statements, *ordered(self.statements)),
             inputs=inputs,
             outputs=outputs,
             options=function.options,
@@ -128,7 +128,6 @@ class Sweep:
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 target = self.cotangent[element.name]
-                self.touched.add(target)
                 shown = set(indices(*element.subscripts))
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
@@ -143,10 +142,9 @@ class Sweep:
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""
-        cotangent = self.cotangent[e.target]
-        if cotangent not in self.touched and e.target not in self.function.outputs:
+        if e.target not in self.needed:
             return ZERO
-        return times(ref(cotangent, *e.subscripts), self.weight(e))
+        return times(ref(self.cotangent[e.target], *e.subscripts), self.weight(e))
 
     def weight(self, e: Equation) -> Expr:
         """How much one point of the box counts in the derivative of the reduction: the table at the head."""
@@ -205,10 +203,9 @@ def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index
 def _active(function: Function) -> set[str]:
     """The tensors that depend on a real input through real values."""
     active = {name for name in function.inputs if function.table[name].dtype == Dtype.REAL}
-    for e in function.statements:
-        real = function.table[e.target].dtype == Dtype.REAL
-        if real and any(r.name in active for r in refs(e.body)):
-            active.add(e.target)
+    real = [e for e in function.statements if function.table[e.target].dtype == Dtype.REAL]
+    while more := {e.target for e in real if any(r.name in active for r in refs(e.body))} - active:
+        active |= more
     return active
 
 

@@ -16,7 +16,7 @@ from .data import (
 )
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
-from .order import Cycle, alive, by_target, ordered
+from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .text import (
     show_derivative,
     show_element,
@@ -38,19 +38,25 @@ __all__ = [
     "Dtype",
     "Equation",
     "Function",
+    "Group",
+    "Item",
     "Option",
+    "Recurrence",
     "Role",
     "Tensor",
     "When",
     "alive",
     "bind",
     "by_target",
+    "equations_of",
     "extent_of",
     "interpret",
     "latex_equations",
     "latex_of",
     "names_of",
     "ordered",
+    "recurrent",
+    "scheduled",
     "show_derivative",
     "show_element",
     "show_equation",
