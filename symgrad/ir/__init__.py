@@ -17,6 +17,7 @@ from .data import (
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
 from .order import Cycle, alive, by_target, ordered
+from .reach import inside, range_of, unguarded, untold
 from .text import (
     show_derivative,
     show_element,
@@ -46,11 +47,13 @@ __all__ = [
     "bind",
     "by_target",
     "extent_of",
+    "inside",
     "interpret",
     "latex_equations",
     "latex_of",
     "names_of",
     "ordered",
+    "range_of",
     "show_derivative",
     "show_element",
     "show_equation",
@@ -60,4 +63,6 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "unguarded",
+    "untold",
 ]

@@ -19,7 +19,7 @@ from ..expr import (
 from ..ir import Derivative, Equation, alive, by_target
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
-from .rewriting import Candidate, Rewriting
+from .rewriting import Candidate, Rewriting, is_sum
 
 CANDIDATES = 8
 LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
@@ -64,13 +64,12 @@ def _candidates(
 
 
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
-    """The gradient intermediates that are a sum over plain equations, and may be written in place."""
-    outputs = set(derivative.function.outputs)
+    """The gradient intermediates that are a sum over whole equations, and may be written in place."""
+    outputs, table = set(derivative.function.outputs), derivative.function.table
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
-        if target not in outputs
-        and all(e.plain and e.where is None and not e.when and e.reduce in ("none", "sum") for e in equations)
+        if target not in outputs and all(is_sum(e, table[target]) for e in equations)
     )
 
 
@@ -100,7 +99,7 @@ def _bases(derivative: Derivative, forward: Sequence[Equation]) -> list[Equation
     found = []
     for e in forward:
         single = len(derivative.primal.writers[e.target]) == 1
-        if single and e.reduce == "none" and e.plain and e.where is None and not e.when and table[e.target].shape:
+        if single and e.reduce == "none" and is_sum(e, table[e.target]) and table[e.target].shape:
             if isinstance(e.body, Apply) and e.body.op in ("mul", "div") and len(e.box) > 0:
                 found.append(e)
     return found
