@@ -13,7 +13,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, is_exact, ref, refs, show, transform, value_of
 from ..expr import substitute as put
 from ..expr.sizes import coefficient, terms, tidy
-from ..ir import Equation, Tensor, show_element
+from ..ir import Equation, Tensor, show_element, unguarded
 
 
 def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tensor]) -> tuple[Expr, ...]:
@@ -27,29 +27,13 @@ def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tenso
         if e.where is not None:
             continue
         extents = dict(e.box)
-        for element in (ref(e.target, *e.subscripts), *_unguarded(e.body)):
+        for element in (ref(e.target, *e.subscripts), *unguarded(e.body)):
             tensor = tensors.get(element.name)
             if tensor is not None:
                 for axis, s in enumerate(element.subscripts):
                     for condition in _conditions(name, element, s, tensor.shape[axis], extents):
                         found.setdefault(condition, None)
     return tuple(found)
-
-
-def _unguarded(body: Expr) -> list[Ref]:
-    """The elements that are read wherever the body is evaluated: not those in a branch of a `where`."""
-    found: dict[Ref, None] = {}
-    stack = [body]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Ref):
-            found.setdefault(node, None)
-        stack.extend(node.args[:1] if isinstance(node, Apply) and node.op == "select" else node.args)
-    return list(found)
 
 
 def _conditions(

@@ -17,6 +17,7 @@ from .data import (
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
+from .reach import inside, range_of, unguarded, untold
 from .text import (
     show_derivative,
     show_element,
@@ -50,6 +51,7 @@ __all__ = [
     "by_target",
     "equations_of",
     "extent_of",
+    "inside",
     "interpret",
     "latex_equations",
     "latex_of",
@@ -57,6 +59,7 @@ __all__ = [
     "ordered",
     "recurrent",
     "scheduled",
+    "range_of",
     "show_derivative",
     "show_element",
     "show_equation",
@@ -66,4 +69,6 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "unguarded",
+    "untold",
 ]
