@@ -134,7 +134,7 @@ class _File:
 
     def _cotangents_used(self) -> bool:
         seeds = {s for _, s in self.program.derivative.seeds}
-        return any(r.name in seeds for step in self.program.backward.steps for e in step.equations for r in e.reads)
+        return any(r.name in seeds for e in self.program.backward.equations for r in e.reads)
 
     def _scalar_output(self) -> bool:
         """Whether the one output is a scalar, or may be one: a pack of no axes."""

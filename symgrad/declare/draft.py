@@ -189,9 +189,9 @@ class Draft:
         for e in equations:
             if e.target not in tensors:
                 role = Role.OUTPUT if e.target in outputs else Role.LOCAL
-                dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, tensors)
                 named = e.target not in self._hoisted.values()
-                tensors[e.target] = Tensor(e.target, shapes[e.target], dtype, role, named=named)
+                tensors[e.target] = Tensor(e.target, shapes[e.target], Dtype.BOOL, role, named=named)
+        tensors = self._typed(equations, tensors)
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
@@ -252,6 +252,20 @@ class Draft:
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
+
+    def _typed(self, equations: Sequence[Equation], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The results with the narrowest dtype that holds what all of their equations write."""
+        order, typed = list(Dtype)[::-1], dict(tensors)
+        again = True
+        while again:
+            again = False
+            for e in equations:
+                mine = typed[e.target]
+                dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, typed)
+                if order.index(dtype) > order.index(mine.dtype):
+                    typed[e.target] = replace(mine, dtype=dtype)
+                    again = True
+        return typed
 
     def _dtype(self, equation: Equation, tensors: Mapping[str, Tensor]) -> Dtype:
         kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}

@@ -73,6 +73,20 @@ def _combine(op: str, parts: list[Polynomial]) -> Polynomial:
     return {m: c for m, c in result.items() if c}
 
 
+def whole(s: Expr) -> int | None:
+    """The value of an integer expression in which every name cancels; None where one is left."""
+    polynomial = terms(s)
+    if polynomial is None or any(polynomial.keys() - {()}):
+        return None
+    return polynomial.get((), 0)
+
+
+def never_negative(s: Expr) -> bool:
+    """Whether a sum of sizes and numbers is at least 0, as each of its terms is."""
+    polynomial = terms(s)
+    return polynomial is not None and all(c >= 0 for c in polynomial.values())
+
+
 def _rebuild(polynomial: Polynomial) -> Expr:
     result = ZERO
     for monomial, c in polynomial.items():

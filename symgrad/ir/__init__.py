@@ -17,7 +17,7 @@ from .data import (
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
-from .reach import inside, range_of, unguarded, untold
+from .reach import apart, inside, once, range_of, stretch, unguarded, untold
 from .text import (
     show_derivative,
     show_element,
@@ -47,6 +47,7 @@ __all__ = [
     "Tensor",
     "When",
     "alive",
+    "apart",
     "bind",
     "by_target",
     "equations_of",
@@ -56,6 +57,7 @@ __all__ = [
     "latex_equations",
     "latex_of",
     "names_of",
+    "once",
     "ordered",
     "recurrent",
     "scheduled",
@@ -69,6 +71,7 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "stretch",
     "unguarded",
     "untold",
 ]

@@ -7,12 +7,12 @@ gradients of such a recurrence are), and what is left within one turn may be a r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Union
+from typing import TypeVar, Union
 
 from ..expr import Expr, Index, Ref, indices, show, substitute
-from ..expr.sizes import terms
+from ..expr.sizes import whole
 from .data import Equation
 from .text import show_element
 
@@ -83,8 +83,8 @@ def equations_of(item: Item) -> Iterator[Equation]:
 
 def recurrent(equations: Sequence[Equation]) -> frozenset[str]:
     """The tensors that are computed from themselves."""
-    lines = [_Line(e, e.reads) for e in equations]
-    return frozenset(name for names in _components(lines, ()) if _cyclic(names, lines) for name in names)
+    reads = _reads(equations)
+    return frozenset(name for names in components(reads) if _cyclic(names, reads) for name in names)
 
 
 def alive(equations: Sequence[Equation], outputs: Collection[str]) -> tuple[Equation, ...]:
@@ -106,51 +106,50 @@ def scheduled(equations: Sequence[Equation], roots: Sequence[str] = ()) -> tuple
     roots  targets to compute first, with what they need, in this order
     Raises Cycle where tensors are computed from each other in an order that is no loop.
     """
-    return _scheduled([_Line(e, e.reads) for e in equations], roots)
+    reads = _reads(equations)
+    writers = by_target(equations)
+    number = {id(e): n for n, e in enumerate(equations)}
+    keys = {name: frozenset(number[id(e)] for e in es) for name, es in writers.items()}
+    items: list[Item] = []
+    for names in components(reads, roots):
+        if not _cyclic(names, reads):
+            items.append(Group(tuple(writers[names[0]])))
+            continue
+        inside = [e for name in names for e in writers[name]]
+        lines = [_Line(number[id(e)], e, tuple((r, keys[r.name]) for r in e.reads if r.name in names)) for e in inside]
+        first = tuple(line.equation for line in lines if not line.reads)
+        items.append(_recurrence([line for line in lines if line.reads], first))
+    return tuple(items)
 
 
-# components
+def _reads(equations: Sequence[Equation]) -> dict[str, dict[str, None]]:
+    """The targets that each target is computed from."""
+    below: dict[str, dict[str, None]] = {e.target: {} for e in equations}
+    for e in equations:
+        below[e.target].update(dict.fromkeys(r.name for r in e.reads if r.name in below))
+    return below
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An equation, and the references that have to be there before it."""
-
-    equation: Equation
-    reads: tuple[Ref, ...]
+Node = TypeVar("Node", bound=Hashable)
 
 
-def _scheduled(lines: Sequence[_Line], roots: Sequence[str] = ()) -> tuple[Item, ...]:
-    mine: dict[str, list[_Line]] = {}
-    for line in lines:
-        mine.setdefault(line.equation.target, []).append(line)
-    return tuple(
-        _recurrence([line for name in names for line in mine[name]], names)
-        if _cyclic(names, mine[names[0]])
-        else Group(tuple(line.equation for line in mine[names[0]]))
-        for names in _components(lines, roots)
-    )
+def _cyclic(members: Sequence[Node], below: Mapping[Node, Collection[Node]]) -> bool:
+    """Whether the members of a component are computed from each other."""
+    return len(members) > 1 or members[0] in below[members[0]]
 
 
-def _cyclic(names: Sequence[str], lines: Sequence[_Line]) -> bool:
-    """Whether the tensors of a component are computed from each other."""
-    (name, *more) = names
-    return bool(more) or any(r.name == name for line in lines if line.equation.target == name for r in line.reads)
+def components(below: Mapping[Node, Collection[Node]], roots: Sequence[Node] = ()) -> list[list[Node]]:
+    """The strongly connected components, each after those it reads (Tarjan's algorithm, without recursion).
 
-
-def _components(lines: Sequence[_Line], roots: Sequence[str]) -> list[list[str]]:
-    """The strongly connected components of targets, each after those it reads (Tarjan's algorithm, without calls)."""
-    below: dict[str, dict[str, None]] = {}
-    for line in lines:
-        below.setdefault(line.equation.target, {})
-    for line in lines:
-        below[line.equation.target].update(dict.fromkeys(r.name for r in line.reads if r.name in below))
+    below  what each node reads
+    roots  nodes to begin with; the others follow in their order, which is also that of the members of a component
+    """
     place = {name: n for n, name in enumerate(below)}
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    inside: set[str] = set()
-    found: list[list[str]] = []
+    number: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    path: list[Node] = []
+    inside: set[Node] = set()
+    found: list[list[Node]] = []
     for root in [*(r for r in roots if r in below), *below]:
         if root in number:
             continue
@@ -167,7 +166,7 @@ def _components(lines: Sequence[_Line], roots: Sequence[str]) -> list[list[str]]
                     above = calls[-1][0]
                     low[above] = min(low[above], low[name])
                 if low[name] == number[name]:
-                    at = path.index(name) if path[-1] != name else len(path) - 1
+                    at = len(path) - 1 if path[-1] == name else path.index(name)
                     component, path[at:] = path[at:], []
                     inside.difference_update(component)
                     found.append(sorted(component, key=place.__getitem__))
@@ -184,18 +183,43 @@ def _components(lines: Sequence[_Line], roots: Sequence[str]) -> list[list[str]]
 # loops
 
 
-def _recurrence(lines: Sequence[_Line], names: Sequence[str]) -> Recurrence:
-    """The loop that computes the tensors `names` from each other."""
-    cyclic = [line for line in lines if any(r.name in names for r in line.reads)]
-    first = tuple(line.equation for line in lines if not any(r.name in names for r in line.reads))
-    start = cyclic[0].equation
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An equation of a recurrence, and what it reads there: each reference with the lines (by key) that write it."""
+
+    key: int
+    equation: Equation
+    reads: tuple[tuple[Ref, frozenset[int]], ...]
+
+
+def _recurrence(lines: Sequence[_Line], first: tuple[Equation, ...] = ()) -> Recurrence:
+    """The loop that computes the targets of lines that are all computed from each other."""
+    start = lines[0].equation
     why = f"{start.target} has no axis"
     for axis in range(len(start.subscripts)):
         try:
-            return _Axis(names, cyclic, {start.target: axis}).loop(first)
+            return _Axis(lines, {start.target: axis}).loop(first)
         except _Refused as refused:
             why = why if why.startswith("in ") else str(refused)
-    raise Cycle(names, why)
+    raise Cycle(tuple(dict.fromkeys(line.equation.target for line in lines)), why)
+
+
+def _turn(lines: Sequence[_Line]) -> tuple[Item, ...]:
+    """The lines of one turn, each after those that it reads."""
+    by_key = {line.key: line for line in lines}
+    below = {line.key: dict.fromkeys(k for _, keys in line.reads for k in sorted(keys)) for line in lines}
+    items: list[Item] = []
+    for keys in components(below):
+        mine = [by_key[k] for k in keys]
+        if _cyclic(keys, below):
+            inner = set(keys)
+            kept = [tuple((r, ks & inner) for r, ks in line.reads if ks & inner) for line in mine]
+            items.append(_recurrence([replace(line, reads=reads) for line, reads in zip(mine, kept, strict=True)]))
+        elif items and isinstance(last := items[-1], Group) and last.equations[0].target == mine[0].equation.target:
+            items[-1] = Group((*last.equations, mine[0].equation))
+        else:
+            items.append(Group((mine[0].equation,)))
+    return tuple(items)
 
 
 class _Refused(Exception):
@@ -205,118 +229,110 @@ class _Refused(Exception):
 class _Axis:
     """One choice of the axis along which a recurrence advances."""
 
-    def __init__(self, names: Sequence[str], lines: Sequence[_Line], axes: dict[str, int]) -> None:
-        self.names = names
+    def __init__(self, lines: Sequence[_Line], axes: dict[str, int]) -> None:
         self.lines = lines
         self.axes = axes
-        self.time: dict[int, tuple[Index, int]] = {}  # line -> its index of the loop, and what the target adds to it
+        self.time: dict[int, tuple[Index, int]] = {}  # key -> the index of the loop, and what the target adds to it
         self.last: set[int] = set()  # lines that write at one place, and run after the loop
         self._follow()
 
     def loop(self, first: tuple[Equation, ...]) -> Recurrence:
-        """The loop along this axis; raises _Refused, or Cycle for what is left within one turn."""
+        """The loop along this axis; raises _Refused where it is none, in this turn or along other axes within one."""
         index, extent = self._extent()
         lags: set[int] = set()
         turn: list[_Line] = []
-        for number, line in enumerate(self.lines):
-            if number in self.last:
+        for line in self.lines:
+            if line.key in self.last:
                 continue
+            e, names = _renamed(line.equation, self.time[line.key][0], index)
             now = []
-            for r in line.reads:
-                found = self._lags(number, r) if r.name in self.names else set()
-                lags |= found
-                now += [r] if 0 in found else []
-            e, renamed = _renamed(line.equation, self.time[number][0], index)
-            turn.append(_Line(e, tuple(_ref(r, renamed) for r in now)))
+            for r, keys in line.reads:
+                found = self._lags(line, r, keys, extent)
+                lags |= set(found.values())
+                same = frozenset(key for key, lag in found.items() if not lag)
+                now += [(_ref(r, names), same)] if same else []
+            turn.append(_Line(line.key, e, tuple(now)))
         if not lags - {0}:
             raise _Refused("no element is computed from an earlier one")
         if min(lags) < 0 < max(lags):
-            raise _Refused(f"{self.names[0]} is computed from earlier elements and from later ones")
+            raise _Refused(f"{turn[0].equation.target} is computed from earlier elements and from later ones")
         try:
-            items = _scheduled(turn)
+            items = _turn(turn)
         except Cycle as cycle:
             raise _Refused(cycle.why) from None
-        last = tuple(self.lines[number].equation for number in sorted(self.last))
+        last = tuple(line.equation for line in self.lines if line.key in self.last)
         return Recurrence(index, extent, max(lags) > 0, first, items, last, tuple(self.axes.items()))
 
     def _follow(self) -> None:
         """From the axis of one tensor to those of the others: the index that counts there counts here."""
-        waiting = set(range(len(self.lines)))
-        while ready := [n for n in sorted(waiting) if self.lines[n].equation.target in self.axes]:
-            for number in ready:
-                waiting.discard(number)
-                e, reads = self.lines[number].equation, self.lines[number].reads
+        waiting = list(self.lines)
+        while ready := [line for line in waiting if line.equation.target in self.axes]:
+            waiting = [line for line in waiting if line.equation.target not in self.axes]
+            for line in ready:
+                e = line.equation
                 place = e.subscripts[self.axes[e.target]]
                 if not indices(place):
-                    self.last.add(number)
+                    self.last.add(line.key)
                     continue
                 i = indices(place)[0]
-                step = _whole(place - i)
+                step = whole(place - i)
                 if step is None or i not in dict(e.box):
                     raise _Refused(f"{show_element(e.target, e.subscripts)} is not at an index plus a number")
-                self.time[number] = i, step
-                for r in reads:
-                    if r.name in self.names and r.name not in self.axes:
-                        near = [a for a, s in enumerate(r.subscripts) if _whole(s - i) is not None]
-                        if near:
-                            self.axes[r.name] = near[0]
+                self.time[line.key] = i, step
+                for r, _ in line.reads:
+                    near = [a for a, s in enumerate(r.subscripts) if whole(s - i) is not None]
+                    if near:
+                        self.axes.setdefault(r.name, near[0])
         if waiting or not self.time:
-            raise _Refused(f"in {self.names[0]} nothing counts the turns")
+            raise _Refused(f"in {self.lines[0].equation.target} nothing counts the turns")
 
     def _extent(self) -> tuple[Index, Expr]:
         """The index of the loop and its extent, the same for all equations."""
-        found = [(i, dict(self.lines[number].equation.box)[i], number) for number, (i, _) in sorted(self.time.items())]
-        index, extent, start = found[0]
-        for i, other, number in found[1:]:
-            if _whole(other - extent) != 0:
-                a, b = (self.lines[n].equation for n in (start, number))
+        counted = [line for line in self.lines if line.key in self.time]
+        index, _ = self.time[counted[0].key]
+        extent = dict(counted[0].equation.box)[index]
+        for line in counted[1:]:
+            i, _ = self.time[line.key]
+            other = dict(line.equation.box)[i]
+            if whole(other - extent) != 0:
+                a, b = counted[0].equation, line.equation
                 raise _Refused(
                     f"in {show_element(a.target, a.subscripts)} {index.name} runs over {show(extent)}, and in "
                     f"{show_element(b.target, b.subscripts)} {i.name} runs over {show(other)}"
                 )
-        for number in self.last:
-            e = self.lines[number].equation
+        for line in self.lines:
+            e = line.equation
             place = e.subscripts[self.axes[e.target]]
-            for other, line in enumerate(self.lines):
-                for r in line.reads if other not in self.last else ():
-                    if r.name == e.target and not self._beyond(place, self._offset(other, r), extent):
+            for reader in counted if line.key in self.last else ():
+                for r, keys in reader.reads:
+                    if line.key in keys and not _beyond(place, self._offset(reader, r), extent):
                         raise _Refused(f"in {show_element(e.target, e.subscripts)} nothing counts the turns")
         return index, extent
 
-    def _lags(self, number: int, r: Ref) -> set[int]:
+    def _lags(self, line: _Line, r: Ref, keys: Collection[int], extent: Expr) -> dict[int, int]:
         """How many turns before (negative) or after a line those run that write what it reads as `r`."""
         place = r.subscripts[self.axes[r.name]]
-        written = [(n, step) for n, (_, step) in self.time.items() if self.lines[n].equation.target == r.name]
-        if not indices(place):
-            extent = self._extent()[1]
-            if all(self._beyond(place, step, extent) for _, step in written):
-                return set()
-        offset = self._offset(number, r)
-        return {offset - step for _, step in written}
+        written = {key: self.time[key][1] for key in keys if key in self.time}
+        if not indices(place) and all(_beyond(place, step, extent) for step in written.values()):
+            return {}
+        offset = self._offset(line, r)
+        return {key: offset - step for key, step in written.items()}
 
-    def _offset(self, number: int, r: Ref) -> int:
-        e, (i, _) = self.lines[number].equation, self.time[number]
-        offset = _whole(r.subscripts[self.axes[r.name]] - i)
+    def _offset(self, line: _Line, r: Ref) -> int:
+        e, (i, _) = line.equation, self.time[line.key]
+        offset = whole(r.subscripts[self.axes[r.name]] - i)
         if offset is None:
             raise _Refused(
-                f"in {show_element(e.target, e.subscripts)} the place {show_element(r.name, r.subscripts)} is not {i.name} plus a "
-                f"number"
+                f"in {show_element(e.target, e.subscripts)} the place {show_element(r.name, r.subscripts)} is not "
+                f"{i.name} plus a number"
             )
         return offset
 
-    @staticmethod
-    def _beyond(place: Expr, begin: int, extent: Expr) -> bool:
-        """Whether one place is outside of begin, ..., begin + extent - 1."""
-        below, above = _whole(place - begin), _whole(place - begin - extent)
-        return (below is not None and below < 0) or (above is not None and above >= 0)
 
-
-def _whole(s: Expr) -> int | None:
-    """The value of an integer expression without any name in it."""
-    polynomial = terms(s)
-    if polynomial is None or any(polynomial.keys() - {()}):
-        return None
-    return polynomial.get((), 0)
+def _beyond(place: Expr, begin: int, extent: Expr) -> bool:
+    """Whether one place is outside of begin, ..., begin + extent - 1."""
+    below, above = whole(place - begin), whole(place - begin - extent)
+    return (below is not None and below < 0) or (above is not None and above >= 0)
 
 
 def _renamed(e: Equation, old: Index, new: Index) -> tuple[Equation, dict[Expr, Expr]]:
