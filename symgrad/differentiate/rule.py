@@ -39,7 +39,7 @@ from ..expr import (
     select,
     substitute,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of, unguarded
 from ..ops import OPS
 
 
@@ -125,6 +125,7 @@ class Sweep:
             return
         adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
+        certain = {r for e, _ in seeded for r in unguarded(e.body)}
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 target = self.cotangent[element.name]
@@ -133,7 +134,7 @@ class Sweep:
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not everywhere(element):  # the target is not there where the element is not read
+                if not (everywhere(element) or element in certain):  # the target is not there where the element is not read
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
