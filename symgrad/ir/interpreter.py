@@ -112,11 +112,11 @@ def interpret(
         return numbers[name]
 
     for equation in function.statements:
-        if any((inputs.get(name) is not None) != present for name, present in equation.when):
-            continue
         if equation.target not in arrays:
             count = prod(shape(equation.target))
             arrays[equation.target] = _filled([mpmath.mpf(0)] * count, shape(equation.target))
+        if any((inputs.get(name) is not None) != present for name, present in equation.when):
+            continue
         _accumulate(equation, arrays[equation.target], sizes, numbers, element)
     return arrays
 

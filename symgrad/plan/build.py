@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
@@ -44,14 +45,17 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
-    steps = _steps(backward, gradients)
+    first, second = _steps(forward, ()), _steps(backward, gradients)
+    own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
+    second = _conditions(second, {g: own.get(g, set()) for g in gradients})
+    first = _conditions(first, dict.fromkeys(wanted, set()))
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = [r.name for e in backward for r in e.reads]
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
-        forward=Procedure(primal.inputs, _steps(forward, ()), (*primal.outputs,)),
-        backward=Procedure((*saved, *(s for _, s in derivative.seeds)), steps, gradients),
+        forward=Procedure(primal.inputs, first, (*primal.outputs,)),
+        backward=Procedure((*saved, *(s for _, s in derivative.seeds)), second, gradients),
         saved=tuple(saved),
         saved_sizes=_untold(derivative, backward, tensors, saved),
         saved_options=tuple(o.name for o in joint.options if o.name in read),
@@ -77,15 +81,16 @@ def _shared(
 
 
 def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:
-    """An equation for every gradient that nothing contributes to: it is 0."""
+    """An equation for every gradient that nothing contributes to: it is 0, and there is none of an absent input."""
     joint = derivative.function
     written = {e.target for e in backward}
     found = []
-    for _, gradient in derivative.gradients:
+    for name, gradient in derivative.gradients:
         if gradient not in written:
+            when = ((name, True),) if name in joint.optional else ()
             shape = joint.table[gradient].shape
             at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
-            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True))))
+            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True)), None, when))
     return found
 
 
@@ -177,9 +182,7 @@ def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Ste
             if target not in done:
                 done.add(target)
                 order.append(target)
-    return tuple(
-        Step(t, tuple(writers[t]), tuple(g for g in gradients if g in serves[t]), _when(writers[t])) for t in order
-    )
+    return tuple(Step(t, tuple(writers[t]), tuple(g for g in gradients if g in serves[t])) for t in order)
 
 
 def _serves(reads: Mapping[str, Collection[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
@@ -194,11 +197,21 @@ def _serves(reads: Mapping[str, Collection[str]], gradients: Sequence[str]) -> d
     return serves
 
 
-def _when(equations: Sequence[Equation]) -> tuple[tuple[str, bool], ...]:
-    common = set(equations[0].when)
-    for e in equations[1:]:
-        common &= set(e.when)
-    return tuple(w for w in equations[0].when if w in common)
+def _conditions(steps: Sequence[Step], results: Mapping[str, set[tuple[str, bool]]]) -> tuple[Step, ...]:
+    """The steps, each `when` all its equations and all its readers count; it is 0 for a reader that counts otherwise.
+
+    results  what the procedure hands on, and when it must be there
+    """
+    needed: dict[str, set[tuple[str, bool]]] = {t: set(when) for t, when in results.items()}
+    found: list[Step] = []
+    for step in reversed(steps):
+        common = set.intersection(*(set(e.when) for e in step.equations)) & needed.get(step.target, set())
+        when = tuple(w for w in step.equations[0].when if w in common)
+        found.append(replace(step, when=when))
+        for e in step.equations:
+            for name in {r.name for r in e.reads}:
+                needed[name] = needed.get(name, set(e.when)) & set(e.when)
+    return tuple(reversed(found))
 
 
 # what backward must be told
