@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
@@ -48,6 +49,7 @@ class Draft:
         self._pending: list[Pending] = []
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
+        self._named: set[str] = set()
 
     # declaring
 
@@ -151,7 +153,7 @@ class Draft:
         if target in self.tensors:
             raise DeclarationError(f"{self.name}: {target} is an input; give the result a name of its own.")
         if named:
-            check_name(target, "result")
+            self._named.add(check_name(target, "result"))
         if shape is not None:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
@@ -176,6 +178,7 @@ class Draft:
         UnsupportedError for a recurrence.
         """
         self._check_references(outputs)
+        self._check_optional(outputs)
         extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
         equations = []
         for number, p in enumerate(self._pending):
@@ -234,6 +237,28 @@ class Draft:
         for name in outputs:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
+
+    def _check_optional(self, outputs: Sequence[str]) -> None:
+        """Refuse a size that nothing tells, and a result that nothing defines, where an optional input is absent."""
+        told = {n.name for t in self.tensors.values() if not t.optional for e in t.shape for n in refs(e)}
+        for tensor in self.tensors.values():
+            for size in (n.name for e in tensor.shape for n in refs(e)):
+                if size not in told:
+                    raise DeclarationError(
+                        f"{self.name}: only {tensor.name} tells the size {size}, and {tensor.name} is optional. "
+                        f"Give an input that is always there an axis of {size}, or a number in the place of {size}."
+                    )
+        for target in dict.fromkeys(p.target for p in self._pending if p.target in (*outputs, *self._named)):
+            whens = [p.when for p in self._pending if p.target == target]
+            names = list(dict.fromkeys(name for when in whens for name, _ in when))
+            for given in product((True, False), repeat=len(names)):
+                here = dict(zip(names, given, strict=True))
+                if not any(all(here[name] == present for name, present in when) for when in whens):
+                    absent = next(name for name in names if not here[name])
+                    raise DeclarationError(
+                        f"{self.name}: {target} is nothing without {absent}, which is optional. "
+                        f"Say what counts then: given({absent}, then, otherwise)."
+                    )
 
     def _ordered(self, equations: Sequence[Equation]) -> tuple[Equation, ...]:
         try:

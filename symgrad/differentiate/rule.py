@@ -39,7 +39,7 @@ from ..expr import (
     select,
     substitute,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, recurrent, unguarded
 from ..ops import OPS
 
 
@@ -56,7 +56,9 @@ class Sweep:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.active = _active(function)
-        self.needed = {e.target for e in alive(function.statements, function.outputs)}
+        # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
+        needed = {e.target for e in alive(function.statements, function.outputs)}
+        self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
         self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
         self.statements: list[Equation] = []
@@ -69,6 +71,7 @@ class Sweep:
         self._declare()
         for group in reversed(_groups(function.statements)):
             self._group(group)
+        self._zeros()
         inputs = (*function.inputs, *(seed for _, seed in self.seeds))
         outputs = (*function.outputs, *(g for _, g in self.gradients))
         written = {e.target for e in self.statements} | {g for _, g in self.gradients} | set(inputs)
@@ -109,6 +112,16 @@ class Sweep:
             elif tensor.name in self.active and tensor.name not in self.cotangent:
                 self.cotangent[tensor.name] = self.new(f"grad_{tensor.name}", tensor.name, Role.LOCAL)
 
+    def _zeros(self) -> None:
+        """The cotangent of what a loop computes and nothing differentiable reads is 0."""
+        written = {e.target for e in self.statements}
+        read = {r.name for e in self.statements for r in e.reads}
+        for tensor in self.function.tensors:
+            name = self.cotangent.get(tensor.name)
+            if name in read and name not in written and tensor.role == Role.LOCAL:
+                at = _own_indices(tensor.shape, self.function)
+                self.statements.append(Equation(name, at, "none", ZERO, tuple(zip(at, tensor.shape, strict=True))))
+
     def new(self, wish: str, like: str, role: Role) -> str:
         name, number = wish, 2
         while name in self.taken:
@@ -125,14 +138,16 @@ class Sweep:
             return
         adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
+        certain = {r for e, _ in seeded for r in unguarded(e.body)}
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 target = self.cotangent[element.name]
+                self.touched.add(element.name)
                 shown = set(indices(*element.subscripts))
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not everywhere(element):  # the target is not there where the element is not read
+                if not (everywhere(element) or element in certain):  # where it is not read, there is no target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
@@ -142,7 +157,7 @@ class Sweep:
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""
-        if e.target not in self.needed:
+        if e.target not in self.touched:
             return ZERO
         return times(ref(self.cotangent[e.target], *e.subscripts), self.weight(e))
 

@@ -69,7 +69,7 @@ def apart(e: Equation, others: Iterable[Equation]) -> bool:
 
 
 def stretch(e: Equation, axis: int) -> tuple[Expr, Expr] | None:
-    """(begin, end) of where `e` writes along one axis; None if its subscript is no number and no index plus a number."""
+    """(begin, end) of where `e` writes along an axis; None if its subscript is no number and no index plus a number."""
     s, box = e.subscripts[axis], dict(e.box)
     (i, *more) = [i for i in indices(s) if i in box] or (None,)
     begin = s if i is None else tidy(s - i)

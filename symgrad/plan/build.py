@@ -45,9 +45,10 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
-    first = Procedure(primal.inputs, steps(forward, (), tensors, wanted), (*primal.outputs,))
+    own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     reads = (*saved, *(s for _, s in derivative.seeds))
-    second = Procedure(reads, steps(backward, gradients, tensors, gradients), gradients)
+    first = Procedure(primal.inputs, steps(forward, (), tensors, {name: set() for name in wanted}), (*primal.outputs,))
+    second = Procedure(reads, steps(backward, gradients, tensors, {g: own.get(g, set()) for g in gradients}), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = [r.name for e in backward for r in e.reads]
     return Program(
@@ -80,15 +81,16 @@ def _shared(
 
 
 def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:
-    """An equation for every gradient that nothing contributes to: it is 0."""
+    """An equation for every gradient that nothing contributes to: it is 0, and there is none of an absent input."""
     joint = derivative.function
     written = {e.target for e in backward}
     found = []
-    for _, gradient in derivative.gradients:
+    for name, gradient in derivative.gradients:
         if gradient not in written:
+            when = ((name, True),) if name in joint.optional else ()
             shape = joint.table[gradient].shape
             at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
-            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True))))
+            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True)), None, when))
     return found
 
 

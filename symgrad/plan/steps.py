@@ -15,15 +15,18 @@ from .program import Item, Recurrence, Step
 
 
 def steps(
-    equations: Sequence[Equation], gradients: Sequence[str], tensors: dict[str, Tensor], kept: Collection[str]
+    equations: Sequence[Equation],
+    gradients: Sequence[str],
+    tensors: dict[str, Tensor],
+    results: Mapping[str, set[tuple[str, bool]]],
 ) -> tuple[Item, ...]:
     """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
 
-    kept  tensors that something else reads
+    results  what the procedure hands on, and when it must be there
     What only one turn of a loop works with loses, here and in `tensors`, the axis that counts the turns.
     """
     equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
-    return _Planner(equations, gradients, tensors, kept).steps()
+    return _conditions(_Planner(equations, gradients, tensors, results.keys()).steps(), results)
 
 
 class _Planner:
@@ -50,7 +53,7 @@ class _Planner:
         )
 
     def _step(self, target: str, equations: Sequence[Equation], how: str = "fill") -> Step:
-        return Step(target, tuple(equations), self._served(target), common(equations), how)
+        return Step(target, tuple(equations), self._served(target), (), how)
 
     def _served(self, target: str) -> tuple[str, ...]:
         return tuple(g for g in self.gradients if g in self.serves[target])
@@ -69,8 +72,7 @@ class _Planner:
         before, after = by_target(found.first), by_target(found.last)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]
-        when = common(everything)
-        result = Recurrence(
+        return Recurrence(
             found.index,
             found.extent,
             found.reverse,
@@ -78,9 +80,7 @@ class _Planner:
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
             tuple(self._step(n, es, how[n]) for n, es in after.items()),
             self._served(everything[0].target),
-            when,
         )
-        return _unconditional(result, set(when))
 
     def _turn(self, item: FoundItem, how: Mapping[str, str]) -> Item:
         if isinstance(item, Found):
@@ -147,24 +147,6 @@ def _at(e: Equation, index: Index) -> Equation:
     return replace(e, box=tuple((i, extent) for i, extent in e.box if i is not index))
 
 
-def _unconditional(loop: Recurrence, met: set[tuple[str, bool]]) -> Recurrence:
-    """The loop without the conditions that are asked before it."""
-
-    def equation(e: Equation) -> Equation:
-        return replace(e, when=tuple(w for w in e.when if w not in met))
-
-    def step(s: Step) -> Step:
-        return replace(s, when=tuple(w for w in s.when if w not in met))
-
-    bare = loop.mapped(equation, lambda size: size) if met else loop
-    return replace(
-        bare,
-        first=tuple(map(step, bare.first)),
-        turn=tuple(step(item) if isinstance(item, Step) else item for item in bare.turn),
-        last=tuple(map(step, bare.last)),
-    )
-
-
 def _covers(equations: Sequence[Equation], tensor: Tensor) -> bool:
     """Whether equations that write each element at most once write them all: they are as many."""
     written = total(
@@ -196,7 +178,22 @@ def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str
     return serves
 
 
-def common(equations: Sequence[Equation]) -> When:
-    """The conditions on optional inputs that all of the equations have."""
-    shared = set.intersection(*(set(e.when) for e in equations)) if equations else set()
-    return tuple(w for w in equations[0].when if w in shared) if shared else ()
+def _conditions(items: Sequence[Item], results: Mapping[str, set[tuple[str, bool]]]) -> tuple[Item, ...]:
+    """The steps, each `when` all its equations and all its readers count; for any other reader it is 0."""
+    needed: dict[str, set[tuple[str, bool]]] = {t: set(when) for t, when in results.items()}
+    found: list[Item] = []
+    for item in reversed(items):
+        common = set.intersection(*(set(e.when) for e in item.equations))
+        for name in item.targets:
+            common &= needed.get(name, common)
+        when = tuple(w for w in item.equations[0].when if w in common)
+        found.append(replace(item if isinstance(item, Step) else item.mapped(_without(when), lambda s: s), when=when))
+        for e in item.equations:
+            for name in {r.name for r in e.reads}:
+                needed[name] = needed.get(name, set(e.when)) & set(e.when)
+    return tuple(reversed(found))
+
+
+def _without(when: When) -> Callable[[Equation], Equation]:
+    """An equation without conditions that are asked before."""
+    return lambda e: replace(e, when=tuple(w for w in e.when if w not in when))

@@ -85,6 +85,9 @@ class Trace:
                 self.arrays[name] = self._array(name, [mpmath.mpf(v) if real else int(v) for v in flat])
         self.records: list[tuple[Group, list[Visit], list[Fibre]]] = []
         for group in declaration.groups:
+            for equation in group.equations:
+                if equation.target not in self.arrays:
+                    self.arrays[equation.target] = self._array(equation.target)
             if all((name in self.given) == present for name, present in group.equations[0].when):
                 self._run(group)
 
@@ -134,9 +137,6 @@ class Trace:
                     fibre = fibres[number, position] = Fibre(equation.target, position, equation.reduce, [])
                 fibre.members.append((len(visits), group.roots[number]))
             visits.append(Visit(values, order, tuple(positions)))
-        for equation in group.equations:
-            if equation.target not in self.arrays:
-                self.arrays[equation.target] = self._array(equation.target)
         for fibre in fibres.values():
             if any(s < 0 for s in fibre.position):
                 raise IndexError(f"{fibre.target}{list(fibre.position)} is written outside of its shape")

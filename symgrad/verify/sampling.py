@@ -309,6 +309,8 @@ class _Sampler:
     ) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
+        kinds = {t.name: t.dtype for t in self.function.tensors}
+        inputs = {n: a if a is None or kinds[n] != "bool" else np.asarray(a, bool) for n, a in inputs.items()}
         for name in self.function.outputs:
             shape = full_shape(self.function, name, inputs, numbers)
             if self.function.table[name].dtype != "real":

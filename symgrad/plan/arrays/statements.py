@@ -274,12 +274,12 @@ class _Builder:
         return result
 
     def _grouped(self, lines: list[_Line]) -> list[Statement]:
-        """Lines under one guard stand together; what serves every gradient needs no guard, unless there is one."""
+        """Lines under one guard stand together; what serves all of several gradients needs no guard for them."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
         groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
         for line in lines:
             serves = line.serves
-            if len(everything) > 1 and set(serves) == set(everything) and not line.when:
+            if len(everything) > 1 and set(serves) == set(everything):
                 serves = ()
             if groups and groups[-1][:2] == (serves, line.when):
                 groups[-1][2].append(line.statement)

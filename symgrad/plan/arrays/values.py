@@ -86,7 +86,10 @@ class Evaluator:
 
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
-        body = transform(body, _guarded_reads)
+        return self._evaluated(transform(body, _guarded_reads), order, extents)
+
+    def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
+        """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
         done: dict[Expr, Value] = {}
         for node in self._outer(body):
             done[node] = self._node(node, done, order, extents)
@@ -261,8 +264,7 @@ class Evaluator:
         arrays: list[Item] = []
         for place, s in enumerate(r.subscripts):
             if place in advanced:
-                value = self._aligned(self._subscript(s, mine, extents), mine)
-                arrays.append(value.array)
+                arrays.append(self._aligned(self._subscript(s, mine, extents), mine).array)
             else:
                 arrays.append(ALL)
         before = [as_index(r.subscripts[k]) for k in others if k < advanced[0]]
@@ -270,7 +272,7 @@ class Evaluator:
         return Value(Take(Var(r.name), _packed_items(arrays, r.subscripts)), (*before, *mine, *behind))
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
-        value = self.evaluate(s, order, extents)
+        value = self._evaluated(s, order, extents)
         return Value(whole(value.array), value.axes)
 
     def scatter(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
@@ -284,7 +286,8 @@ class Evaluator:
             axes = tuple(p[1] for p in pieces if p is not None and p[1] is not None)
             return _packed_items([p[0] for p in pieces if p is not None], subscripts), True, axes
         mine = [i for i in order if i in indices(*subscripts)]
-        items: list[Item] = [self._aligned(self._subscript(s, mine, extents), mine).array for s in subscripts]
+        safe = [transform(s, _guarded_reads) for s in subscripts]
+        items: list[Item] = [self._aligned(self._subscript(s, mine, extents), mine).array for s in safe]
         alone = {s for s in subscripts if isinstance(s, Index)}
         return tuple(items), set(mine) <= alone, tuple(mine)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...expr import Expr
 from ...ir import Equation, Role
-from ..program import Item, Procedure, Program, Step
+from ..program import Item, Procedure, Program
 from .again import Again
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names

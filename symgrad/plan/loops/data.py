@@ -176,7 +176,8 @@ class Rewriter:
         if isinstance(node, Loop):
             index = self(node.index)
             assert isinstance(index, Index)
-            return replace(node, index=index, extent=self(node.extent), body=self.block(node.body), lower=self(node.lower))
+            lower, extent = self(node.lower), self(node.extent)
+            return replace(node, index=index, lower=lower, extent=extent, body=self.block(node.body))
         if isinstance(node, Local):
             renamed = self(scalar(node.name))
             assert isinstance(renamed, Ref)
