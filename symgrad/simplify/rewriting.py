@@ -55,7 +55,7 @@ class Rewriting:
         self.gradient = by_target(gradient)
         self.inline = inline
         self.base = base
-        self.normal = Normal()
+        self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
             for node in postorder(e.body):
                 if not isinstance(node, Const):
