@@ -31,23 +31,28 @@ def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tenso
             tensor = tensors.get(element.name)
             if tensor is not None:
                 for axis, s in enumerate(element.subscripts):
+                    data = [r.name for r in refs(s) if r.name in tensors]
+                    if data:
+                        _check_data(name, element, s, data[0])
+                        continue
                     for condition in _conditions(name, element, s, tensor.shape[axis], extents):
                         found.setdefault(condition, None)
     return tuple(found)
 
 
+def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
+    """Refuse a subscript that is computed from `data`, and is not its element itself."""
+    if not isinstance(s, Ref):
+        raise UnsupportedError(
+            f"{name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is computed from "
+            f"{data}; only {data} itself can be checked to stay inside. Compute the index before, "
+            f"and pass it as an integer tensor."
+        )
+
+
 def _conditions(
     name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr]
 ) -> Iterable[Expr]:
-    data = [r for r in refs(s) if r.subscripts]
-    if data:
-        if not isinstance(s, Ref):
-            raise UnsupportedError(
-                f"{name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is computed from "
-                f"{data[0].name}; only {data[0].name} itself can be checked to stay inside. Compute the index before, "
-                f"and pass it as an integer tensor."
-            )
-        return
     low, high = (_end(s, extents, last) for last in (False, True))
     if low is None or high is None:
         return

@@ -7,7 +7,7 @@ rounds, orders the equations, and refuses what makes no sense.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -21,6 +21,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
     is_exact,
@@ -30,6 +31,7 @@ from ..expr import (
     show,
     substitute,
 )
+from ..expr.sizes import count
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
 from ..ops import OPS
 from .bounds import bounds
@@ -124,6 +126,8 @@ class Draft:
         for i in over:
             if i not in mentioned and i not in inner:
                 raise DeclarationError(f"{self.name}: {kind}[{i.name}] of {show(body)}, which has no index {i.name}.")
+            if i not in mentioned and kind == "argmax":
+                raise DeclarationError(f"{self.name}: every {i.name} is as good in {kind}[{i.name}] of {show(body)}.")
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
@@ -167,7 +171,24 @@ class Draft:
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
             if when and body is ZERO and pending.reduce != "none":
                 continue  # it stands in a given(...) that is settled the other way, and is not read
-            self._pending.append(replace(pending, body=body, when=when))
+            self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
+
+    def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
+        """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
+        mentioned = indices(*p.subscripts, p.body, *(() if p.where is None else (p.where,)))
+        idle = [i for i in order if i not in mentioned]
+        body = p.body
+        for i in idle:
+            if i not in p.extents:
+                raise DeclarationError(
+                    f"{self.name}: nothing tells how far {i.name} runs in {show(body)}, where an optional input is "
+                    f"absent. Say it: {p.reduce}[{i.name}:n](...)."
+                )
+            body = substitute(body, {self.extent(i): p.extents[i]})
+            body = _repeated(p.reduce, body, p.extents[i], {o.name for o in self.options})
+        kept = {i: e for i, e in p.extents.items() if i not in idle}
+        reduced = set(mentioned) - set(indices(*p.subscripts))
+        return replace(p, reduce=p.reduce if reduced else "none", body=body, extents=kept)
 
     # finishing
 
@@ -320,6 +341,35 @@ def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
     return found[body]
 
 
+def _repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:
+    """The reduction of `body` over an index that it does not mention."""
+    if kind in ("sum", "none"):
+        above, below = body.args if isinstance(body, Apply) and body.op == "div" else (body, ONE)
+        divisors = _factors(below)
+        if any(d is extent for d in divisors):  # a mean
+            divisors.remove(extent)
+            return above / _product(divisors)
+        return body * count(extent, options)
+    if kind == "prod":
+        return body ** count(extent, options)
+    if kind == "logsumexp":
+        return body + apply("log", count(extent, options))
+    return body
+
+
+def _factors(product: Expr) -> list[Expr]:
+    """The factors of a product, in order."""
+    found: list[Expr] = []
+    stack = [product]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op == "mul":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
+
+
 def _product(factors: Iterable[Expr]) -> Expr:
     result: Expr = ONE
     for factor in factors:
@@ -331,7 +381,7 @@ def _reduction_name(kind: str, body: Expr) -> str:
     """Words for a reduction: `sum_x` when one tensor is reduced, else `total`, `largest`, ..."""
     names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts and r.name != EXTENT))
     if isinstance(body, Ref) or len(names) == 1:
-        return f"{kind}_{names[0]}"
+        return f"{kind}_{body.name if isinstance(body, Ref) else names[0]}"
     words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
     return words.get(kind, kind)
 

@@ -6,7 +6,7 @@ largest over a box with each index at the end where it is largest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 
 from .nodes import (
@@ -16,6 +16,7 @@ from .nodes import (
     Const,
     Expr,
     Index,
+    Ref,
     apply,
     const,
     indices,
@@ -101,6 +102,27 @@ def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
     polynomial = terms(s)
     return s if polynomial is None else _rebuild(polynomial)
+
+
+def never_negative(s: Expr, signed: Collection[str] = ()) -> bool:
+    """Whether an integer expression of sizes is certainly at least 0; `signed` are options, which may be negative."""
+    collected = terms(s)
+    return collected is not None and all(
+        c >= 0 and all(_positive_atom(a, signed) for a in m) for m, c in collected.items()
+    )
+
+
+def _positive_atom(a: Expr, signed: Collection[str]) -> bool:
+    if isinstance(a, Ref):
+        return a.name not in signed
+    if isinstance(a, Apply) and a.op == "maximum":
+        return any(never_negative(b, signed) for b in a.args)
+    return isinstance(a, Apply) and a.op in ("floordiv", "mod") and all(never_negative(b, signed) for b in a.args)
+
+
+def count(extent: Expr, signed: Collection[str] = ()) -> Expr:
+    """How many points an index of that extent has: none where the extent is negative."""
+    return extent if never_negative(extent, signed) else apply("maximum", extent, ZERO)
 
 
 def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:

@@ -188,6 +188,6 @@ def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
             tensor = primal.table.get(element.name)
             if tensor is not None:
                 for s, extent in zip(element.subscripts, tensor.shape, strict=True):
-                    if isinstance(s, Ref) and s.subscripts:
+                    if isinstance(s, Ref) and s.name in primal.table:
                         found[s, extent] = None
     return tuple(found)

@@ -56,7 +56,7 @@ class Rewriting:
         self.inline = inline
         self.base = base
         self.recurrent = recurrent((*forward, *gradient))
-        self.normal = Normal()
+        self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
             for node in postorder(e.body):
                 if not isinstance(node, Const):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,8 @@ class _Sampler:
                     inputs[name] = None
                 elif tensor.dtype != "real":
                     low, high = integers(self.function, name, sizes, packs, options)
+                    if high <= low and prod(shape):
+                        return None  # an index of an empty axis
                     inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))

@@ -287,9 +287,13 @@ class Evaluator:
             return _packed_items([p[0] for p in pieces if p is not None], subscripts), True, axes
         mine = [i for i in order if i in indices(*subscripts)]
         safe = [transform(s, _guarded_reads) for s in subscripts]
-        items: list[Item] = [self._aligned(self._subscript(s, mine, extents), mine).array for s in safe]
         alone = {s for s in subscripts if isinstance(s, Index)}
-        return tuple(items), set(mine) <= alone, tuple(mine)
+        front = [s for s in alone if is_pack(s) and counts[s] == 1]  # a pack is in front, and `...` stands for it
+        behind = [i for i in mine if i not in front]
+        items: list[Item] = [
+            "..." if s in front else self._aligned(self._subscript(s, behind, extents), behind).array for s in safe
+        ]
+        return tuple(items), set(mine) <= alone, (*front, *behind)
 
     def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`value` broadcast over the indices it lacks."""
