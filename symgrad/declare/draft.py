@@ -32,7 +32,7 @@ from ..expr import (
     substitute,
 )
 from ..expr.sizes import count
-from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
+from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, by_target, ordered, show_element
 from ..ops import OPS
 from .bounds import bounds
 from .names import check_name
@@ -209,20 +209,21 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
+        statements = self._ordered(equations)
+        dtypes = self._dtypes(statements)
         tensors = dict(self.tensors)
         for e in equations:
             if e.target not in tensors:
                 role = Role.OUTPUT if e.target in outputs else Role.LOCAL
                 named = e.target not in self._hoisted.values()
-                tensors[e.target] = Tensor(e.target, shapes[e.target], Dtype.BOOL, role, named=named)
-        tensors = self._typed(equations, tensors)
+                tensors[e.target] = Tensor(e.target, shapes[e.target], dtypes[e.target], role, named=named)
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
-            statements=self._ordered(equations),
+            statements=statements,
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
@@ -299,26 +300,31 @@ class Draft:
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
 
-    def _typed(self, equations: Sequence[Equation], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The results with the narrowest dtype that holds what all of their equations write."""
-        order, typed = list(Dtype)[::-1], dict(tensors)
-        again = True
-        while again:
-            again = False
-            for e in equations:
-                mine = typed[e.target]
-                dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, typed)
-                if order.index(dtype) > order.index(mine.dtype):
-                    typed[e.target] = replace(mine, dtype=dtype)
-                    again = True
-        return typed
+    def _dtypes(self, statements: Sequence[Equation]) -> dict[str, Dtype]:
+        """What each tensor is, those that equations write included: what all of its equations are, added up."""
+        kinds = {n.name: n.dtype for n in self.tensors.values()} | {o.name: o.dtype for o in self.options}
+        last = {e.target: place for place, e in enumerate(statements)}  # by then all that its equations read is known
+        before: dict[str, Dtype] = {}
+        while kinds != before:  # once more than what loops compute needs to reach itself
+            before = dict(kinds)
+            for target, equations in sorted(by_target(statements).items(), key=lambda item: last[item[0]]):
+                found = {_reduced_dtype(e, self._dtype(e, kinds)) for e in equations}
+                real, alone = Dtype.REAL in found, len(equations) == 1
+                kinds[target] = Dtype.REAL if real else found.pop() if alone else Dtype.INT
+        return kinds
 
-    def _dtype(self, equation: Equation, tensors: Mapping[str, Tensor]) -> Dtype:
-        kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}
+    def _dtype(self, equation: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
         whole = [n for n in postorder(equation.body) if isinstance(n, (Index, Ref))]
         constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
         dtype = dtype_of(equation.body, kinds)
         return Dtype.REAL if constant and dtype == Dtype.INT else dtype  # a result 3 is the real number 3
+
+
+def _reduced_dtype(equation: Equation, dtype: Dtype) -> Dtype:
+    """What the reduction of values of that dtype is; booleans are counted."""
+    if equation.reduce in ("none", "argmax"):
+        return Dtype.INT if equation.reduce == "argmax" else dtype
+    return Dtype.REAL if dtype == Dtype.REAL or equation.reduce == "logsumexp" else Dtype.INT
 
 
 def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
