@@ -82,12 +82,6 @@ def whole(s: Expr) -> int | None:
     return polynomial.get((), 0)
 
 
-def never_negative(s: Expr) -> bool:
-    """Whether a sum of sizes and numbers is at least 0, as each of its terms is."""
-    polynomial = terms(s)
-    return polynomial is not None and all(c >= 0 for c in polynomial.values())
-
-
 def _rebuild(polynomial: Polynomial) -> Expr:
     result = ZERO
     for monomial, c in polynomial.items():

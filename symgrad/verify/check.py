@@ -172,7 +172,7 @@ class _Checking:
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
         for part, gradients in parts(case, found, most):
-            said = differences(self.function, part.inputs, part.options, part.seeds, gradients, self.rng)
+            said = differences(self.declaration, part.inputs, part.options, part.seeds, gradients, self.rng)
             if said is not None:
                 self._fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
                 return
