@@ -35,6 +35,7 @@ from ..expr.sizes import count
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, by_target, ordered, show_element
 from ..ops import OPS
 from .bounds import bounds
+from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -199,6 +200,7 @@ class Draft:
         UnsupportedError for a recurrence.
         """
         self._check_references(outputs)
+        self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
         extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
         equations = []
