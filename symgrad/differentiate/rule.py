@@ -14,7 +14,7 @@ How the reduction of an equation enters, with G = grad_out[f], b the body and T 
     sum        G p
     logsumexp  G exp(b - T) p
     max, min   G p [b == T] / (how many are equal): ties share
-    prod       G p (the product of the other bodies): exact with zeros, and never G T / b
+    prod       G p (the product of the bodies before) (the product of those after): exact with zeros, never G T / b
     argmax     nothing
 """
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
@@ -37,9 +38,22 @@ from ..expr import (
     ref,
     refs,
     select,
-    substitute,
+    size,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, recurrent, unguarded
+from ..ir import (
+    Box,
+    Derivative,
+    Dtype,
+    Equation,
+    Function,
+    Role,
+    Tensor,
+    alive,
+    names_of,
+    ordered,
+    recurrent,
+    unguarded,
+)
 from ..ops import OPS
 
 
@@ -179,24 +193,47 @@ class Sweep:
 
     def _others(self, e: Equation) -> Expr:
         """The product of the bodies at all other points that are reduced into the same element."""
-        shape = tuple(extent for _, extent in e.box)
-        name, number = f"others_{e.target}", 2
+        if any(i.name in self.function.packs for i, _ in e.reduced):
+            raise UnsupportedError(
+                f"{self.function.name}: the gradient of a product over all axes of a pack needs them one by one. Give the "
+                f"axes names: x[n,m] instead of x[...]."
+            )
+        factor = e.body if e.where is None else select(e.where, e.body, ONE)
+        if size(factor) > 1:
+            name = self._local(f"factor_{e.target}", e.box)
+            point = tuple(i for i, _ in e.box)
+            self.statements.append(Equation(name, point, "none", factor, e.box, None, e.when))
+            factor = ref(name, *point)
+        return self._rest_of_rows(e, e.reduced, factor)
+
+    def _rest_of_rows(self, e: Equation, reduced: Box, factor: Expr) -> Expr:
+        """The product of the factors at all other points: those before in the row, times those after it; and so for the
+        products of the rows. Exact where factors are 0, in linear time."""
+        *outer, (i, extent) = reduced
+        around = (*e.shown, *outer)
+        at, row = tuple(j for j, _ in around), (*around, (i, extent))
+        longer = (*around, (i, extent + 1))
+        before, after = (self._local(f"{word}_{e.target}", longer) for word in ("before", "after"))
+        for name, place, body, box in (
+            (before, ZERO, ONE, around),
+            (before, i + 1, ref(before, *at, i) * factor, row),
+            (after, extent, ONE, around),
+            (after, i, factor * ref(after, *at, i + 1), row),
+        ):
+            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
+        others = ref(before, *at, i) * ref(after, *at, i + 1)
+        if not outer:
+            return others
+        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, extent))
+
+    def _local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
+        """The name of a new tensor with an axis for each index of the box."""
+        name, number = wish, 2
         while name in self.taken:
-            name, number = f"others_{e.target}_{number}", number + 1
+            name, number = f"{wish}_{number}", number + 1
         self.taken.add(name)
-        self.tensors.append(Tensor(name, shape))
-        point = tuple(i for i, _ in e.box)
-        primed: dict[Expr, Expr] = {i: index(f"{i.name}_") for i, _ in e.reduced}
-        differs: Expr = ZERO
-        for i, other in primed.items():
-            differs = apply("or", differs, apply("ne", i, other))
-        extra = tuple((other, extent) for (i, extent), other in zip(e.reduced, primed.values(), strict=True))
-        where = None if e.where is None else substitute(e.where, primed)
-        condition = differs if where is None else apply("and", where, differs)
-        box = (*e.box, *((i, extent) for i, extent in extra if isinstance(i, Index)))
-        body = substitute(e.body, primed)
-        self.statements.append(Equation(name, point, "prod", select(condition, body, ONE), box, None, e.when))
-        return ref(name, *point)
+        self.tensors.append(Tensor(name, tuple(extent for _, extent in box)))
+        return name
 
 
 def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ...]:
