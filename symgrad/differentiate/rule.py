@@ -195,8 +195,8 @@ class Sweep:
         """The product of the bodies at all other points that are reduced into the same element."""
         if any(i.name in self.function.packs for i, _ in e.reduced):
             raise UnsupportedError(
-                f"{self.function.name}: the gradient of a product over all axes of a pack needs them one by one. Give the "
-                f"axes names: x[n,m] instead of x[...]."
+                f"{self.function.name}: the gradient of a product over all axes of a pack needs them one by one. Give "
+                f"the axes names: x[n,m] instead of x[...]."
             )
         factor = e.body if e.where is None else select(e.where, e.body, ONE)
         if size(factor) > 1:
