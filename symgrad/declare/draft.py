@@ -16,7 +16,6 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Number,
@@ -24,8 +23,6 @@ from ..expr import (
     apply,
     index,
     indices,
-    is_exact,
-    postorder,
     ref,
     refs,
     show,
@@ -33,8 +30,8 @@ from ..expr import (
 )
 from ..expr.sizes import count
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
-from ..ops import OPS
 from .bounds import bounds
+from .dtypes import check_numbers, with_dtypes
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -168,9 +165,19 @@ class Draft:
 
     def _add(self, pending: Pending) -> None:
         optional = [t.name for t in self.tensors.values() if t.optional]
+        outside = refs(*pending.subscripts, *(() if pending.where is None else (pending.where,)))
+        around = {r.name for r in outside if r.name in optional}
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
-            if when and body is ZERO and pending.reduce != "none":
+            absent = {name for name, present in when if not present}
+            if absent and body is ZERO and (pending.reduce != "none" or absent & around):
                 continue  # it stands in a given(...) that is settled the other way, and is not read
+            loose = sorted(around - {name for name, present in when if present})
+            if loose:
+                raise DeclarationError(
+                    f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
+                    f"Say what counts without it: given({loose[0]}, then, otherwise)."
+                )
+            check_numbers(self.name, body)
             self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
@@ -209,20 +216,19 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
+        equations, dtypes = with_dtypes(self._ordered(equations), self.tensors, self.options)
         tensors = dict(self.tensors)
-        for e in equations:
-            if e.target not in tensors:
-                role = Role.OUTPUT if e.target in outputs else Role.LOCAL
-                dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, tensors)
-                named = e.target not in self._hoisted.values()
-                tensors[e.target] = Tensor(e.target, shapes[e.target], dtype, role, named=named)
+        for target in dict.fromkeys(p.target for p in self._pending):
+            role = Role.OUTPUT if target in outputs else Role.LOCAL
+            named = target not in self._hoisted.values()
+            tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
-            statements=self._ordered(equations),
+            statements=tuple(equations),
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
@@ -298,33 +304,6 @@ class Draft:
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
-
-    def _dtype(self, equation: Equation, tensors: Mapping[str, Tensor]) -> Dtype:
-        kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}
-        whole = [n for n in postorder(equation.body) if isinstance(n, (Index, Ref))]
-        constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
-        dtype = dtype_of(equation.body, kinds)
-        return Dtype.REAL if constant and dtype == Dtype.INT else dtype  # a result 3 is the real number 3
-
-
-def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
-    """What `body` is, given the dtypes of the tensors and options by name (anything else is a size)."""
-    found: dict[Expr, Dtype] = {}
-    for node in postorder(body):
-        if isinstance(node, Const):
-            found[node] = Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
-        elif isinstance(node, Ref):
-            found[node] = kinds.get(node.name, Dtype.INT)
-        elif isinstance(node, Index):
-            found[node] = Dtype.INT
-        elif isinstance(node, Apply):
-            result = OPS[node.op].result
-            below = [found[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-            whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum") and all(
-                b != Dtype.REAL for b in below
-            )
-            found[node] = Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
-    return found[body]
 
 
 def _repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:

@@ -48,7 +48,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     first, second = _steps(forward, ()), _steps(backward, gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     second = _conditions(second, {g: own.get(g, set()) for g in gradients})
-    first = _conditions(first, dict.fromkeys(wanted, set()))
+    first = _conditions(first, {name: set() for name in wanted})
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = [r.name for e in backward for r in e.reads]
     return Program(
