@@ -87,6 +87,10 @@ def _pow(x: Any, n: Any) -> Any:
     return _real(lambda a, b: a**b)(x, n)
 
 
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) else mp.floor(a / b)
+
+
 def _log(x: Any) -> Any:
     return -mp.inf if x == 0 else mp.log(x)
 
@@ -146,7 +150,7 @@ ROWS: tuple[Op, ...] = (
         domain="x > 0, or y an integer",
         inside=1,
     ),
-    Op("floordiv", 2, lambda a, b: a // b, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
+    Op("floordiv", 2, _floordiv, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
     Op("mod", 2, lambda a, b: a % b, None, sympy.Mod, names=("Mod", "remainder"), result="int", domain="y != 0"),
     # comparison and logic
     Op("lt", 2, lambda a, b: int(a < b), None, sympy.Lt, names=("Lt", "less"), result="bool"),

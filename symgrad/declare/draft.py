@@ -16,7 +16,6 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Number,
@@ -24,17 +23,15 @@ from ..expr import (
     apply,
     index,
     indices,
-    is_exact,
-    postorder,
     ref,
     refs,
     show,
     substitute,
 )
 from ..expr.sizes import count
-from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, by_target, ordered, show_element
-from ..ops import OPS
+from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
 from .bounds import bounds
+from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
@@ -169,9 +166,19 @@ class Draft:
 
     def _add(self, pending: Pending) -> None:
         optional = [t.name for t in self.tensors.values() if t.optional]
+        outside = refs(*pending.subscripts, *(() if pending.where is None else (pending.where,)))
+        around = {r.name for r in outside if r.name in optional}
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
-            if when and body is ZERO and pending.reduce != "none":
+            absent = {name for name, present in when if not present}
+            if absent and body is ZERO and (pending.reduce != "none" or absent & around):
                 continue  # it stands in a given(...) that is settled the other way, and is not read
+            loose = sorted(around - {name for name, present in when if present})
+            if loose:
+                raise DeclarationError(
+                    f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
+                    f"Say what counts without it: given({loose[0]}, then, otherwise)."
+                )
+            check_numbers(self.name, body)
             self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
@@ -211,21 +218,19 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
-        statements = self._ordered(equations)
-        dtypes = self._dtypes(statements)
+        equations, dtypes = with_dtypes(self._ordered(equations), self.tensors, self.options)
         tensors = dict(self.tensors)
-        for e in equations:
-            if e.target not in tensors:
-                role = Role.OUTPUT if e.target in outputs else Role.LOCAL
-                named = e.target not in self._hoisted.values()
-                tensors[e.target] = Tensor(e.target, shapes[e.target], dtypes[e.target], role, named=named)
+        for target in dict.fromkeys(p.target for p in self._pending):
+            role = Role.OUTPUT if target in outputs else Role.LOCAL
+            named = target not in self._hoisted.values()
+            tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
-            statements=statements,
+            statements=tuple(equations),
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
@@ -301,52 +306,6 @@ class Draft:
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
-
-    def _dtypes(self, statements: Sequence[Equation]) -> dict[str, Dtype]:
-        """What each tensor is, those that equations write included: what all of its equations are, added up."""
-        kinds = {n.name: n.dtype for n in self.tensors.values()} | {o.name: o.dtype for o in self.options}
-        last = {e.target: place for place, e in enumerate(statements)}  # by then all that its equations read is known
-        before: dict[str, Dtype] = {}
-        while kinds != before:  # once more than what loops compute needs to reach itself
-            before = dict(kinds)
-            for target, equations in sorted(by_target(statements).items(), key=lambda item: last[item[0]]):
-                found = {_reduced_dtype(e, self._dtype(e, kinds)) for e in equations}
-                real, alone = Dtype.REAL in found, len(equations) == 1
-                kinds[target] = Dtype.REAL if real else found.pop() if alone else Dtype.INT
-        return kinds
-
-    def _dtype(self, equation: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
-        whole = [n for n in postorder(equation.body) if isinstance(n, (Index, Ref))]
-        constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
-        dtype = dtype_of(equation.body, kinds)
-        return Dtype.REAL if constant and dtype == Dtype.INT else dtype  # a result 3 is the real number 3
-
-
-def _reduced_dtype(equation: Equation, dtype: Dtype) -> Dtype:
-    """What the reduction of values of that dtype is; booleans are counted."""
-    if equation.reduce in ("none", "argmax"):
-        return Dtype.INT if equation.reduce == "argmax" else dtype
-    return Dtype.REAL if dtype == Dtype.REAL or equation.reduce == "logsumexp" else Dtype.INT
-
-
-def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
-    """What `body` is, given the dtypes of the tensors and options by name (anything else is a size)."""
-    found: dict[Expr, Dtype] = {}
-    for node in postorder(body):
-        if isinstance(node, Const):
-            found[node] = Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
-        elif isinstance(node, Ref):
-            found[node] = kinds.get(node.name, Dtype.INT)
-        elif isinstance(node, Index):
-            found[node] = Dtype.INT
-        elif isinstance(node, Apply):
-            result = OPS[node.op].result
-            below = [found[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-            whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum") and all(
-                b != Dtype.REAL for b in below
-            )
-            found[node] = Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
-    return found[body]
 
 
 def _repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:

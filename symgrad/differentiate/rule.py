@@ -161,7 +161,7 @@ class Sweep:
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not (everywhere(element) or element in certain):  # where it is not read, there is no target
+                if not (everywhere(element) or element in certain):  # where it is not read, the target is not there
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where

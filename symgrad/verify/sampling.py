@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -266,7 +265,7 @@ class _Sampler:
                     inputs[name] = None
                 elif tensor.dtype != "real":
                     low, high = integers(self.function, name, sizes, packs, options)
-                    if high <= low and prod(shape):
+                    if high <= low and 0 not in shape:
                         return None  # an index of an empty axis
                     inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:

@@ -47,7 +47,7 @@ WRITTEN: dict[str, tuple[Any, str]] = {
     "symbolic power": (x**y, "x**y"),
     "Max of three": (sympy.Max(2, x, y), "maximum(maximum(2, x), y)"),
     "Piecewise": (sympy.Piecewise((x, x > y), (y, sympy.Eq(x, y)), (0, True)), "where(x > y, x, where(x == y, y, 0))"),
-    "Mod": (sympy.Mod(x, y), "x % y"),
+    "Mod": (sympy.Mod(x, y), "x - y * floor(x / y)"),
     "cot": (sympy.cot(x), "1 / tan(x)"),
     "unevaluated sum": (sympy.Add(x, x, evaluate=False), "x + x"),
     "unevaluated product": (sympy.Mul(x, sympy.Pow(x, -1, evaluate=False), evaluate=False), "x / x"),
@@ -60,7 +60,7 @@ def test_written(expression: Any, text: str) -> None:
 
 
 ROUND_TRIPS = [
-    *(e for e, _ in WRITTEN.values() if not e.has(sympy.Piecewise)),
+    *(e for e, _ in WRITTEN.values() if not e.has(sympy.Piecewise, sympy.Mod)),
     (x - y) ** 3 / (x + y) * sympy.sin(x),
     sympy.atan2(y, x) + sympy.erf(x) - sympy.log(1 + sympy.exp(x)),
     sympy.Piecewise((x, x > 0), (sympy.exp(x) - 1, True)),

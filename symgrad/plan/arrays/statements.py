@@ -274,7 +274,7 @@ class _Builder:
         return result
 
     def _grouped(self, lines: list[_Line]) -> list[Statement]:
-        """Lines under one guard stand together; what serves all of several gradients needs no guard for them."""
+        """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
         groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
         for line in lines:
