@@ -27,6 +27,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 INF = float("inf")
+SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Format:
 
 DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
 SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
+
+
+def precise(bits: int) -> Format:
+    """A computation with `bits` bits as a format of its own, which has no largest number."""
+    return Format(bits - SPARE, DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
