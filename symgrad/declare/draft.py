@@ -20,6 +20,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
     is_exact,
@@ -28,6 +29,7 @@ from ..expr import (
     refs,
     show,
     substitute,
+    transform,
 )
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
 from ..ops import OPS
@@ -192,6 +194,8 @@ class Draft:
                 dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, tensors)
                 named = e.target not in self._hoisted.values()
                 tensors[e.target] = Tensor(e.target, shapes[e.target], dtype, role, named=named)
+        kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}
+        equations = [_of_reals(e, kinds) for e in equations]
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
@@ -277,8 +281,24 @@ def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
             whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum") and all(
                 b != Dtype.REAL for b in below
             )
-            found[node] = Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
+            whole = whole or result == "int" and all(b != Dtype.REAL for b in below)
+            found[node] = Dtype.BOOL if result == "bool" else Dtype.INT if whole else Dtype.REAL
     return found[body]
+
+
+def _of_reals(e: Equation, kinds: Mapping[str, Dtype]) -> Equation:
+    """`e` where % and // of real numbers are the operators of real numbers."""
+
+    def rewrite(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op in ("mod", "floordiv")):
+            return node
+        a, b = node.args
+        if Dtype.REAL not in (dtype_of(a, kinds), dtype_of(b, kinds)):
+            return node
+        return apply("modulo", a, b) if node.op == "mod" else apply("floor", a / b)
+
+    where = None if e.where is None else transform(e.where, rewrite)
+    return replace(e, body=transform(e.body, rewrite), where=where)
 
 
 def _product(factors: Iterable[Expr]) -> Expr:

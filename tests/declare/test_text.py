@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad.declare.draft import Draft
+from symgrad.declare.draft import Draft, dtype_of
 from symgrad.declare.text import declare_inputs, parse
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
@@ -509,11 +509,16 @@ def _grow(below: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     )
 
 
+KINDS = {t.name: t.dtype for t in parse(HEADER + "0").tensors}
+
+
 def _makes_sense(node: Expr) -> bool:
     """Without constant operations that the text refuses: a division by 0, a power that is too large or not real."""
     for n in postorder(node):
         if isinstance(n, Apply) and n.op in ("div", "floordiv", "mod") and n.args[1] is const(0):
             return False
+        if isinstance(n, Apply) and n.op in ("floordiv", "mod") and "real" in [dtype_of(a, KINDS) for a in n.args]:
+            return False  # reads back as the operator of real numbers
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
             return False
         if isinstance(n, Const) and n.value.numerator.bit_length() + n.value.denominator.bit_length() > 1_000:
