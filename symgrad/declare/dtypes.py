@@ -21,7 +21,7 @@ _WHOLE = frozenset({"add", "sub", "mul", "neg", "select", "abs", "maximum", "min
 def with_dtypes(
     equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
 ) -> tuple[list[Equation], dict[str, Dtype]]:
-    """The equations without `//` and `%` of real numbers, and the dtype of each target.
+    """The equations with the operators of real numbers for their `//` and `%`, and the dtype of each target.
 
     equations  each after those that write what it reads
     """
@@ -85,7 +85,7 @@ def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype
 
 
 def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
-    """`body` with x//y of real numbers as floor(x/y), and x % y as what is left of x: languages differ in both."""
+    """`body` with `//` and `%` of real numbers as the operators of real numbers: languages differ in both."""
 
     def rewrite(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
@@ -93,8 +93,7 @@ def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
         x, y = node.args
         if Dtype.REAL not in (dtype_of(x, kinds), dtype_of(y, kinds)):
             return node
-        quotient = apply("floor", x / y)
-        return quotient if node.op == "floordiv" else x - y * quotient
+        return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
     return transform(body, rewrite)
 

@@ -225,6 +225,31 @@ def total(values: Iterable[Any]) -> Number:
     return rounded(value, err, 0.0)
 
 
+# NumPy's and SciPy's own, as they compute them
+
+
+def _sinc(x: Any) -> Number:
+    given = lift(x)
+    if given.value == 0:
+        return lift(1)
+    angle = pi() * given
+    return FUNCTIONS["sin"](angle) / angle  # type: ignore[no-any-return]
+
+
+def _bessel(order: int) -> Callable[[Any], Number]:
+    scaled = of(lambda x: mp.exp(-abs(x)) * mp.besseli(order, x), 16.0)
+    return lambda x: FUNCTIONS["exp"](abs(lift(x))) * scaled(x)
+
+
+def _gammaln(x: Any) -> Number:
+    """Good to a few units of 1, not near its zeros; 1/x overflows below the normal numbers."""
+    given = lift(x)
+    if 0 < given.size < 2.0**-1022:
+        return FUNCTIONS["log"](1 / abs(given))  # type: ignore[no-any-return]
+    found = FUNCTIONS["lgamma"](given)
+    return rounded(found.value, found.err + 16.0, 0.0)
+
+
 def spelled(row: Op) -> set[str]:
     """What languages call an operator, without the name of a module; templates say more than a name."""
     return {row.name, *(s.rpartition(".")[2] for s in row.spell.values() if "{" not in s)}
@@ -263,6 +288,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "floor": of(mp.floor, 0.0),
     "ceil": of(mp.ceil, 0.0),
     "trunc": of(lambda x: mp.floor(x) if x >= 0 else mp.ceil(x), 0.0),
+    "rint": of(mp.nint, 0.0),
     "fmod": of(_fmod, 1.0),
     "fmax": maximum,
     "fmin": minimum,
@@ -274,5 +300,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "expit": of(lambda x: 1 / (1 + mp.exp(-x))),
     "log_expit": of(lambda x: -mp.log1p(mp.exp(-x))),
     "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
+    "sinc": _sinc,
+    "i0": _bessel(0),
+    "i1": _bessel(1),
+    "gammaln": _gammaln,
+    "ndtr": of(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
 }
