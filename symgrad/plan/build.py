@@ -46,7 +46,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     gradients = tuple(g for _, g in derivative.gradients)
     steps = _steps(backward, gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
-    read = [r.name for e in backward for r in e.reads]
+    read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
