@@ -27,14 +27,15 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, size=2, stride=2):
-    """Return out (n, c, (h - size) // stride + 1, (w - size) // stride + 1), and what backward needs."""
+    """Return out, and what backward needs."""
     x = _inputs(x)
     if not stride >= 1:
         raise ValueError(f"avg_pool2d: needs stride >= 1, here stride = {stride}")
     if not size >= 0:
         raise ValueError(f"avg_pool2d: needs size >= 0, here size = {size}")
 
-    windows_x = _windows(_windows(x, 2, size, step=stride), 3, size, step=stride)
+    windows_x = _windows(x, 2, size, step=stride)
+    windows_x = _windows(windows_x, 3, size, step=stride)
     out = windows_x.sum(axis=(4, 5)) / size**2
     return out, (x.shape[0], x.shape[1], x.shape[2], x.shape[3], size, stride)
 
@@ -72,7 +73,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"avg_pool2d: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"avg_pool2d: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -32,7 +32,7 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, *, stride=1, padding=0, dilation=1):
-    """Return out (n, o, (w + 2 * padding - dilation * (k - 1) - 1) // stride + 1), and what backward needs."""
+    """Return out, and what backward needs."""
     x, weight = _inputs(x, weight)
     k = weight.shape[2]
     if not padding >= 0:
@@ -95,7 +95,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"conv1d: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"conv1d: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -9,7 +9,8 @@
  * Shapes
  *     x         (n, c, h, w)
  *     weight    (o, c, p, q)
- *     out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1)
+ *     out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, (w + 2 * padding - dilation *
+ *                   (q - 1) - 1) // stride + 1)
  *     stride    option, 1
  *     padding   option, 0
  *     dilation  option, 1

@@ -8,7 +8,8 @@ Print it again: symgrad generate symgrad.library.convolution:conv2d --to numpy
 Shapes
     x         (n, c, h, w)
     weight    (o, c, p, q)
-    out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1)
+    out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, (w + 2 * padding - dilation *
+                  (q - 1) - 1) // stride + 1)
     stride    option, 1
     padding   option, 0
     dilation  option, 1
@@ -36,7 +37,7 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, *, stride=1, padding=0, dilation=1):
-    """Return out (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1), and what backward needs."""
+    """Return out, and what backward needs."""
     x, weight = _inputs(x, weight)
     p = weight.shape[2]
     q = weight.shape[3]
@@ -48,13 +49,8 @@ def forward(x, weight, *, stride=1, padding=0, dilation=1):
         raise ValueError(f"conv2d: needs dilation >= 1, here dilation = {dilation}")
 
     padded_x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    windows_x = _windows(
-        _windows(padded_x, 2, p, step=stride, dilation=dilation),
-        3,
-        q,
-        step=stride,
-        dilation=dilation,
-    )
+    windows_x = _windows(padded_x, 2, p, step=stride, dilation=dilation)
+    windows_x = _windows(windows_x, 3, q, step=stride, dilation=dilation)
     out = np.einsum("bdijrs,fdrs->bfij", windows_x, weight, optimize=True)
     return out, (x, weight, stride, padding, dilation)
 
@@ -84,13 +80,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_x = padded_grad_x[:, :, padding : padding + h, padding : padding + w]
     if needs_input_grad[1]:
         padded_x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-        windows_x = _windows(
-            _windows(padded_x, 2, p, step=stride, dilation=dilation),
-            3,
-            q,
-            step=stride,
-            dilation=dilation,
-        )
+        windows_x = _windows(padded_x, 2, p, step=stride, dilation=dilation)
+        windows_x = _windows(windows_x, 3, q, step=stride, dilation=dilation)
         grad_weight = np.einsum(
             "bfij,bdijrs->fdrs", grad_output, windows_x, optimize=True
         )
@@ -120,7 +111,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"conv2d: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"conv2d: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -27,14 +27,15 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, size=2, stride=2):
-    """Return out (n, c, (h - size) // stride + 1, (w - size) // stride + 1), and what backward needs."""
+    """Return out, and what backward needs."""
     x = _inputs(x)
     if not stride >= 1:
         raise ValueError(f"max_pool2d: needs stride >= 1, here stride = {stride}")
     if not size >= 0:
         raise ValueError(f"max_pool2d: needs size >= 0, here size = {size}")
 
-    windows_x = _windows(_windows(x, 2, size, step=stride), 3, size, step=stride)
+    windows_x = _windows(x, 2, size, step=stride)
+    windows_x = _windows(windows_x, 3, size, step=stride)
     out = windows_x.max(axis=(4, 5))
     return out, (x, out, size, stride)
 
@@ -48,7 +49,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = None
     if needs_input_grad[0]:
-        windows_x = _windows(_windows(x, 2, size, step=stride), 3, size, step=stride)
+        windows_x = _windows(x, 2, size, step=stride)
+        windows_x = _windows(windows_x, 3, size, step=stride)
         sum_x_out = (
             (windows_x == out[:, :, :, :, None, None])
             .astype(x.dtype)
@@ -81,7 +83,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"max_pool2d: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"max_pool2d: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

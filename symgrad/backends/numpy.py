@@ -110,9 +110,10 @@ class _File:
         outputs = _tuple(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
         lines = _returned(lines, f"return {outputs}, {_tuple(saved)}", primal.outputs, self.program.saved)
         shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
+        doc = f"Return {shown}, and what backward needs."
         return {
             "parameters": parameters,
-            "doc": [f"Return {shown}, and what backward needs."],
+            "doc": [doc if len(doc) <= 78 else f"Return {', '.join(primal.outputs)}, and what backward needs."],
             "lines": lines,
         }
 

@@ -119,12 +119,13 @@ def _string(text: str) -> str:
 
 
 def type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
+    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
     return [
         f"def {word}(name, value):",
         f'    """Return `value` as an array, which must be {kind}."""',
         "    array = np.asarray(value)",
         f"    if not np.issubdtype(array.dtype, {check}):",
-        f'        raise TypeError(f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}")',
+        *(f"    {line}" for line in raised("TypeError", message)),
         "    return array",
     ]
 

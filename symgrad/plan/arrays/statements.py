@@ -176,7 +176,8 @@ class _Builder:
                     for inner in reversed(wanted):
                         if inner != a:
                             value = named_in(value, inner, names.get(inner, ""))
-                    result.append(_Line(Assign(names[a], value), line.serves, line.when))
+                    for part in _one_by_one(value, names[a]):
+                        result.append(_Line(Assign(names[a], part), line.serves, line.when))
                     known[names[a]] = (line.serves, line.when)
             statement = line.statement
             for a in reversed(wanted):
@@ -287,6 +288,13 @@ def _nameable(s: Statement) -> list[Array]:
             if isinstance(a, Pad) or several or (blocks and not alone):
                 found[a] = None
     return list(found)
+
+
+def _one_by_one(value: Array, name: str) -> list[Array]:
+    """Windows in one axis after the other, the later ones windows of what has the name already."""
+    if isinstance(value, Windows) and isinstance(value.base, Windows):
+        return [*_one_by_one(value.base, name), replace(value, base=Var(name))]
+    return [value]
 
 
 def _root(value: Array, roots: Mapping[str, str]) -> str | None:
