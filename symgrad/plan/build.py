@@ -50,7 +50,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     first = Procedure(primal.inputs, steps(forward, (), tensors, {name: set() for name in wanted}), (*primal.outputs,))
     second = Procedure(reads, steps(backward, gradients, tensors, {g: own.get(g, set()) for g in gradients}), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
-    read = [r.name for e in backward for r in e.reads]
+    read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
