@@ -11,9 +11,9 @@
  *     stride  option, 2
  *
  * Gradients
- *     sum_x_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
- *     grad_x[b,d,stride * i + r,stride * j + s] = grad_output[b, d, i, j] / sum_x_out[b, d, i, j]  where x[b, d,
- *         stride * i + r, stride * j + s] == out[b, d, i, j]
+ *     count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
+ *     grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
+ *         j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
  *
  * Saved
  *     x    for grad_x

@@ -283,11 +283,13 @@ def _statement_lines(
                 index = f"({inner})" if len(items) > 1 else inner
                 index = f"np.s_[{inner}]" if any(isinstance(i, Slice) for i in items) else index
                 lines += called(f"np.add.at({name}, {index}, {text(value)})", indent)
-            case For(name, extent, loop):
-                lines.append(f"for {name} in range({sizes(extent)}):")
+            case For(name, extent, loop, reverse):
+                turns = f"range({sizes(extent)})"
+                lines.append(f"for {name} in {f'reversed({turns})' if reverse else turns}:")
                 lines += [f"    {x}" for x in _statement_lines(loop, text, gradients, indent + 4, program)]
-            case Guard(serves, when, body, otherwise):
-                lines.append(f"if {_condition(serves, when, gradients, program)}:")
+            case Guard(serves, when, body, otherwise, condition):
+                asked = sizes(condition) if condition is not None else _condition(serves, when, gradients, program)
+                lines.append(f"if {asked}:")
                 lines += [f"    {x}" for x in _statement_lines(body, text, gradients, indent + 4, program)]
                 if otherwise:
                     lines.append("else:")

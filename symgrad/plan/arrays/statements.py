@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, refs
+from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
-from ..program import Procedure, Program, Step
+from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .borders import Borders
 from .layout import Pattern, kept_axes
@@ -100,19 +100,25 @@ class _Builder:
         extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
-        self.steps = [replace(s, equations=tuple(map(borders.rewritten, s.equations))) for s in procedure.steps]
+        self.steps = [
+            replace(s, equations=tuple(map(borders.rewritten, s.equations)))
+            if isinstance(s, Step)
+            else self._numbered(s)
+            for s in procedure.steps
+        ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
         speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
-        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered}, given, speller.axes)
+        whole = {name for s in self.steps for name in _written_in_turns(s)}
+        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
-        lines = [line for step in self.steps for line in self._step(step)]
+        lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(lines)
         lines = self._named(lines)
         lines = self._owned(lines)
@@ -123,8 +129,32 @@ class _Builder:
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
 
-    def _step(self, step: Step) -> list[_Line]:
-        return [_Line(statement, step.serves, step.when) for statement in self.stores.step(step)]
+    def _numbered(self, loop: Recurrence) -> Recurrence:
+        """The loop, its index a number in what each turn computes."""
+        number = ref(loop.index.name)
+        self.sizes.loops[number] = (loop.index, loop.extent)
+        self.sizes.numbers.add(loop.index.name)
+        at: dict[Expr, Expr] = {loop.index: number}
+
+        def put(e: Equation) -> Equation:
+            where = None if e.where is None else substitute(e.where, at)
+            subscripts = tuple(substitute(s, at) for s in e.subscripts)
+            return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
+
+        turn = tuple(item if isinstance(item, Step) else self._numbered(item) for item in loop.turn)
+        return replace(loop, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
+
+    def _lines(self, item: Item) -> list[_Line]:
+        """The lines of one step, or of a recurrence."""
+        if isinstance(item, Step):
+            return [_Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
+        first, turn, last = (
+            [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
+        )
+        body = tuple(line.statement for line in self._inlined(turn))
+        loop = For(item.index.name, item.extent, body, item.reverse)
+        statements = (*(line.statement for line in first), loop, *(line.statement for line in last))
+        return [_Line(statement, item.serves, item.when) for statement in statements]
 
     # lines
 
@@ -232,6 +262,14 @@ class _Builder:
         for serves, when, body in groups:
             statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
+
+
+def _written_in_turns(item: Item) -> set[str]:
+    """The tensors that a loop writes element by element."""
+    if isinstance(item, Step):
+        return {item.target} if item.how != "fill" else set()
+    owned = {step.target for step in (*item.first, *item.last)}
+    return owned.union(*(_written_in_turns(inner) for inner in item.turn))
 
 
 def _counts_ties(e: Equation, extremes: Collection[str]) -> bool:

@@ -6,10 +6,28 @@ where windows are side by side, else a loop over the places in a window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...expr import ONE, ZERO, Const, Expr, Index, Ref, const, is_exact, ref, refs, select, substitute, value_of
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    const,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    select,
+    substitute,
+    transform,
+    value_of,
+)
 from ...expr.sizes import tidy
 from ...ir import Equation, Tensor
 from ..program import Step
@@ -70,6 +88,8 @@ class Stores:
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
         target = step.target
+        if step.how != "fill" or not step.equations:
+            return self._more(step)
         joined = self._stacked(step) or self._concatenated(step)
         if joined is not None:
             return [Assign(target, joined)]
@@ -100,6 +120,35 @@ class Stores:
             statements.append(Guard((), when, (statement,)) if when else statement)
             place += 1
         return statements
+
+    def _more(self, step: Step) -> list[Statement]:
+        """The statements of a step of a loop: each equation writes to, or adds to, elements of what is there."""
+        found: list[Statement] = []
+        if step.begins:
+            found.append(Assign(step.target, Full(Num(_zero()), self.tensors[step.target].shape)))
+        for e in step.equations:
+            statement = self._turn(e, step.how == "write")
+            found.append(Guard((), e.when, (statement,)) if e.when else statement)
+        return found
+
+    def _turn(self, e: Equation, alone: bool) -> Statement:
+        """One equation in a turn of a loop; what depends on the number of the turn alone is asked first."""
+        condition = next((c for c in _conditions(e) if self._is_number(c)), None)
+        if condition is None:
+            statement = self._store(e, True)
+            return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
+        if condition is e.where:
+            return Guard((), (), (self._turn(replace(e, where=None), alone),), (), condition)
+        then, otherwise = (
+            self._turn(replace(e, body=transform(e.body, _chosen(condition, k))), alone) for k in (1, 2)
+        )
+        return Guard((), (), (then,), (otherwise,), condition)
+
+    def _is_number(self, condition: Expr) -> bool:
+        """Whether a condition is one on numbers alone."""
+        return not indices(condition) and all(
+            r.name in self.sizes.numbers and not r.subscripts for r in refs(condition)
+        )
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
         """Written into zeros with a border, and the border cut off."""
@@ -378,6 +427,22 @@ def _alternatives(equations: Sequence[Equation], extra: Sequence[Conditions], st
 
 def _plain(e: Equation) -> tuple[Index, ...]:
     return tuple(s for s in e.subscripts if isinstance(s, Index))
+
+
+def _conditions(e: Equation) -> list[Expr]:
+    """The conditions in an equation, outer ones first."""
+    inside = [n.args[0] for n in reversed(list(postorder(e.body))) if isinstance(n, Apply) and n.op == "select"]
+    return [*([] if e.where is None else [e.where]), *inside]
+
+
+def _chosen(condition: Expr, branch: int) -> Callable[[Expr], Expr]:
+    """Takes one branch of everything that asks this condition."""
+
+    def choose(node: Expr) -> Expr:
+        asks = isinstance(node, Apply) and node.op == "select" and node.args[0] is condition
+        return node.args[branch] if asks else node
+
+    return choose
 
 
 def _zero() -> Const:
