@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Expr
+from ...expr import Expr, refs
 from ...ir import Role
 from ..program import Procedure, Program, Step
 from .again import Again
@@ -18,6 +18,7 @@ from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .notes import place_notes
 from .order import Order
+from .reach import Reach
 from .sequence import in_sequence
 from .share import Share
 
@@ -66,10 +67,13 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
         return implied(condition, primal.constraints, sizes)
 
     order = Order(table, language, certain)
-    again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
+    settled = [_settled(s, program, procedure) for s in procedure.steps]
+    again = Again(settled, table, temporaries, optional, language, certain)
     steps = {step.target: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target]))))
+    block: Block = ()
+    for s in sequence:
+        block += _guarded(steps[s.target], again(order.step(steps[s.target])), block)
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
@@ -82,7 +86,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent, shapes, certain)(block))
+    block = place_notes(Share(kinds, absent, Reach(block, shapes, certain))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 
@@ -97,11 +101,14 @@ def _settled(step: Step, program: Program, procedure: Procedure) -> Step:
     return replace(step, equations=equations, when=when)
 
 
-def _guarded(step: Step, block: Block) -> Block:
+def _guarded(step: Step, block: Block, before: Block) -> Block:
     """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
-    computed."""
+    computed, if what it reads is there on no condition."""
     if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
-        return block
+        inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
+        written = {n.element.name for n in inside if isinstance(n, Store)}
+        if written.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
+            return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 
 
