@@ -28,9 +28,7 @@ class Reach:
     certain  whether a comparison of sizes is sure to hold
     """
 
-    def __init__(
-        self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], certain: Callable[[Expr], bool]
-    ) -> None:
+    def __init__(self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], certain: Callable[[Expr], bool]) -> None:
         self._shapes = shapes
         self._certain = certain
         self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
