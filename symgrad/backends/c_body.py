@@ -50,11 +50,11 @@ class Body:
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
+        self._extents = _computed_extents(nest, shapes)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self._extents = _computed_extents(nest, shapes)
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
@@ -309,7 +309,8 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
 
 def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
-    taken = {*shapes, *(n.index.name for n in walk(nest.body) if isinstance(n, Loop))}
+    loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
+    taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
     taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
     found: dict[str, Expr] = {}
     known: set[Expr] = set()
@@ -329,9 +330,11 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dic
         for axis, extent in enumerate(shape):
             add(extent, f"{name}_size_{axis}")
     by_index: dict[Expr, str] = {}
-    for node in walk(nest.body):
-        if isinstance(node, Loop) and node.extent.key in known:
-            by_index.setdefault(node.extent.key, f"size_{node.index.name}")
+    for loop in loops:
+        if not (isinstance(loop.extent, Apply) and loop.extent.op == "mul"):  # all of several axes
+            add(loop.extent, f"size_{loop.index.name}")
+        if loop.extent.key in known:
+            by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
     renamed: dict[str, Expr] = {}
     for name, extent in found.items():
         wish = by_index.get(extent.key, name)

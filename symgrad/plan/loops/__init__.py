@@ -9,9 +9,11 @@ from ...expr import Expr
 from ...ir import Role
 from ..program import Procedure, Program, Step
 from .again import Again
+from .constants import whole_constants
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse
+from .integers import implied
 from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .notes import place_notes
@@ -58,7 +60,12 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
     optional = _optional(program, procedure)
-    order = Order(table, language)
+    sizes = set(size_names(program).values())
+
+    def certain(condition: Expr) -> bool:
+        return implied(condition, primal.constraints, sizes)
+
+    order = Order(table, language, certain)
     again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
     steps = {step.target: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
@@ -70,10 +77,12 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     block = fuse(block, shared)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
+    shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
+    block = whole_constants(block, shapes)
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent)(block))
+    block = place_notes(Share(kinds, absent, shapes, certain)(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 

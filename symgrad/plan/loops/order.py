@@ -6,8 +6,9 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from itertools import count
 
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
@@ -16,17 +17,22 @@ from ..program import Step
 from .data import Block, Guard, If, Local, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import equal, fresh_index, polynomial, stride
-from .where import bounded, bounds, loops
+from .where import bounded, bounds, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
 
 class Order:
-    """Turns steps into blocks. `language` rewrites what is evaluated into operators that the language has."""
+    """Turns steps into blocks.
 
-    def __init__(self, table: Mapping[str, Tensor], language: Rewriter) -> None:
+    language  rewrites what is evaluated into operators that the language has
+    certain   whether a comparison of sizes is sure to hold
+    """
+
+    def __init__(self, table: Mapping[str, Tensor], language: Rewriter, certain: Callable[[Expr], bool]) -> None:
         self._table = table
         self._language = language
+        self._certain = certain
         self._serial = count(1)
 
     def step(self, step: Step) -> Block:
@@ -56,10 +62,21 @@ class Order:
         disjoint = len(set(literal)) == 1
         extents = [tensor.shape[axis] for axis in literal[0]]
         covered = disjoint and all(isinstance(e, Const) for e in extents) and product(extents) is const(len(groups))
-        block: list[Node] = [] if covered else list(self._zero(tensor, (), set()))
-        for group in groups.values():
-            block += self._contributions(tensor, group, disjoint)
+        everywhere = tuple(None for _ in tensor.shape)
+        block: list[Node] = [] if covered or everywhere in groups else list(self._zero(tensor, (), set()))
+        for pattern, group in sorted(groups.items(), key=lambda item: item[0] != everywhere):
+            assign = disjoint or pattern == everywhere
+            block += self._inside(tensor, group[0], self._contributions(tensor, group, assign))
         return tuple(block)
+
+    def _inside(self, tensor: Tensor, e: Equation, block: Block) -> Block:
+        """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
+        missing: list[Expr] = []
+        for s, size in zip(e.subscripts, tensor.shape, strict=True):
+            if not indices(s) and not _reads_elements(s) and (not isinstance(s, Ref) or s.name not in self._table):
+                sides = (apply("ge", s, ZERO), apply("gt", size, s))
+                missing += [c for c in sides if not self._certain(c)]
+        return (If(reduce(partial(apply, "and"), missing), block),) if missing else block
 
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""
@@ -206,7 +223,7 @@ class Order:
         block = [] if fills else list(self._zero(tensor, leading, taken))
         for e in equations:
             first_of_all = len(equations) == 1 or (fills and e is equations[0])
-            block += _guarded(e.when, self._scatter(tensor, e, leading, first_of_all))
+            block += _guarded(e.when, self._inside(tensor, e, self._scatter(tensor, e, leading, first_of_all)))
         return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
@@ -215,21 +232,24 @@ class Order:
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
-            before, value = self._reduction(tensor, e)
-            return loops(shown, (*before, Store(element, value, "+=")))
+            decided, open_ = divided(e.where, {i for i, _ in e.reduced})
+            if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
+                before, value = self._reduction(tensor, replace(e, where=open_))
+                return bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and _injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
         return bounded(e, _others(box, inner), (Store(element, e.body, how),))
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
-        """0 in every element under the leading indices: one walk over the memory, however many axes it has."""
-        rest = tensor.shape[len(leading) :]
+        """0 in every element under the leading indices."""
         taken = taken | {r.name for e in tensor.shape for r in refs(e)} | set(self._table)
-        i = fresh_index(taken)
-        subscripts = (*leading, *(ZERO for _ in rest[1:]), *((i,) if rest else ()))
-        element = ref(tensor.name, *subscripts)
+        box: list[tuple[Index, Expr]] = []
+        for extent in tensor.shape[len(leading) :]:
+            box.append((fresh_index(taken), extent))
+            taken.add(box[-1][0].name)
+        element = ref(tensor.name, *leading, *(i for i, _ in box))
         assert isinstance(element, Ref)
-        return loops([(i, product(rest))] if rest else [], (Store(element, ZERO),))
+        return loops(box, (Store(element, ZERO),))
 
 
 def _pattern(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:

@@ -11,7 +11,20 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
-from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, substitute, with_args
+from ...expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    indices,
+    is_exact,
+    postorder,
+    substitute,
+    with_args,
+)
 from ...ir import Dtype
 from ...ops import OPS
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
@@ -28,11 +41,22 @@ class Share:
 
     kinds     tensor or option -> what it is; any other name is a size
     optional  inputs that may be absent: nothing reads them outside of the guard that asks for them
+    shapes    the axes of every array
+    certain   whether a comparison of sizes is sure to hold
     """
 
-    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str]) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, Dtype],
+        optional: Iterable[str],
+        shapes: Mapping[str, tuple[Expr, ...]],
+        certain: Callable[[Expr], bool],
+    ) -> None:
         self._kinds = dict(kinds)
         self._optional = frozenset(optional)
+        self._shapes = shapes
+        self._certain = certain
+        self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
         self._dtypes: dict[Expr, Dtype] = {}
         self._safety: dict[Expr, bool] = {}
         self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
@@ -42,8 +66,15 @@ class Share:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
+            elif isinstance(node, Loop):
+                self._ends.setdefault(node.index, {}).update(self._ends_of(node.extent))
         shared = self._shared(self._hoisted(block))
         return Rewriter(lambda node: self._same.get(node, node)).block(shared)
+
+    def _ends_of(self, extent: Expr) -> Mapping[Expr, None]:
+        """The extents that a loop may have: one that stops at the index of another loop stops where that does."""
+        outer = extent.args[0] if isinstance(extent, Apply) and extent.op == "add" else extent
+        return self._ends[outer] if isinstance(outer, Index) and outer in self._ends else {extent: None}
 
     # loop invariants
 
@@ -77,7 +108,7 @@ class Share:
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
         names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
-        for root, protected in _sites(body):
+        for root, protected in _sites(body, _is_narrow(loop)):
             unprotected = set() if protected else _unprotected(root)
             for part in self._largest_invariants(root, changing):
                 if not self._costs(part) or (part not in unprotected and not self._safe(part)):
@@ -165,9 +196,17 @@ class Share:
     def _safe_over(self, node: Expr) -> bool:
         """The same of one node whose arguments are known."""
         if isinstance(node, Ref):
-            return node.name not in self._optional and all(isinstance(s, (Index, Const)) for s in node.subscripts)
+            return node.name not in self._optional and (not node.subscripts or self._is_there(node))
         whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
         return not whole and all(self._safety[a] for a in node.args)
+
+    def _is_there(self, element: Ref) -> bool:
+        """Whether the element exists whatever a condition says: its subscripts stay in the array by themselves."""
+        for s, size in zip(element.subscripts, self._shapes[element.name], strict=True):
+            ends = [s + 1] if isinstance(s, Const) else self._ends.get(s, ()) if isinstance(s, Index) else ()
+            if not ends or not all(self._certain(apply("le", end, size)) for end in ends):
+                return False
+        return True
 
     def _local(self, value: Expr) -> Local:
         name = f"{word_for(value)}@{next(self._serial)}"
@@ -299,6 +338,11 @@ def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -
         stack.pop()
         done[node] = rule(node)
     return done[root]
+
+
+def _is_narrow(loop: Loop) -> bool:
+    """Whether a condition has become the range of the loop: then it may have no turn at all."""
+    return loop.lower is not ZERO or bool(indices(loop.extent))
 
 
 def _is_costly(node: Expr) -> bool:
