@@ -93,7 +93,10 @@ def check_numbers(function: str, body: Expr) -> None:
             if isinstance(node, Const):
                 values[node] = evaluate(node, {}, _no_element)
             elif isinstance(node, Apply) and node.op in OPS and all(a in values for a in node.args):
-                values[node] = OPS[node.op].value(*(values[a] for a in node.args))
+                try:
+                    values[node] = OPS[node.op].value(*(values[a] for a in node.args))
+                except ZeroDivisionError:
+                    values[node] = mp.nan
                 if not mp.isfinite(values[node]) or abs(values[node]) > sys.float_info.max:
                     raise DeclarationError(
                         f"{function}: {show(node)} is not a number of double precision. "
