@@ -21,6 +21,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x) = relu(x) + abs(x) + sigmoid(x)*softplus(x) + tanh(x)", {"...": (4,)}, {}),
     ("f(x; a=0.3, k=3) = a*x**k + k*exp(a*x)", {"...": (2,)}, {}),
     ("f(x, y) = 3*y", {"...": (2,)}, {}),
+    ("f(x, y) = (x % y)*y + x*(x//0.25)", {"...": (3,)}, {}),
     ("f(x) = floor(x)*x + sign(x)*x**2", {"...": (4,)}, {}),
     # products, broadcasting
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {}),
@@ -62,7 +63,27 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) = sum[i:n-1](x[i]*x[i+1])", {"n": 4}, {}),
     ("f(x[n]): h[i:n-1] = x[i]; out = sum[i](h[i])*(n-1) + n - 1", {"n": 3}, {}),
     ("f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j]*x[k,j], 0))", {"n": 3, "d": 2}, {}),
+    # indices of one name that do not run equally far, results read before they are written
+    ("f(w[n]) -> o: o[i:n-1] = w[i]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),
+    ("f(w[n]) -> o: o[i:n-1] = w[i]*w[i+1]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),
+    ("f(x[n]) -> a, b: a[i:n-1] = exp(x[i])*x[i+1]; b[i] = exp(x[i]) + x[i]", {"n": 3}, {}),
+    ("f(x[n], y[m]) -> a, b: a[i:n-1,j] = sqrt(x[i])*y[j]; b[i,j] = sqrt(x[i])*y[j]", {"m": 2}, {"x": [0.5, 2, 3]}),
+    ("f(x[n]) -> o: h[i:n-1] = exp(x[i])*2; s = sum[j](exp(x[j])); o[i:n-1] = h[i]/s", {"n": 3}, {}),
+    ("f(x[n]) -> o: h[i:n-1] = maximum(x[i+1], 1); o[j:n] = h[0]*h[0]", {"n": 3}, {}),
+    ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
+    ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
+    # optional inputs
+    ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
+    ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),
+    ("f(x[n], b[n]?) = x[0]**2", {"n": 2}, {"b": None}),
+    ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {}),
+    ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {"b": None}),
+    ("f(x[n], b[n]?) = x[0]*sum[i](b[i])", {"n": 2}, {"b": None}),
+    ("f(x[n], b[n]?) -> o, p: o[i] = x[i]*b[i]; p[i] = given(b, o[i]*x[i]*exp(b[i]), x[i])", {"n": 2}, {}),
     # gathers, scatters
+    ("f(x[n,m], t: int)[i] = x[i,t]**2", {"n": 2, "m": 3}, {"t": 2}),
+    ("f(x[n]) = x[argmax[j](x[j])]**2", {"n": 3}, {}),
+    ("f(x[..., n], t[k]: int)[..., i:k] = x[..., t[i]]**2", {"...": (2, 2), "n": 3}, {"t": [1, 0, 1, 2]}),
     ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"d": 2}, {"x": np.arange(6.0).reshape(3, 2) / 4, "t": [2, 0, 2, 2]}),
     ("f(x[n,c], t[n]: int) = sum[i](logsumexp[j](x[i,j]) - x[i,t[i]])", {"n": 3, "c": 2}, {"t": [1, 0, 1]}),
     (
@@ -72,6 +93,10 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ),
     ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
     # reductions
+    ("f(w[2]) = prod[q:3](prod[s:2](w[s]))", {}, {}),
+    ("f(x[n], w) = sum[i:n-1](w + x[i+1])*mean[q:n](w)", {"n": 3}, {}),
+    ("f(x[n])[p:n,s:n] = max[r:2](x[p])", {"n": 3}, {}),
+    ("f(x[n], y[m])[i] = y[i]*logsumexp[j,r:3](x[j])", {"n": 2, "m": 3}, {}),
     ("f(x[n,m])[i] = max[j](x[i,j]**3)", {"n": 2, "m": 3}, {}),
     ("f(x[n,m]) = min[i,j](x[i,j])*max[i,j](x[i,j])", {"n": 2, "m": 3}, {}),
     ("f(x[n,m])[i] = prod[j](x[i,j])", {"n": 2, "m": 3}, {}),
