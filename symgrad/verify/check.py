@@ -349,4 +349,4 @@ def _show(value: Any) -> str:
         return value if isinstance(value, str) else repr(value)
     if value and mp.isfinite(value) and abs(mp.mag(value)) > HUGE:  # its digits would take minutes
         return f"{'-' if value < 0 else ''}2^{mp.nstr(mp.mpf(mp.mag(value)), 3)}"
-    return nstr(value, 20)
+    return str(nstr(value, 20))
