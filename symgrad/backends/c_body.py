@@ -183,7 +183,9 @@ class Body:
         """A loop; where the lines inside an innermost one are too long, the rows of its arrays get names before it."""
         pad, i = "    " * depth, loop.index.name
         lower = self.text.as_kind(loop.lower, "size")
-        head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(loop.extent, 'size', 21)}; ++{i}) {{"
+        end = self.text.as_kind(loop.extent, "size", 21)
+        upwards = f"size_t {i} = {lower}; {i} < {end}; ++{i}"
+        head = f"{pad}for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{"
         inner = self._block(loop.body, depth + 1)
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):

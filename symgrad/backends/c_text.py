@@ -264,7 +264,7 @@ class Text(Printer):
         if node.args and name not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "
-                f"{node.op} in symgrad/ops.py what C calls it (spell) or how it is written in other operators (expand)."
+                f"{node.op} in symgrad/ops what C calls it (spell) or how it is written in other operators (expand)."
             )
         return Form(f"{name}({', '.join('{}' for _ in node.args)})" if node.args else name, ATOM, (0,) * len(node.args))
 

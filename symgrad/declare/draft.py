@@ -29,6 +29,7 @@ from ..expr import (
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
+from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -204,6 +205,7 @@ class Draft:
         UnsupportedError for a recurrence.
         """
         self._check_references(outputs)
+        self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
         extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
         equations = []
@@ -290,8 +292,8 @@ class Draft:
             return ordered(equations)
         except Cycle as cycle:
             raise UnsupportedError(
-                f"{self.name}: {cycle} is computed from itself. A recurrence cannot be printed yet; write out its "
-                f"steps, or declare one step as the function."
+                f"{self.name}: {cycle} is computed from itself, and no loop does that: {cycle.why}. In a recurrence "
+                f"such as h[t+1] = f(h[t]), each element is computed from those a fixed number of steps before it."
             ) from None
 
     def _check_packs(self, equations: Sequence[Equation]) -> None:

@@ -21,11 +21,24 @@ _WHOLE = frozenset({"add", "sub", "mul", "neg", "select", "abs", "maximum", "min
 def with_dtypes(
     equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
 ) -> tuple[list[Equation], dict[str, Dtype]]:
-    """The equations without `//` and `%` of real numbers, and the dtype of each target.
+    """The equations with the operators of real numbers for their `//` and `%`, and the dtype of each target.
 
     equations  each after those that write what it reads
     """
     kinds = {t.name: t.dtype for t in inputs.values()} | {o.name: o.dtype for o in options}
+    before: dict[str, Dtype] = {}
+    result, targets = _one_pass(equations, kinds)
+    while targets != before:  # what is computed from itself
+        before = targets
+        result, targets = _one_pass(equations, kinds | targets)
+    return result, targets
+
+
+def _one_pass(
+    equations: Sequence[Equation], known: Mapping[str, Dtype]
+) -> tuple[list[Equation], dict[str, Dtype]]:
+    """The same, where `known` says what stands behind its readers is; it is an integer until that is known."""
+    kinds = dict(known)
     targets: dict[str, Dtype] = {}
     result: list[Equation] = []
     for e in equations:
@@ -71,7 +84,7 @@ def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype
 
 
 def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
-    """`body` with x//y of real numbers as floor(x/y), and x % y as what is left of x: languages differ in both."""
+    """`body` with `//` and `%` of real numbers as the operators of real numbers: languages differ in both."""
 
     def rewrite(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
@@ -79,8 +92,7 @@ def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
         x, y = node.args
         if Dtype.REAL not in (dtype_of(x, kinds), dtype_of(y, kinds)):
             return node
-        quotient = apply("floor", x / y)
-        return quotient if node.op == "floordiv" else x - y * quotient
+        return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
     return transform(body, rewrite)
 

@@ -116,7 +116,7 @@ class Equation:
         """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
         extents = dict(self.box)
         return self.plain and all(
-            tidy(extents[s] - axis) is ZERO
+            s in extents and tidy(extents[s] - axis) is ZERO
             for s, axis in zip(self.subscripts, target.shape, strict=True)
             if isinstance(s, Index)
         )

@@ -16,7 +16,7 @@ from ..expr import (
     postorder,
     size,
 )
-from ..ir import Derivative, Equation, alive, by_target
+from ..ir import Derivative, Equation, alive, by_target, recurrent
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
@@ -66,10 +66,11 @@ def _candidates(
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
     """The gradient intermediates that are a sum over whole equations, and may be written in place."""
     outputs, table = set(derivative.function.outputs), derivative.function.table
+    kept = outputs | recurrent(gradient)
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
-        if target not in outputs and all(is_sum(e, table[target]) for e in equations)
+        if target not in kept and all(is_sum(e, table[target]) for e in equations)
     )
 
 
@@ -97,8 +98,9 @@ def _bases(derivative: Derivative, forward: Sequence[Equation]) -> list[Equation
     """Forward values z = a * b^k in which gradients might be spoken: elementwise, a product of at least two factors."""
     table = derivative.function.table
     found = []
+    loops = recurrent(forward)
     for e in forward:
-        single = len(derivative.primal.writers[e.target]) == 1
+        single = len(derivative.primal.writers[e.target]) == 1 and e.target not in loops
         if single and e.reduce == "none" and is_sum(e, table[e.target]) and table[e.target].shape:
             if isinstance(e.body, Apply) and e.body.op in ("mul", "div") and len(e.box) > 0:
                 found.append(e)

@@ -16,7 +16,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Box, Derivative, Equation, Function, Role, by_target, untold
+from ..ir import Box, Derivative, Equation, Function, Role, apart, by_target, once, recurrent, untold
 from .match import Finder
 
 
@@ -51,10 +51,11 @@ def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint:
     """What equals something computed before becomes a reference to it, up to the names of indices."""
     finders: dict[str, list[Finder]] = {}
     for e in forward:
-        if _worth_reuse(e, joint, len(joint.writers[e.target])):
+        if _worth_reuse(e, joint, [other for other in joint.writers[e.target] if other is not e]):
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     result: list[Equation] = []
     writers = by_target(gradient)
+    loops = recurrent(gradient)
 
     def look(node: Expr, box: Box) -> Expr:
         for finder in finders.get(operator(node), ()):
@@ -63,11 +64,12 @@ def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint:
                 return found
         return node
 
-    for e in gradient:
-        e = replace(e, body=transform(e.body, partial(look, box=e.box)))
+    for before in gradient:
+        others = [other for other in writers[before.target] if other is not before]
+        e = replace(before, body=transform(before.body, partial(look, box=before.box)))
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        if local and _worth_reuse(e, joint, len(writers[e.target])) and not _is_linear(e.body):
+        if local and _worth_reuse(e, joint, others) and (e.target in loops or not _is_linear(e.body)):
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     return result
 
@@ -82,11 +84,13 @@ def _finder(e: Equation, joint: Function) -> Finder:
     return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(element, found), outside)
 
 
-def _worth_reuse(e: Equation, joint: Function, writers: int) -> bool:
+def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bool:
     """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
     saved instead, is long, or is a local that its author named."""
     tensor = joint.table[e.target]
-    if writers != 1 or e.reduce != "none" or not e.fills(tensor) or e.where is not None or e.when or not size(e.body):
+    if e.reduce != "none" or not once(e) or e.where is not None or e.when or not size(e.body):
+        return False
+    if not apart(e, others):
         return False
     calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)

@@ -20,7 +20,7 @@ from ..expr import (
     refs,
     substitute,
 )
-from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, untold
+from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
 from .match import match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
@@ -55,6 +55,7 @@ class Rewriting:
         self.gradient = by_target(gradient)
         self.inline = inline
         self.base = base
+        self.recurrent = recurrent((*forward, *gradient))
         self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
             for node in postorder(e.body):
@@ -101,7 +102,7 @@ class Rewriting:
         return [t for t in self.gradient if t in kept] + outputs
 
     def _is_sum(self, e: Equation) -> bool:
-        return is_sum(e, self.table[e.target])
+        return e.target not in self.recurrent and is_sum(e, self.table[e.target])
 
     # polynomials
 

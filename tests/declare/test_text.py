@@ -401,7 +401,7 @@ def test_ranges_and_recurrences_are_refused_by_the_draft() -> None:
     with pytest.raises(ShapeError, match="past the end of its axis"):
         parse("f(x[n]): y[i:2] = x[i]; y[2] = 1")
     with pytest.raises(UnsupportedError, match="computed from itself"):
-        parse("f(x[n]): h[0] = x[0]; h[t+1] = h[t] + x[t]")
+        parse("f(x[n]): h[0] = x[0]; h[t+1] = h[2*t] + x[t]")
 
 
 LIMITS = {
@@ -534,6 +534,7 @@ def _grow(below: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
 
 def _is_real(node: Expr) -> bool:
     return dtype_of(node, {}) is Dtype.REAL
+KINDS = {t.name: t.dtype for t in parse(HEADER + "0").tensors}
 
 
 def _makes_sense(node: Expr) -> bool:
@@ -545,10 +546,10 @@ def _makes_sense(node: Expr) -> bool:
     for n in postorder(node):
         if isinstance(n, Apply) and n.op in ("div", "floordiv", "mod") and n.args[1] is const(0):
             return False
+        if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
+            return False  # reads back as the operator of real numbers
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
             return False
-        if isinstance(n, Apply) and n.op in ("floordiv", "mod") and any(_is_real(a) for a in n.args):
-            return False  # written as floor(x/y)
         if isinstance(n, Const) and n.value.numerator.bit_length() + n.value.denominator.bit_length() > 1_000:
             return False
     return True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Expr
-from ...ir import Role
-from ..program import Procedure, Program, Step
+from ...expr import Expr, refs
+from ...ir import Equation, Role
+from ..program import Item, Procedure, Program
 from .again import Again
 from .constants import whole_constants
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
@@ -18,6 +18,7 @@ from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .notes import place_notes
 from .order import Order
+from .reach import Reach
 from .sequence import in_sequence
 from .share import Share
 
@@ -56,7 +57,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = dict(program.table)
-    written = {step.target for step in procedure.steps}
+    written = {name for step in procedure.steps for name in step.targets}
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
     optional = _optional(program, procedure)
@@ -66,10 +67,13 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
         return implied(condition, primal.constraints, sizes)
 
     order = Order(table, language, certain)
-    again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
-    steps = {step.target: step for step in again.steps}
+    settled = [_settled(s, program, procedure) for s in procedure.steps]
+    again = Again(settled, table, temporaries, optional, language, certain)
+    steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target]))))
+    block: Block = ()
+    for s in sequence:
+        block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block)
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
@@ -82,26 +86,33 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent, shapes, certain)(block))
+    block = place_notes(Share(kinds, absent, Reach(block, shapes, certain))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 
 
-def _settled(step: Step, program: Program, procedure: Procedure) -> Step:
+def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
     """The step with the conditions that are left to ask: a gradient that is wanted has its input, and a result is
     written (with 0) whatever the conditions of its equations are."""
     of = {gradient: name for name, gradient in program.derivative.gradients}
     implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
-    equations = tuple(replace(e, when=tuple(w for w in e.when if w not in implied)) for e in step.equations)
-    when = () if step.target in procedure.returns else tuple(w for w in step.when if w not in implied)
-    return replace(step, equations=equations, when=when)
+
+    def settled(e: Equation) -> Equation:
+        return replace(e, when=tuple(w for w in e.when if w not in implied))
+
+    returned = any(name in procedure.returns for name in step.targets)
+    when = () if returned else tuple(w for w in step.when if w not in implied)
+    return replace(step.mapped(settled, lambda size: size), when=when)
 
 
-def _guarded(step: Step, block: Block) -> Block:
+def _guarded(step: Item, block: Block, before: Block) -> Block:
     """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
-    computed."""
+    computed, if what it reads is there on no condition."""
     if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
-        return block
+        inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
+        written = {n.element.name for n in inside if isinstance(n, Store)}
+        if written.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
+            return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 
 
@@ -110,5 +121,8 @@ def _optional(program: Program, procedure: Procedure) -> set[str]:
     if procedure is program.forward:
         return {n for n in program.saved if n not in procedure.returns and program.table[n].role is not Role.INPUT}
     return {
-        step.target for step in procedure.steps if step.target in procedure.returns and step.serves != (step.target,)
+        name
+        for step in procedure.steps
+        for name in step.targets
+        if name in procedure.returns and step.serves != (name,)
     }

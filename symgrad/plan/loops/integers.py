@@ -64,8 +64,11 @@ def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
     if isinstance(condition, Const):
         return bool(condition.value)
     distance = _distance(condition)
-    for other in (None, *map(_distance, known)) if distance is not None else ():
-        rest = _combine("sub", [distance, other or {}])
+    if distance is None:
+        return False
+    nothing: Polynomial = {}
+    for other in (nothing, *(d for d in map(_distance, known) if d is not None)):
+        rest = _combine("sub", [distance, other])
         atoms = {a for monomial in rest for a in monomial}
         if all(c > 0 for c in rest.values()) and all(isinstance(a, Ref) and a.name in sizes for a in atoms):
             return True

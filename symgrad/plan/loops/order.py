@@ -12,11 +12,12 @@ from functools import partial, reduce
 from itertools import count
 
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
-from ...ir import Dtype, Equation, Tensor, When
-from ..program import Step
-from .data import Block, Guard, If, Local, Node, Note, Rewriter, Store, scalar
+from ...ir import Dtype, Equation, Tensor, When, once
+from ..program import Item, Step
+from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
-from .integers import equal, fresh_index, polynomial, stride
+from .integers import fresh_index
+from .targets import aligned, exclusive, injective, leads, pattern_of, reads_elements, tile
 from .where import bounded, bounds, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
@@ -35,22 +36,42 @@ class Order:
         self._certain = certain
         self._serial = count(1)
 
+    def item(self, item: Item) -> Block:
+        """The loops of one step, or of a recurrence."""
+        if isinstance(item, Step):
+            return self.step(item)
+        first, turn, last = (
+            tuple(node for inner in some for node in self.item(inner)) for some in (item.first, item.turn, item.last)
+        )
+        extent = self._language(item.extent)
+        return (*first, Loop(item.index, extent, turn, reverse=item.reverse), *last)
+
     def step(self, step: Step) -> Block:
-        """The loops of one step, under a note of its equations. All elements of the target are written."""
+        """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
         equations = [self._language.equation(e) for e in stripped]
-        patterns = [_pattern(e, tensor) for e in equations]
         note = Note(tuple(stripped))
+        if step.how != "fill":
+            return (*((note,) if stripped else ()), *(n for e in equations for n in self._more(tensor, e, step.how)))
+        if not equations:
+            return tuple(self._zero(tensor, (), set()))
+        patterns = [pattern_of(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
-        if _tile(equations, tensor):
+        if tile(equations, tensor):
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
     def name(self, word: str) -> str:
         """A name of its own for a new scalar; what stands before the # is what will be printed, if it is free."""
         return f"{word}#{next(self._serial)}"
+
+    def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
+        """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
+        if once(e):
+            return _guarded(e.when, self._contributions(tensor, [replace(e, when=())], how == "write"))
+        return _guarded(e.when, self._scatter(tensor, e, (), False))
 
     # targets written at plain indices and literals
 
@@ -73,7 +94,7 @@ class Order:
         """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
         missing: list[Expr] = []
         for s, size in zip(e.subscripts, tensor.shape, strict=True):
-            if not indices(s) and not _reads_elements(s) and (not isinstance(s, Ref) or s.name not in self._table):
+            if not indices(s) and not reads_elements(s) and (not isinstance(s, Ref) or s.name not in self._table):
                 sides = (apply("ge", s, ZERO), apply("gt", size, s))
                 missing += [c for c in sides if not self._certain(c)]
         return (If(reduce(partial(apply, "and"), missing), block),) if missing else block
@@ -81,7 +102,7 @@ class Order:
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""
         first, *others = equations
-        equations = [first, *(_aligned(e, first) for e in others)]
+        equations = [first, *(aligned(e, first) for e in others)]
         element = ref(first.target, *first.subscripts)
         assert isinstance(element, Ref)
         shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
@@ -133,14 +154,14 @@ class Order:
                 )
             before, value = self._reduction(tensor, e)
             return (*before, Store(element, value, how))
-        parts = _exclusive(equations)
+        parts = exclusive(equations)
         if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
             return self._in_turn(tensor, parts, element)
         total = scalar(self.name("total"))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
-        for part in _exclusive(equations[1:] if plain else equations):
+        for part in exclusive(equations[1:] if plain else equations):
             block += _choice([(e.when, self._add(tensor, e, total)) for e in part])
         return (*block, Store(element, total, how))
 
@@ -212,14 +233,14 @@ class Order:
         equations share."""
         first, *others = equations
         shared = 0
-        while shared < len(tensor.shape) and all(_leads(e, tensor, shared) for e in equations):
+        while shared < len(tensor.shape) and all(leads(e, tensor, shared) for e in equations):
             shared += 1
-        equations = [first, *(_aligned(e, first, shared) for e in others)]
+        equations = [first, *(aligned(e, first, shared) for e in others)]
         outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
         leading = tuple(i for i, _ in outer)
         taken = {i.name for e in equations for i, _ in e.box}
         fills = not first.reduced and not first.when and first.where is None
-        fills = fills and all(literal is None for literal in _pattern(first, tensor) or [ZERO])
+        fills = fills and all(literal is None for literal in pattern_of(first, tensor) or [ZERO])
         block = [] if fills else list(self._zero(tensor, leading, taken))
         for e in equations:
             first_of_all = len(equations) == 1 or (fills and e is equations[0])
@@ -236,7 +257,7 @@ class Order:
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
                 before, value = self._reduction(tensor, replace(e, where=open_))
                 return bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
-        how = "=" if alone and not e.reduced and _injective(e) else "+="
+        how = "=" if alone and not e.reduced and injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
         return bounded(e, _others(box, inner), (Store(element, e.body, how),))
 
@@ -252,86 +273,6 @@ class Order:
         return loops(box, (Store(element, ZERO),))
 
 
-def _pattern(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
-    """Per axis, the literal at which `e` writes, or None where a plain index runs over all of it; None if neither."""
-    pattern: list[Expr | None] = []
-    extents = dict(e.box)
-    seen: set[Expr] = set()
-    for s, size in zip(e.subscripts, tensor.shape, strict=True):
-        if isinstance(s, Const):
-            pattern.append(s)
-        elif isinstance(s, Index) and s not in seen and equal(extents[s], size):
-            seen.add(s)
-            pattern.append(None)
-        else:
-            return None
-    return tuple(pattern)
-
-
-def _tile(equations: list[Equation], tensor: Tensor) -> bool:
-    """Whether the equations write disjoint stretches that fill one axis (concatenation), each all of the other axes."""
-    axes = {
-        axis
-        for e in equations
-        for axis, (s, size) in enumerate(zip(e.subscripts, tensor.shape, strict=True))
-        if not (isinstance(s, Index) and equal(dict(e.box)[s], size))
-    }
-    if len(axes) != 1 or any(e.when or e.where is not None for e in equations):
-        return False
-    (axis,) = axes
-    stretches: list[tuple[Expr, Expr]] = []
-    for e in equations:
-        inside = indices(e.subscripts[axis])
-        mentioned = [i for s in e.subscripts for i in indices(s)]
-        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or _reads_elements(e.subscripts[axis]):
-            return False
-        offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
-        terms = polynomial(offset)
-        if terms is None or inside and any(inside[0] in indices(*atoms) for atoms in terms):
-            return False
-        stretches.append((offset, dict(e.box)[inside[0]] if inside else ONE))
-    end: Expr = ZERO
-    while stretches:
-        found = next((s for s in stretches if equal(s[0], end)), None)
-        if found is None:
-            return False
-        stretches.remove(found)
-        end = end + found[1]
-    return equal(end, tensor.shape[axis])
-
-
-def _reads_elements(root: Expr) -> bool:
-    """Whether `root` reads elements."""
-    return any(r.subscripts for r in refs(root))
-
-
-def _leads(e: Equation, tensor: Tensor, axis: int) -> bool:
-    s = e.subscripts[axis]
-    others = (*e.subscripts[:axis], *e.subscripts[axis + 1 :])
-    return isinstance(s, Index) and s not in indices(*others) and equal(dict(e.box)[s], tensor.shape[axis])
-
-
-def _injective(e: Equation) -> bool:
-    """Whether no two points of the box write one element: every index moves one axis of its own."""
-    mentioned = [i for s in e.subscripts for i in indices(s)]
-    plain = all(len(indices(s)) <= 1 and stride((s,), i) for s in e.subscripts for i in indices(s))
-    return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
-
-
-def _aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
-    """`e` with its target's indices named as in `first`."""
-    pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
-    renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
-    taken = {i.name for i, _ in (*e.box, *first.box)} | {r.name for _, size in (*e.box, *first.box) for r in refs(size)}
-    for i, _ in e.box:
-        if i not in renamed and i in renamed.values():
-            renamed[i] = fresh_index(taken)
-            taken.add(renamed[i].name)  # type: ignore[attr-defined]  # an Index, as written above
-    return (
-        Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
-    )
-
-
 def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> list[tuple[Index, Expr]]:
     """The box with `inner` last."""
     return sorted(box, key=lambda part: part[0] is inner)
@@ -343,22 +284,6 @@ def _where(e: Equation, block: Block) -> Block:
 
 def _guarded(when: When, block: Block) -> Block:
     return (Guard((), when, block),) if when else block
-
-
-def _exclusive(equations: list[Equation]) -> list[list[Equation]]:
-    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
-    parts: list[list[Equation]] = []
-    rest = list(equations)
-    while rest:
-        names = {name for name, _ in rest[0].when}
-        many = 2 ** len(names)
-        part = rest[:many]
-        presences = {frozenset(e.when) for e in part}
-        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
-            part = rest[:1]
-        parts.append(part)
-        rest = rest[len(part) :]
-    return parts
 
 
 def _choice(variants: list[tuple[When, Block]]) -> Block:

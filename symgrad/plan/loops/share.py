@@ -18,7 +18,6 @@ from ...expr import (
     Expr,
     Index,
     Ref,
-    apply,
     indices,
     is_exact,
     postorder,
@@ -29,6 +28,7 @@ from ...ir import Dtype
 from ...ops import OPS
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
 from .names import PLAIN, length_of, word_for
+from .reach import Reach, unprotected
 
 Known = TypeVar("Known")
 
@@ -41,22 +41,13 @@ class Share:
 
     kinds     tensor or option -> what it is; any other name is a size
     optional  inputs that may be absent: nothing reads them outside of the guard that asks for them
-    shapes    the axes of every array
-    certain   whether a comparison of sizes is sure to hold
+    reach     which elements exist at every turn of the loops
     """
 
-    def __init__(
-        self,
-        kinds: Mapping[str, Dtype],
-        optional: Iterable[str],
-        shapes: Mapping[str, tuple[Expr, ...]],
-        certain: Callable[[Expr], bool],
-    ) -> None:
+    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str], reach: Reach) -> None:
         self._kinds = dict(kinds)
         self._optional = frozenset(optional)
-        self._shapes = shapes
-        self._certain = certain
-        self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
+        self._reach = reach
         self._dtypes: dict[Expr, Dtype] = {}
         self._safety: dict[Expr, bool] = {}
         self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
@@ -66,15 +57,8 @@ class Share:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
-            elif isinstance(node, Loop):
-                self._ends.setdefault(node.index, {}).update(self._ends_of(node.extent))
         shared = self._shared(self._hoisted(block))
         return Rewriter(lambda node: self._same.get(node, node)).block(shared)
-
-    def _ends_of(self, extent: Expr) -> Mapping[Expr, None]:
-        """The extents that a loop may have: one that stops at the index of another loop stops where that does."""
-        outer = extent.args[0] if isinstance(extent, Apply) and extent.op == "add" else extent
-        return self._ends[outer] if isinstance(outer, Index) and outer in self._ends else {extent: None}
 
     # loop invariants
 
@@ -109,9 +93,9 @@ class Share:
         names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
         for root, protected in _sites(body, _is_narrow(loop)):
-            unprotected = set() if protected else _unprotected(root)
+            free = set() if protected else unprotected(root)
             for part in self._largest_invariants(root, changing):
-                if not self._costs(part) or (part not in unprotected and not self._safe(part)):
+                if not self._costs(part) or (part not in free and not self._safe(part)):
                     continue
                 if part.key not in names:
                     before.append(self._local(part))
@@ -196,17 +180,9 @@ class Share:
     def _safe_over(self, node: Expr) -> bool:
         """The same of one node whose arguments are known."""
         if isinstance(node, Ref):
-            return node.name not in self._optional and (not node.subscripts or self._is_there(node))
+            return node.name not in self._optional and self._reach.holds(node)
         whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
         return not whole and all(self._safety[a] for a in node.args)
-
-    def _is_there(self, element: Ref) -> bool:
-        """Whether the element exists whatever a condition says: its subscripts stay in the array by themselves."""
-        for s, size in zip(element.subscripts, self._shapes[element.name], strict=True):
-            ends = [s + 1] if isinstance(s, Const) else self._ends.get(s, ()) if isinstance(s, Index) else ()
-            if not ends or not all(self._certain(apply("le", end, size)) for end in ends):
-                return False
-        return True
 
     def _local(self, value: Expr) -> Local:
         name = f"{word_for(value)}@{next(self._serial)}"
@@ -235,7 +211,7 @@ class _Names:
             if not isinstance(node, Loop)
             for root, _ in _sites((node,))
         ]
-        self._open = _unprotected(*(root for place, root in sites if place == 0))
+        self._open = unprotected(*(root for place, root in sites if place == 0))
         seen: set[tuple[int, Expr]] = set()
         counted: set[Expr] = set()
         for place, root in sites:
@@ -374,16 +350,3 @@ def _with_roots(block: Block, written: Mapping[Expr, Expr]) -> Block:
             node = with_blocks(node, tuple(_with_roots(b, written) for b in blocks(node)))
         done.append(node)
     return tuple(done)
-
-
-def _unprotected(*roots: Expr) -> set[Expr]:
-    """The nodes that are evaluated whichever branch a condition selects."""
-    seen: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
-            stack.extend(node.args[:1] if lazy else node.args)
-    return seen
