@@ -81,18 +81,21 @@ class Body:
 
     def _arrays(self) -> list[str]:
         lines = []
-        offset: Expr = ZERO
+        before: dict[Expr, int] = {}  # how many arrays of each size
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
+            offset = sum((number * size for size, number in before.items()), ZERO)
             place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            restrict = "restrict "
             if array.stands_for is not None:
-                place = f"{array.stands_for} ? {array.stands_for} : {place}"
+                place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
                 self.text.used[array.stands_for] = None
             self.text.used["work"] = None
-            restrict = "" if array.stands_for else "restrict "
-            lines += broken(f"double *{restrict}const {array.name} = {place};", 4)
-            offset = offset + product(array.shape)
+            declared = "" if array.name == array.stands_for else f"double *{restrict}const "
+            lines += broken(f"{declared}{array.name} = {place};", 4)
+            size = product(array.shape)
+            before[size] = before.get(size, 0) + 1
         return lines
 
     def extent(self, extent: Expr, text: Text | None = None) -> str:
