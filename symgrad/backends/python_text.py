@@ -270,6 +270,9 @@ def _piece(text: str, indent: int) -> list[str]:
     opening = _last_opening(body)
     if opening is None:
         return [f"    {text}"]
+    pieces = _splits(body) if opening + indent > WIDTH else []
+    if pieces:  # an argument of several lines
+        return [line for k, p in enumerate(pieces, 1) for line in _piece(p + comma * (k == len(pieces)), indent)]
     inner = _inside(body[opening + 1 : -1], indent + 4)
     return [f"    {body[: opening + 1]}", *(f"    {line}" for line in inner), f"    {body[-1]}{comma}"]
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..ir import Function
-from .draws import DRAWS, integers, is_pointwise
+from .draws import DRAWS, integers, is_pointwise, whole
 from .sizes import boxes, choose, fitting, shape_of
 from .text import differentiable
 
@@ -62,7 +62,7 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
                 inputs[name] = np.asarray(DRAWS[kind](rng, shape))
             else:
                 low, high = integers(function, name, sizes, packs, options)
-                inputs[name] = rng.integers(low, max(high, low + 1), shape)
+                inputs[name] = whole(rng, function.table[name], low, high, shape)
         with np.errstate(all="ignore"):
             out, saved = artefact.forward(*inputs.values(), **options)
         outs = out if len(function.outputs) > 1 else (out,)

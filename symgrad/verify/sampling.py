@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Const
-from .draws import DRAWS, edges, integers, is_pointwise, presences
+from .draws import DRAWS, edges, integers, is_pointwise, presences, whole
 from .reference import Declaration
 from .sizes import choose, defined, empties, fitting, shape_of
 from .text import Array, Values, full_shape
@@ -149,7 +149,7 @@ class _Sampler:
             if not present.get(name, True):
                 arrays[name] = None
             elif tensor.dtype != "real":
-                arrays[name] = self.rng.integers(0, 2 if tensor.dtype == "bool" else 3, shape)
+                arrays[name] = whole(self.rng, tensor, 0, 3, shape)
             elif kind == "edges":
                 arrays[name] = self._edge_draw(shape)
             else:
@@ -232,9 +232,9 @@ class _Sampler:
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})
         nothing = dict.fromkeys(self.function.packs, (0,))
         if nothing and defined(self.function, small, nothing, self.options):
-            yield self._tensor_case("a size of 0", small, "normal", "random", everything, self.options, {}, "empty")
+            yield self._tensor_case("a size of 0", small, "positive", "random", everything, self.options, {}, "empty")
         for sizes in empties(self.function, small, self.options):
-            yield self._tensor_case("a size of 0", sizes, "normal", "random", everything, self.options, {})
+            yield self._tensor_case("a size of 0", sizes, "positive", "random", everything, self.options, {})
 
     def _tensor_case(
         self,
@@ -265,7 +265,7 @@ class _Sampler:
                     inputs[name] = None
                 elif tensor.dtype != "real":
                     low, high = integers(self.function, name, sizes, packs, options)
-                    inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
+                    inputs[name] = whole(self.rng, tensor, low, high, shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))
                     if extra.get("single"):
