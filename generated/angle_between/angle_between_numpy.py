@@ -75,7 +75,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
                 / np.where(part_3 == 0, 1, part_3),
                 grad_output
                 * (
-                    common_3 * (b1 * (a3 * b1 - a1 * b3) - b2 * (a2 * b3 - a3 * b2)) / common_2
+                    common_3
+                    * (b1 * (a3 * b1 - a1 * b3) - b2 * (a2 * b3 - a3 * b2))
+                    / common_2
                     - b3 * sine
                 )
                 / np.where(
@@ -99,7 +101,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
                 / np.where(part_3 == 0, 1, part_3),
                 grad_output
                 * (
-                    common_3 * (a2 * (a2 * b3 - a3 * b2) - a1 * (a3 * b1 - a1 * b3)) / common_2
+                    common_3
+                    * (a2 * (a2 * b3 - a3 * b2) - a1 * (a3 * b1 - a1 * b3))
+                    / common_2
                     - a3 * sine
                 )
                 / np.where(
@@ -143,7 +147,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"angle_between: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"angle_between: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -78,7 +78,6 @@ void attention_forward(size_t batch, size_t n, size_t d, size_t m, size_t e,
             }
             for (size_t p = 0; p < m; ++p) {
                 const size_t out_row = (b * n + j) * e;
-                const size_t quotient_values_row = (b * n + j) * m;
                 const size_t v_row = (b * m + p) * e;
                 for (size_t l = 0; l < e; ++l) {
                     out[out_row + l] += quotient_values[quotient_values_row + p]

@@ -38,7 +38,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_x = None
     if needs_input_grad[0]:
         grad_x = (
-            np.broadcast_to(grad_output[:, :, :, None, :, None] / (p * q), (n, c, h, p, w, q)).copy()
+            np.broadcast_to(
+                grad_output[:, :, :, None, :, None] / (p * q), (n, c, h, p, w, q)
+            ).copy()
         )
     return (grad_x,)
 
@@ -58,7 +60,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"average_pool: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"average_pool: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

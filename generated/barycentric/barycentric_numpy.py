@@ -101,9 +101,19 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[3]:
         grad_c = np.stack(
             [
-                ((y - c[1]) * (grad_u - grad_v) + (c[1] - b[1]) * grad_u + (a[1] - c[1]) * grad_v).sum() / area
+                (
+                    (y - c[1]) * (grad_u - grad_v)
+                    + (c[1] - b[1]) * grad_u
+                    + (a[1] - c[1]) * grad_v
+                ).sum()
+                / area
                 + grad_area * (a[1] - c[1] + c[1] - b[1]),
-                ((x - c[0]) * (grad_v - grad_u) + (b[0] - c[0]) * grad_u + (c[0] - a[0]) * grad_v).sum() / area
+                (
+                    (x - c[0]) * (grad_v - grad_u)
+                    + (b[0] - c[0]) * grad_u
+                    + (c[0] - a[0]) * grad_v
+                ).sum()
+                / area
                 + -grad_area * (c[0] - b[0] + a[0] - c[0]),
             ],
             axis=-1,
@@ -140,7 +150,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"barycentric: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"barycentric: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

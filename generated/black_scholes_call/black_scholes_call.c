@@ -20,8 +20,7 @@
  *     strike      for grad_spot, grad_strike, grad_time, grad_volatility
  *     time        for grad_spot, grad_strike, grad_time, grad_volatility
  *     volatility  for grad_spot, grad_strike, grad_time, grad_volatility
- *     ndtr_d1     for grad_spot
- *     ndtr_d1_2   for grad_strike, grad_time
+ *     d1          for grad_spot, grad_strike, grad_time, grad_volatility
  *     rate
  */
 #include <math.h>
@@ -30,26 +29,22 @@
 static const double PI = 3.14159265358979323846;
 
 void black_scholes_call_forward(double rate, double spot, double strike, double time,
-                                double volatility, double *restrict ndtr_d1,
-                                double *restrict ndtr_d1_2, double *restrict out)
+                                double volatility, double *restrict d1,
+                                double *restrict out)
 {
     const double sqrt_time = sqrt(time);
     const double spread = volatility * sqrt_time;
-    const double d1 =
+    const double d1_value =
         (log(spot / strike) + (rate + volatility * volatility / 2.0) * time) / spread;
-    const double ndtr_d1_value = erfc(-d1 / sqrt(2.0)) / 2.0;
-    if (ndtr_d1) {
-        *ndtr_d1 = ndtr_d1_value;
+    if (d1) {
+        *d1 = d1_value;
     }
 
-    const double ndtr_d1_2_value = erfc((spread - d1) / sqrt(2.0)) / 2.0;
-    if (ndtr_d1_2) {
-        *ndtr_d1_2 = ndtr_d1_2_value;
-    }
-
+    const double ndtr_d1 = erfc(-d1_value / sqrt(2.0)) / 2.0;
+    const double ndtr_d1_2 = erfc((spread - d1_value) / sqrt(2.0)) / 2.0;
     const double exp_rate = exp(-rate * time);
     const double common = strike * exp_rate;
-    *out = spot * ndtr_d1_value - common * ndtr_d1_2_value;
+    *out = spot * ndtr_d1 - common * ndtr_d1_2;
 }
 
 void black_scholes_call_forward_batch(size_t batch, double rate,
@@ -57,29 +52,30 @@ void black_scholes_call_forward_batch(size_t batch, double rate,
                                       const double *restrict strike,
                                       const double *restrict time,
                                       const double *restrict volatility,
-                                      double *restrict ndtr_d1,
-                                      double *restrict ndtr_d1_2, double *restrict out)
+                                      double *restrict d1, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
         black_scholes_call_forward(rate, spot[b], strike[b], time[b], volatility[b],
-                                   ndtr_d1 ? ndtr_d1 + b : NULL,
-                                   ndtr_d1_2 ? ndtr_d1_2 + b : NULL, out + b);
+                                   d1 ? d1 + b : NULL, out + b);
     }
 }
 
 void black_scholes_call_backward(double rate, double spot, double strike, double time,
-                                 double volatility, double ndtr_d1, double ndtr_d1_2,
-                                 double grad_output, double *restrict grad_spot,
+                                 double volatility, double d1, double grad_output,
+                                 double *restrict grad_spot,
                                  double *restrict grad_strike,
                                  double *restrict grad_time,
                                  double *restrict grad_volatility)
 {
-    const double sqrt_time = sqrt(time);
-    const double spread = volatility * sqrt_time;
-    const double part = rate + volatility * volatility / 2.0;
-    const double d1 = (log(spot / strike) + part * time) / spread;
+    double ndtr_d1 = 0.0;
+    if (grad_spot) {
+        ndtr_d1 = erfc(-d1 / sqrt(2.0)) / 2.0;
+    }
+
     const double exp_rate = exp(-rate * time);
     const double common = strike * exp_rate;
+    const double sqrt_time = sqrt(time);
+    const double spread = volatility * sqrt_time;
     const double exp_d1 = exp(-(d1 - spread) * (d1 - spread) / 2.0);
     const double sqrt_2_times_pi = sqrt(2.0 * PI);
     const double grad_d1 = grad_output * (spot * exp(-d1 * d1 / 2.0) - common * exp_d1)
@@ -88,6 +84,7 @@ void black_scholes_call_backward(double rate, double spot, double strike, double
         *grad_spot = grad_output * ndtr_d1 + grad_d1 / (spot * spread);
     }
 
+    const double ndtr_d1_2 = erfc((spread - d1) / sqrt(2.0)) / 2.0;
     if (grad_strike) {
         *grad_strike =
             -(grad_output * exp_rate * ndtr_d1_2 + grad_d1 / (strike * spread));
@@ -97,7 +94,8 @@ void black_scholes_call_backward(double rate, double spot, double strike, double
         / sqrt_2_times_pi - grad_d1 * d1 / spread;
     if (grad_time) {
         *grad_time = rate * grad_output * strike * exp_rate * ndtr_d1_2
-            + grad_d1 * part / spread + 0.5 * grad_spread * volatility / sqrt_time;
+            + grad_d1 * (rate + volatility * volatility / 2.0) / spread
+            + 0.5 * grad_spread * volatility / sqrt_time;
     }
 
     if (grad_volatility) {
@@ -111,8 +109,7 @@ void black_scholes_call_backward_batch(size_t batch, double rate,
                                        const double *restrict strike,
                                        const double *restrict time,
                                        const double *restrict volatility,
-                                       const double *restrict ndtr_d1,
-                                       const double *restrict ndtr_d1_2,
+                                       const double *restrict d1,
                                        const double *restrict grad_output,
                                        double *restrict grad_spot,
                                        double *restrict grad_strike,
@@ -121,7 +118,7 @@ void black_scholes_call_backward_batch(size_t batch, double rate,
 {
     for (size_t b = 0; b < batch; ++b) {
         black_scholes_call_backward(rate, spot[b], strike[b], time[b], volatility[b],
-                                    ndtr_d1[b], ndtr_d1_2[b], grad_output[b],
+                                    d1[b], grad_output[b],
                                     grad_spot ? grad_spot + b : NULL,
                                     grad_strike ? grad_strike + b : NULL,
                                     grad_time ? grad_time + b : NULL,

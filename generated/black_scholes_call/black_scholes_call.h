@@ -20,8 +20,7 @@
  *     strike      for grad_spot, grad_strike, grad_time, grad_volatility
  *     time        for grad_spot, grad_strike, grad_time, grad_volatility
  *     volatility  for grad_spot, grad_strike, grad_time, grad_volatility
- *     ndtr_d1     for grad_spot
- *     ndtr_d1_2   for grad_strike, grad_time
+ *     d1          for grad_spot, grad_strike, grad_time, grad_volatility
  *     rate
  */
 #ifndef SYMGRAD_BLACK_SCHOLES_CALL_H
@@ -34,30 +33,27 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: ndtr_d1 and ndtr_d1_2; pass NULL for what is not needed.
+ * For backward: d1; pass NULL for what is not needed.
  */
 void black_scholes_call_forward(double rate, double spot, double strike, double time,
-                                double volatility, double *ndtr_d1, double *ndtr_d1_2,
-                                double *out);
+                                double volatility, double *d1, double *out);
 
 /* The same at batch points, one after the other. */
 void black_scholes_call_forward_batch(size_t batch, double rate, const double *spot,
                                       const double *strike, const double *time,
-                                      const double *volatility, double *ndtr_d1,
-                                      double *ndtr_d1_2, double *out);
+                                      const double *volatility, double *d1,
+                                      double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
 void black_scholes_call_backward(double rate, double spot, double strike, double time,
-                                 double volatility, double ndtr_d1, double ndtr_d1_2,
-                                 double grad_output, double *grad_spot,
-                                 double *grad_strike, double *grad_time,
-                                 double *grad_volatility);
+                                 double volatility, double d1, double grad_output,
+                                 double *grad_spot, double *grad_strike,
+                                 double *grad_time, double *grad_volatility);
 
 /* The same at batch points, one after the other. */
 void black_scholes_call_backward_batch(size_t batch, double rate, const double *spot,
                                        const double *strike, const double *time,
-                                       const double *volatility, const double *ndtr_d1,
-                                       const double *ndtr_d1_2,
+                                       const double *volatility, const double *d1,
                                        const double *grad_output, double *grad_spot,
                                        double *grad_strike, double *grad_time,
                                        double *grad_volatility);

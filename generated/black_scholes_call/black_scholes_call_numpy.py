@@ -19,8 +19,7 @@ Saved
     strike      for grad_spot, grad_strike, grad_time, grad_volatility
     time        for grad_spot, grad_strike, grad_time, grad_volatility
     volatility  for grad_spot, grad_strike, grad_time, grad_volatility
-    ndtr_d1     for grad_spot
-    ndtr_d1_2   for grad_strike, grad_time
+    d1          for grad_spot, grad_strike, grad_time, grad_volatility
     rate
 """
 
@@ -37,21 +36,21 @@ def forward(spot, strike, time, volatility, *, rate=0.05):
     spot, strike, time, volatility = _inputs(spot, strike, time, volatility)
     spread = volatility * np.sqrt(time)
     d1 = (np.log(spot / strike) + (rate + volatility**2 / 2) * time) / spread
-    ndtr_d1 = special.ndtr(d1)
-    ndtr_d1_2 = special.ndtr(d1 - spread)
-    out = spot * ndtr_d1 - strike * np.exp(-rate * time) * ndtr_d1_2
-    return out, (spot, strike, time, volatility, ndtr_d1, ndtr_d1_2, rate)
+    out = (
+        spot * special.ndtr(d1)
+        - strike * np.exp(-rate * time) * special.ndtr(d1 - spread)
+    )
+    return out, (spot, strike, time, volatility, d1, rate)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    spot, strike, time, volatility, ndtr_d1, ndtr_d1_2, rate = saved
+    spot, strike, time, volatility, d1, rate = saved
     grad_output = _cotangent(grad_output, spot.shape, spot.dtype)
     grad_spot = grad_strike = grad_time = grad_volatility = None
+    exp_rate = np.exp(-rate * time)
     sqrt_time = np.sqrt(time)
     spread = volatility * sqrt_time
-    d1 = (np.log(spot / strike) + (rate + volatility**2 / 2) * time) / spread
-    exp_rate = np.exp(-rate * time)
     exp_d1 = np.exp(-(d1 - spread) ** 2 / 2)
     grad_d1 = (
         grad_output
@@ -59,7 +58,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
         / math.sqrt(2 * math.pi)
     )
     if needs_input_grad[0]:
-        grad_spot = grad_output * ndtr_d1 + grad_d1 / (spot * spread)
+        grad_spot = grad_output * special.ndtr(d1) + grad_d1 / (spot * spread)
+    if needs_input_grad[1] or needs_input_grad[2]:
+        ndtr_d1_2 = special.ndtr(d1 - spread)
     if needs_input_grad[1]:
         grad_strike = -(
             grad_output * exp_rate * ndtr_d1_2 + grad_d1 / (strike * spread)
@@ -110,7 +111,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"black_scholes_call: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"black_scholes_call: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -43,11 +43,7 @@ def forward(q, k, v):
     n, d = q.shape
 
     score = q @ k.T / math.sqrt(d)
-    seen = np.where(
-        np.arange(n, dtype=q.dtype) <= np.arange(n, dtype=q.dtype)[:, None],
-        score,
-        -1e+30,
-    )
+    seen = np.where(np.arange(n) <= np.arange(n)[:, None], score, -1e+30)
     exp_seen = np.exp(seen - seen.max(axis=1, keepdims=True))
     quotient = exp_seen / exp_seen.sum(axis=1, keepdims=True)
     out = quotient @ v
@@ -57,19 +53,17 @@ def forward(q, k, v):
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
     q, k, v, quotient = saved
-    n, d = q.shape
+    d = q.shape[1]
     grad_output = _cotangent(grad_output, v.shape)
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.T
-        grad_seen = quotient * (
-            grad_quotient - (grad_quotient * quotient).sum(axis=1, keepdims=True)
-        )
         grad_total = (
-            np.where(
-                np.arange(n, dtype=q.dtype) <= np.arange(n, dtype=q.dtype)[:, None],
-                grad_seen,
-                0,
+            np.tril(
+                quotient * (
+                    grad_quotient
+                    - (grad_quotient * quotient).sum(axis=1, keepdims=True)
+                )
             )
             / math.sqrt(d)
         )
@@ -124,7 +118,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"causal_attention: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"causal_attention: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -21,58 +21,60 @@
  *     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
  *
  * Saved
- *     x            for grad_x, grad_y
- *     y            for grad_x, grad_y
- *     same         for grad_x, grad_y
- *     d_2          for grad_x, grad_y, grad_same
- *     relu_margin  for grad_x, grad_y
- *     common       for grad_same
+ *     x      for grad_x, grad_y
+ *     y      for grad_x, grad_y
+ *     same   for grad_x, grad_y
+ *     total  for grad_x, grad_y, grad_same
+ *     margin
  */
 #include <math.h>
 #include "contrastive_loss.h"
 
 void contrastive_loss_forward(size_t n, size_t d, double margin,
                               const double *restrict x, const double *restrict y,
-                              const double *restrict same, double *restrict d_2,
-                              double *restrict relu_margin, double *restrict common,
+                              const double *restrict same, double *restrict total,
                               double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         /* total[i] = sum[j]((x[i, j] - y[i, j])**2) */
-        double total = 0.0;
+        double total_i = 0.0;
         for (size_t j = 0; j < d; ++j) {
             const double x_minus_y = x[i * d + j] - y[i * d + j];
-            total += x_minus_y * x_minus_y;
+            total_i += x_minus_y * x_minus_y;
         }
-        const double d_2_i = sqrt(total);
-        if (d_2) {
-            d_2[i] = d_2_i;
+        if (total) {
+            total[i] = total_i;
         }
-        const double relu_margin_i = margin - d_2_i < 0.0 ? 0.0 : margin - d_2_i;
-        if (relu_margin) {
-            relu_margin[i] = relu_margin_i;
-        }
-        const double common_i = relu_margin_i * relu_margin_i;
-        if (common) {
-            common[i] = common_i;
-        }
+        const double d_2 = sqrt(total_i);
+        const double relu_margin = margin - d_2 < 0.0 ? 0.0 : margin - d_2;
+        const double common = relu_margin * relu_margin;
         /* out_sum = sum[i](same[i] * d_2[i]**2 + (1 - same[i]) * common[i]) */
-        out_sum += same[i] * (d_2_i * d_2_i) + (1.0 - same[i]) * common_i;
+        out_sum += same[i] * (d_2 * d_2) + (1.0 - same[i]) * common;
     }
 
     *out = out_sum / (double)n;
 }
 
-void contrastive_loss_backward(size_t n, size_t d, const double *restrict x,
-                               const double *restrict y, const double *restrict same,
-                               const double *restrict d_2,
-                               const double *restrict relu_margin,
-                               const double *restrict common, double grad_output,
+void contrastive_loss_backward(size_t n, size_t d, double margin,
+                               const double *restrict x, const double *restrict y,
+                               const double *restrict same,
+                               const double *restrict total, double grad_output,
                                double *restrict grad_x, double *restrict grad_y,
                                double *restrict grad_same, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const d_2 = work;
+    double *restrict const relu_margin = work + n;
+    double *restrict const grad_total = work + (n + n);
+
+    if (grad_x || grad_y || grad_same) {
+        /* relu_margin[i] = maximum(margin - d_2[i], 0) */
+        for (size_t i = 0; i < n; ++i) {
+            const double d_2_i = sqrt(total[i]);
+            d_2[i] = d_2_i;
+            relu_margin[i] = margin - d_2_i < 0.0 ? 0.0 : margin - d_2_i;
+        }
+    }
 
     if (grad_x || grad_y) {
         /* grad_total[i] = grad_output * same[i] / n
@@ -109,7 +111,8 @@ void contrastive_loss_backward(size_t n, size_t d, const double *restrict x,
     if (grad_same) {
         /* grad_same[i] = grad_output * (d_2[i]**2 - common[i]) / n */
         for (size_t i = 0; i < n; ++i) {
-            grad_same[i] = grad_output * (d_2[i] * d_2[i] - common[i]) / (double)n;
+            const double common = relu_margin[i] * relu_margin[i];
+            grad_same[i] = grad_output * (d_2[i] * d_2[i] - common) / (double)n;
         }
     }
 }

@@ -21,12 +21,11 @@
  *     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
  *
  * Saved
- *     x            for grad_x, grad_y
- *     y            for grad_x, grad_y
- *     same         for grad_x, grad_y
- *     d_2          for grad_x, grad_y, grad_same
- *     relu_margin  for grad_x, grad_y
- *     common       for grad_same
+ *     x      for grad_x, grad_y
+ *     y      for grad_x, grad_y
+ *     same   for grad_x, grad_y
+ *     total  for grad_x, grad_y, grad_same
+ *     margin
  */
 #ifndef SYMGRAD_CONTRASTIVE_LOSS_H
 #define SYMGRAD_CONTRASTIVE_LOSS_H
@@ -38,19 +37,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: d_2, relu_margin and common; pass NULL for what is not needed.
+ * For backward: total; pass NULL for what is not needed.
  */
 void contrastive_loss_forward(size_t n, size_t d, double margin, const double *x,
-                              const double *y, const double *same, double *d_2,
-                              double *relu_margin, double *common, double *out);
+                              const double *y, const double *same, double *total,
+                              double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONTRASTIVE_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) ((n))
-void contrastive_loss_backward(size_t n, size_t d, const double *x, const double *y,
-                               const double *same, const double *d_2,
-                               const double *relu_margin, const double *common,
+#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) ((n) + (n) + (n))
+void contrastive_loss_backward(size_t n, size_t d, double margin, const double *x,
+                               const double *y, const double *same, const double *total,
                                double grad_output, double *grad_x, double *grad_y,
                                double *grad_same, double *work);
 

@@ -20,12 +20,11 @@ Gradients
     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
 
 Saved
-    x            for grad_x, grad_y
-    y            for grad_x, grad_y
-    same         for grad_x, grad_y
-    d_2          for grad_x, grad_y, grad_same
-    relu_margin  for grad_x, grad_y
-    common       for grad_same
+    x      for grad_x, grad_y
+    y      for grad_x, grad_y
+    same   for grad_x, grad_y
+    total  for grad_x, grad_y, grad_same
+    margin
 """
 
 import numpy as np
@@ -36,30 +35,35 @@ __all__ = ["backward", "forward"]
 def forward(x, y, same, *, margin=1.0):
     """Return out (), and what backward needs."""
     x, y, same = _inputs(x, y, same)
-    d_2 = np.sqrt(((x - y) ** 2).sum(axis=1))
-    relu_margin = np.maximum(margin - d_2, 0)
-    common = relu_margin**2
-    out = (same * d_2**2 + (1 - same) * common).mean()
-    return out, (x, y, same, d_2, relu_margin, common)
+    total = ((x - y) ** 2).sum(axis=1)
+    d_2 = np.sqrt(total)
+    out = (same * d_2**2 + (1 - same) * np.maximum(margin - d_2, 0) ** 2).mean()
+    return out, (x, y, same, total, margin)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, y, same, d_2, relu_margin, common = saved
+    x, y, same, total, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = grad_same = None
+    d_2 = np.sqrt(total)
+    relu_margin = np.maximum(margin - d_2, 0)
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_total = (
             grad_output * same / n
-            - 0.5 * np.where(relu_margin > 0, 2 * grad_output * (1 - same) * relu_margin / n, 0) / d_2
+            - 0.5
+            * np.where(
+                relu_margin > 0, 2 * grad_output * (1 - same) * relu_margin / n, 0
+            )
+            / d_2
         )
     if needs_input_grad[0]:
         grad_x = 2 * grad_total[:, None] * (x - y)
     if needs_input_grad[1]:
         grad_y = -2 * grad_total[:, None] * (x - y)
     if needs_input_grad[2]:
-        grad_same = grad_output * (d_2**2 - common) / n
+        grad_same = grad_output * (d_2**2 - relu_margin**2) / n
     return grad_x, grad_y, grad_same
 
 
@@ -105,7 +109,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"contrastive_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"contrastive_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

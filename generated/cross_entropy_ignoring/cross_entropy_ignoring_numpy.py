@@ -40,7 +40,12 @@ def forward(logits, target, *, ignore_index=0):
     sum_exp_logits = np.exp(logits - max_logits[:, None]).sum(axis=1)
     logsumexp_logits = max_logits + np.log(sum_exp_logits)
     total = (
-        np.where(target.astype(logits.dtype) != ignore_index, logits[np.arange(n), np.where(target != ignore_index, target, 0)] - logsumexp_logits, 0).sum()
+        np.where(
+            target.astype(logits.dtype) != ignore_index,
+            logits[np.arange(n), np.where(target != ignore_index, target, 0)]
+            - logsumexp_logits,
+            0,
+        ).sum()
     )
     sum_target = (target != ignore_index).sum()
     out = -total / sum_target.astype(logits.dtype)
@@ -57,13 +62,20 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_total = -grad_output / sum_target.astype(logits.dtype)
         exp_logits = np.exp(logits - max_logits[:, None])
         grad_logits = (
-            -np.where(target.astype(logits.dtype) != ignore_index, grad_total, 0)[
-                :, None
-            ]
+            -np.where(
+                target.astype(logits.dtype) != ignore_index, grad_total, 0
+            )[:, None]
             * exp_logits
             / sum_exp_logits[:, None]
         )
-        np.add.at(grad_logits, (np.where(target != ignore_index, np.arange(n), 0), np.where(target != ignore_index, target, 0)), np.where(target.astype(logits.dtype) != ignore_index, grad_total, 0))
+        np.add.at(
+            grad_logits,
+            (
+                np.where(target != ignore_index, np.arange(n), 0),
+                np.where(target != ignore_index, target, 0),
+            ),
+            np.where(target.astype(logits.dtype) != ignore_index, grad_total, 0),
+        )
     return grad_logits, None
 
 
@@ -98,7 +110,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"cross_entropy_ignoring: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"cross_entropy_ignoring: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -106,7 +121,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"cross_entropy_ignoring: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"cross_entropy_ignoring: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

@@ -55,7 +55,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"dropout: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"dropout: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -63,7 +66,10 @@ def _boolean(name, value):
     """Return `value` as an array, which must be boolean."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.bool_):
-        raise TypeError(f"dropout: {name} has dtype {array.dtype}, expected boolean")
+        raise TypeError(
+            f"dropout: {name} has dtype {array.dtype},"
+            " expected boolean"
+        )
     return array
 
 

@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(table, token):
     """Return out (n, d), and what backward needs."""
     table, token = _inputs(table, token)
-    out = table[token, :].mean(axis=1)
+    out = table[token].mean(axis=1)
     return out, (token, table.shape[0], table.shape[1])
 
 
@@ -37,7 +37,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_table = None
     if needs_input_grad[0]:
         grad_table = np.zeros((v, d), dtype=grad_output.dtype)
-        np.add.at(grad_table, (token[:, :, None], np.arange(d)), grad_output[:, None, :] / m)
+        np.add.at(grad_table, token, grad_output[:, None, :] / m)
     return grad_table, None
 
 
@@ -67,7 +67,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"embedding_bag: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"embedding_bag: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -75,7 +78,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"embedding_bag: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"embedding_bag: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

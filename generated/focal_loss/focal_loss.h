@@ -20,11 +20,9 @@
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *
  * Saved
- *     logits      for grad_target
- *     target      for grad_logits
- *     softplus_x  for grad_logits, grad_target
- *     sigmoid_x   for grad_logits, grad_target
- *     common      for grad_logits, grad_target
+ *     logits  for grad_logits, grad_target
+ *     target  for grad_logits, grad_target
+ *     exp_x   for grad_logits, grad_target
  *     gamma
  */
 #ifndef SYMGRAD_FOCAL_LOSS_H
@@ -37,21 +35,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: softplus_x, sigmoid_x and common; pass NULL for what is not needed.
+ * For backward: exp_x; pass NULL for what is not needed.
  */
 void focal_loss_forward(size_t batch, double gamma, const double *logits,
-                        const double *target, double *softplus_x, double *sigmoid_x,
-                        double *common, double *out);
+                        const double *target, double *exp_x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for FOCAL_LOSS_BACKWARD_WORK(batch) doubles.
  */
 #define FOCAL_LOSS_BACKWARD_WORK(batch) ((batch))
 void focal_loss_backward(size_t batch, double gamma, const double *logits,
-                         const double *target, const double *softplus_x,
-                         const double *sigmoid_x, const double *common,
-                         double grad_output, double *grad_logits, double *grad_target,
-                         double *work);
+                         const double *target, const double *exp_x, double grad_output,
+                         double *grad_logits, double *grad_target, double *work);
 
 #ifdef __cplusplus
 }

@@ -19,10 +19,9 @@ Gradients
     grad_target[...] = 2 * grad_x[...] * logits[...]
 
 Saved
-    logits     for grad_logits, grad_target
-    target     for grad_logits, grad_target
-    sigmoid_x  for grad_logits, grad_target
-    common     for grad_logits, grad_target
+    logits  for grad_logits, grad_target
+    target  for grad_logits, grad_target
+    exp_x   for grad_logits, grad_target
     gamma
 """
 
@@ -38,19 +37,24 @@ def forward(logits, target, *, gamma=2.0):
     logits, target = _inputs(logits, target)
     x = (2 * target - 1) * logits
     exp_x = np.exp(-np.abs(-x))
-    sigmoid_x = np.where(-x >= 0, 1, exp_x) / (1 + exp_x)
-    common = sigmoid_x**gamma
-    out = (common * np.logaddexp(0, -x)).mean()
-    return out, (logits, target, sigmoid_x, common, gamma)
+    out = (
+        (
+            (np.where(-x >= 0, 1, exp_x) / (1 + exp_x)) ** gamma * np.logaddexp(0, -x)
+        ).mean()
+    )
+    return out, (logits, target, exp_x, gamma)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    logits, target, sigmoid_x, common, gamma = saved
+    logits, target, exp_x, gamma = saved
     batch = logits.shape
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_target = None
-    softplus_x = np.logaddexp(0, -(2 * target - 1) * logits)
+    x = (2 * target - 1) * logits
+    sigmoid_x = np.where(-x >= 0, 1, exp_x) / (1 + exp_x)
+    common = sigmoid_x**gamma
+    softplus_x = np.logaddexp(0, -x)
     grad_x = -(
         grad_output * sigmoid_x * common / math.prod(batch)
         + np.where(
@@ -88,7 +92,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"focal_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"focal_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

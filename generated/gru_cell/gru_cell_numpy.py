@@ -21,13 +21,13 @@ Shapes
 Gradients
     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
-    grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
-    grad_reset[i,j] = grad_candidate[i, j] * total_6[i, j] * (1 - candidate[i, j]**2)
     grad_total_6[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
-    grad_total_3[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
     grad_total_4[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
-    grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    grad_reset[i,j] = grad_candidate[i, j] * total_6[i, j] * (1 - candidate[i, j]**2)
     grad_total_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+    grad_total_3[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+    grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
     sum_grad_total_5_weight_x[i,l] = sum[j](grad_total_5[i, j] * weight_x[2, j, l])
     sum_grad_total_3_weight_x[i,l] = sum[j](grad_total_3[i, j] * weight_x[1, j, l])
     sum_grad_total_weight_x[i,l] = sum[j](grad_total[i, j] * weight_x[0, j, l])
@@ -67,21 +67,18 @@ __all__ = ["backward", "forward"]
 def forward(x, hidden, weight_x, weight_h, bias):
     """Return out (n, h), and what backward needs."""
     x, hidden, weight_x, weight_h, bias = _inputs(x, hidden, weight_x, weight_h, bias)
-    total = (x[:, None, :] * weight_x[0, :, :]).sum(axis=2)
-    total_2 = (hidden[:, None, :] * weight_h[0, :, :]).sum(axis=2)
-    exp_total = np.exp(-np.abs(total + total_2 + bias[0, :]))
-    reset = np.where(total + total_2 + bias[0, :] >= 0, 1, exp_total) / (1 + exp_total)
-    total_3 = (x[:, None, :] * weight_x[1, :, :]).sum(axis=2)
-    total_4 = (hidden[:, None, :] * weight_h[1, :, :]).sum(axis=2)
-    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1, :]))
+    total = x @ weight_x[0].T
+    total_2 = hidden @ weight_h[0].T
+    exp_total = np.exp(-np.abs(total + total_2 + bias[0]))
+    reset = np.where(total + total_2 + bias[0] >= 0, 1, exp_total) / (1 + exp_total)
+    total_3 = x @ weight_x[1].T
+    total_4 = hidden @ weight_h[1].T
+    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1]))
     update = (
-        np.where(total_3 + total_4 + bias[1, :] >= 0, 1, exp_total_3)
-        / (1 + exp_total_3)
+        np.where(total_3 + total_4 + bias[1] >= 0, 1, exp_total_3) / (1 + exp_total_3)
     )
-    total_6 = (hidden[:, None, :] * weight_h[2, :, :]).sum(axis=2)
-    candidate = np.tanh(
-        (x[:, None, :] * weight_x[2, :, :]).sum(axis=2) + reset * total_6 + bias[2, :]
-    )
+    total_6 = hidden @ weight_h[2].T
+    candidate = np.tanh(x @ weight_x[2].T + reset * total_6 + bias[2])
     out = (1 - update) * candidate + update * hidden
     return out, (x, hidden, weight_x, weight_h, reset, update, total_6, candidate)
 
@@ -97,45 +94,25 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     grad_update = grad_output * (hidden - candidate)
     if needs_input_grad[0] or needs_input_grad[2]:
         grad_total_3 = grad_update * update * (1 - update)
-    if needs_input_grad[0]:
-        sum_grad_total_3_weight_x = (
-            (grad_total_3[:, :, None] * weight_x[1, :, :]).sum(axis=1)
-        )
     grad_reset = grad_candidate * total_6 * (1 - candidate**2)
     if needs_input_grad[0] or needs_input_grad[2]:
         grad_total = grad_reset * reset * (1 - reset)
     if needs_input_grad[0]:
-        sum_grad_total_weight_x = (
-            (grad_total[:, :, None] * weight_x[0, :, :]).sum(axis=1)
-        )
         grad_x = (
-            (grad_total_5[:, :, None] * weight_x[2, :, :]).sum(axis=1)
-            + sum_grad_total_3_weight_x
-            + sum_grad_total_weight_x
+            grad_total_5 @ weight_x[2]
+            + grad_total_3 @ weight_x[1]
+            + grad_total @ weight_x[0]
         )
     if needs_input_grad[1] or needs_input_grad[3]:
         grad_total_6 = grad_candidate * reset * (1 - candidate**2)
-    if needs_input_grad[1]:
-        sum_grad_total_6_weight_h = (
-            (grad_total_6[:, :, None] * weight_h[2, :, :]).sum(axis=1)
-        )
-    if needs_input_grad[1] or needs_input_grad[3]:
         grad_total_4 = grad_update * update * (1 - update)
-    if needs_input_grad[1]:
-        sum_grad_total_4_weight_h = (
-            (grad_total_4[:, :, None] * weight_h[1, :, :]).sum(axis=1)
-        )
-    if needs_input_grad[1] or needs_input_grad[3]:
         grad_total_2 = grad_reset * reset * (1 - reset)
     if needs_input_grad[1]:
-        sum_grad_total_2_weight_h = (
-            (grad_total_2[:, :, None] * weight_h[0, :, :]).sum(axis=1)
-        )
         grad_hidden = (
             grad_output * update
-            + sum_grad_total_6_weight_h
-            + sum_grad_total_4_weight_h
-            + sum_grad_total_2_weight_h
+            + grad_total_6 @ weight_h[2]
+            + grad_total_4 @ weight_h[1]
+            + grad_total_2 @ weight_h[0]
         )
     if needs_input_grad[2]:
         grad_weight_x = np.stack(
@@ -236,7 +213,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"gru_cell: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"gru_cell: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -28,7 +28,7 @@ def forward(u, *, rate=0.1):
     u = _inputs(u)
     n = u.shape[0]
 
-    out = u + rate * (u[(np.arange(n) + 1) % n] - 2 * u + u[(np.arange(n) + n - 1) % n])
+    out = u + rate * (np.roll(u, -1, axis=0) - 2 * u + np.roll(u, 1 - n, axis=0))
     return out, (n, rate)
 
 
@@ -39,8 +39,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_u = None
     if needs_input_grad[0]:
         grad_u = grad_output * (1 - 2 * rate)
-        np.add.at(grad_u, (np.arange(n) + 1) % n, rate * grad_output)
-        np.add.at(grad_u, (np.arange(n) + n - 1) % n, rate * grad_output)
+        grad_u = grad_u + np.roll(rate * grad_output, 1, axis=0)
+        grad_u = grad_u + np.roll(rate * grad_output, n - 1, axis=0)
     return (grad_u,)
 
 
@@ -56,7 +56,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"heat_step: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"heat_step: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -63,9 +63,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             x**n
             * (grad_output / (half**n + x**n) - grad_output * out / (half**n + x**n))
             * np.log(np.where(x == 0, 1, x))
-            - grad_output * half**n * out * np.log(np.where(half == 0, 1, half)) / (
-                half**n + x**n
-            )
+            - grad_output
+            * half**n
+            * out
+            * np.log(np.where(half == 0, 1, half))
+            / (half**n + x**n)
         )
     return grad_x, grad_half, grad_n
 
@@ -89,7 +91,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"hill: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"hill: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

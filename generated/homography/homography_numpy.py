@@ -65,7 +65,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_w = -(u * grad_u + v * grad_v) / w
     if needs_input_grad[0]:
         grad_h = np.zeros((3, 3), dtype=h.dtype)
-        grad_h[0, 0] += (x * grad_u / w).sum()
+        grad_h[0, 0] = (x * grad_u / w).sum()
         grad_h[0, 1] += (y * grad_u / w).sum()
         grad_h[0, 2] += (grad_u / w).sum()
         grad_h[1, 0] += (x * grad_v / w).sum()
@@ -106,7 +106,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"homography: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"homography: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

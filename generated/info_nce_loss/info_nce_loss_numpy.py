@@ -34,13 +34,11 @@ __all__ = ["backward", "forward"]
 def forward(x, y, *, temperature=0.1):
     """Return out (), and what backward needs."""
     x, y = _inputs(x, y)
-    n = x.shape[0]
-
     score = x @ y.T / temperature
     max_score = score.max(axis=1)
     exp_score = np.exp(score - max_score[:, None])
     sum_exp_score = exp_score.sum(axis=1)
-    out = (max_score + np.log(sum_exp_score) - score[np.arange(n), np.arange(n)]).mean()
+    out = (max_score + np.log(sum_exp_score) - score.diagonal()).mean()
     return out, (x, y, sum_exp_score, exp_score, temperature)
 
 
@@ -85,7 +83,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"info_nce_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"info_nce_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

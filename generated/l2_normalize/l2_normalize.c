@@ -18,58 +18,58 @@
  *         sqrt(sum_x[...])), 0)
  *
  * Saved
- *     x              for grad_x
- *     out            for grad_x
- *     maximum_sum_x  for grad_x
- *     sqrt_sum_x     for grad_x
+ *     x      for grad_x
+ *     out    for grad_x
+ *     sum_x  for grad_x
  *     eps
  */
 #include <math.h>
 #include "l2_normalize.h"
 
 void l2_normalize_forward(size_t batch, size_t n, double eps, const double *restrict x,
-                          double *restrict maximum_sum_x, double *restrict sqrt_sum_x,
-                          double *restrict out)
+                          double *restrict sum_x, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
         /* sum_x[b] = sum[j](x[b, j]**2) */
-        double sum_x = 0.0;
+        double sum_x_b = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            sum_x += x[b * n + j] * x[b * n + j];
+            sum_x_b += x[b * n + j] * x[b * n + j];
         }
-        const double sqrt_sum_x_b = sqrt(sum_x);
-        if (sqrt_sum_x) {
-            sqrt_sum_x[b] = sqrt_sum_x_b;
+        if (sum_x) {
+            sum_x[b] = sum_x_b;
         }
-        const double maximum_sum_x_b = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b)
-            ? sqrt_sum_x_b : eps;
-        if (maximum_sum_x) {
-            maximum_sum_x[b] = maximum_sum_x_b;
-        }
+        const double sqrt_sum_x = sqrt(sum_x_b);
+        const double maximum_sum_x = sqrt_sum_x >= eps || isnan(sqrt_sum_x) ? sqrt_sum_x
+            : eps;
         /* out[b,j] = x[b, j] / maximum_sum_x[b] */
         for (size_t j = 0; j < n; ++j) {
-            out[b * n + j] = x[b * n + j] / maximum_sum_x_b;
+            out[b * n + j] = x[b * n + j] / maximum_sum_x;
         }
     }
 }
 
 void l2_normalize_backward(size_t batch, size_t n, double eps, const double *restrict x,
-                           const double *restrict out,
-                           const double *restrict maximum_sum_x,
-                           const double *restrict sqrt_sum_x,
+                           const double *restrict out, const double *restrict sum_x,
                            const double *restrict grad_output, double *restrict grad_x,
                            double *work)
 {
-    double *restrict const common_2 = work;
-    double *restrict const common = work + batch;
+    double *restrict const sqrt_sum_x = work;
+    double *restrict const maximum_sum_x = work + batch;
+    double *restrict const common_2 = work + (batch + batch);
+    double *restrict const common = work + (batch + batch + batch);
 
     if (grad_x) {
-        /* common_2[b] = sqrt_sum_x[b] == eps
+        /* maximum_sum_x[b] = maximum(sqrt_sum_x[b], eps)
+         * common_2[b] = sqrt_sum_x[b] == eps
          * common[b] = sqrt_sum_x[b] > eps
          */
         for (size_t b = 0; b < batch; ++b) {
-            common_2[b] = sqrt_sum_x[b] == eps ? 1.0 : 0.0;
-            common[b] = sqrt_sum_x[b] > eps ? 1.0 : 0.0;
+            const double sqrt_sum_x_b = sqrt(sum_x[b]);
+            sqrt_sum_x[b] = sqrt_sum_x_b;
+            maximum_sum_x[b] = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b) ? sqrt_sum_x_b
+                : eps;
+            common_2[b] = sqrt_sum_x_b == eps ? 1.0 : 0.0;
+            common[b] = sqrt_sum_x_b > eps ? 1.0 : 0.0;
         }
         for (size_t b = 0; b < batch; ++b) {
             /* sum_grad_output_out[b] = sum[j](grad_output[b, j] * out[b, j]) */

@@ -18,10 +18,9 @@
  *         sqrt(sum_x[...])), 0)
  *
  * Saved
- *     x              for grad_x
- *     out            for grad_x
- *     maximum_sum_x  for grad_x
- *     sqrt_sum_x     for grad_x
+ *     x      for grad_x
+ *     out    for grad_x
+ *     sum_x  for grad_x
  *     eps
  */
 #ifndef SYMGRAD_L2_NORMALIZE_H
@@ -34,19 +33,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: maximum_sum_x and sqrt_sum_x; pass NULL for what is not needed.
+ * For backward: sum_x; pass NULL for what is not needed.
  */
 void l2_normalize_forward(size_t batch, size_t n, double eps, const double *x,
-                          double *maximum_sum_x, double *sqrt_sum_x, double *out);
+                          double *sum_x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for L2_NORMALIZE_BACKWARD_WORK(batch) doubles.
  */
-#define L2_NORMALIZE_BACKWARD_WORK(batch) ((batch) + (batch))
+#define L2_NORMALIZE_BACKWARD_WORK(batch) ((batch) + (batch) + (batch) + (batch))
 void l2_normalize_backward(size_t batch, size_t n, double eps, const double *x,
-                           const double *out, const double *maximum_sum_x,
-                           const double *sqrt_sum_x, const double *grad_output,
-                           double *grad_x, double *work);
+                           const double *out, const double *sum_x,
+                           const double *grad_output, double *grad_x, double *work);
 
 #ifdef __cplusplus
 }

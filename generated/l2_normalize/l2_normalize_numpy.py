@@ -17,10 +17,9 @@ Gradients
         sqrt(sum_x[...])), 0)
 
 Saved
-    x              for grad_x
-    out            for grad_x
-    maximum_sum_x  for grad_x
-    sqrt_sum_x     for grad_x
+    x      for grad_x
+    out    for grad_x
+    sum_x  for grad_x
     eps
 """
 
@@ -32,18 +31,19 @@ __all__ = ["backward", "forward"]
 def forward(x, *, eps=1e-12):
     """Return out (..., n), and what backward needs."""
     x = _inputs(x)
-    sqrt_sum_x = np.sqrt((x**2).sum(axis=-1, keepdims=True))
-    maximum_sum_x = np.maximum(sqrt_sum_x, eps)
-    out = x / maximum_sum_x
-    return out, (x, out, maximum_sum_x, sqrt_sum_x, eps)
+    sum_x = (x**2).sum(axis=-1, keepdims=True)
+    out = x / np.maximum(np.sqrt(sum_x), eps)
+    return out, (x, out, sum_x, eps)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, out, maximum_sum_x, sqrt_sum_x, eps = saved
+    x, out, sum_x, eps = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = None
     if needs_input_grad[0]:
+        sqrt_sum_x = np.sqrt(sum_x)
+        maximum_sum_x = np.maximum(sqrt_sum_x, eps)
         common_2 = sqrt_sum_x == eps
         common = sqrt_sum_x > eps
         grad_maximum_sum_x = (
@@ -51,11 +51,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         )
         grad_x = (
             grad_output / maximum_sum_x
-            + 2
-            * x
-            * np.where(common_2[..., 0] | ~common_2[..., 0] & common[..., 0], np.where(common_2[..., 0], grad_maximum_sum_x[..., 0] * 0.5, np.where(common[..., 0], grad_maximum_sum_x[..., 0], 0)) / np.where(common_2[..., 0] | ~common_2[..., 0] & common[..., 0], 2 * sqrt_sum_x[..., 0], 1), 0)[
-                ..., None
-            ]
+            + 2 * x * np.where(
+                common_2 | ~common_2 & common,
+                np.where(
+                    common_2,
+                    grad_maximum_sum_x * 0.5,
+                    np.where(common, grad_maximum_sum_x, 0),
+                )
+                / np.where(common_2 | ~common_2 & common, 2 * sqrt_sum_x, 1),
+                0,
+            )
         )
     return (grad_x,)
 
@@ -72,7 +77,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"l2_normalize: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"l2_normalize: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

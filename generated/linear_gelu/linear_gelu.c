@@ -24,12 +24,11 @@
  *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
  *
  * Saved
- *     x           for grad_weight
- *     weight      for grad_x
- *     bias        for grad_x, grad_weight, grad_bias
- *     total       for grad_x, grad_weight, grad_bias
- *     tanh_inner  for grad_x, grad_weight, grad_bias
- *     common      for grad_x, grad_weight, grad_bias
+ *     x       for grad_weight
+ *     weight  for grad_x
+ *     bias    for grad_x, grad_weight, grad_bias
+ *     total   for grad_x, grad_weight, grad_bias
+ *     inner   for grad_x, grad_weight, grad_bias
  */
 #include <math.h>
 #include "linear_gelu.h"
@@ -38,8 +37,8 @@ static const double PI = 3.14159265358979323846;
 
 void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
                          const double *restrict weight, const double *restrict bias,
-                         double *restrict total, double *restrict tanh_inner,
-                         double *restrict common, double *restrict out)
+                         double *restrict total, double *restrict inner,
+                         double *restrict out)
 {
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     for (size_t i = 0; i < n; ++i) {
@@ -52,34 +51,46 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
             if (total) {
                 total[i * m + j] = total_ij;
             }
-            const double inner = sqrt_2_over_pi
+            const double inner_ij = sqrt_2_over_pi
                 * (total_ij + bias[j]
                 + 0.044715
                 * ((total_ij + bias[j]) * (total_ij + bias[j]) * (total_ij + bias[j])));
-            const double tanh_inner_ij = tanh(inner);
-            if (tanh_inner) {
-                tanh_inner[i * m + j] = tanh_inner_ij;
+            if (inner) {
+                inner[i * m + j] = inner_ij;
             }
-            const double common_ij = 1.0 + tanh_inner_ij;
-            if (common) {
-                common[i * m + j] = common_ij;
-            }
-            out[i * m + j] = 0.5 * (total_ij + bias[j]) * common_ij;
+            const double tanh_inner = tanh(inner_ij);
+            const double common = 1.0 + tanh_inner;
+            out[i * m + j] = 0.5 * (total_ij + bias[j]) * common;
         }
     }
 }
 
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x,
                           const double *restrict weight, const double *restrict bias,
-                          const double *restrict total,
-                          const double *restrict tanh_inner,
-                          const double *restrict common,
+                          const double *restrict total, const double *restrict inner,
                           const double *restrict grad_output, double *restrict grad_x,
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
 {
-    double *restrict const grad_total = work;
-    double *restrict const sum = work + n * m;
+    double *restrict const common = work;
+    double *restrict const grad_inner = work + n * m;
+    double *restrict const grad_total = work + (n * m + n * m);
+    double *restrict const sum = work + (n * m + n * m + n * m);
+
+    if (grad_x || grad_weight || grad_bias) {
+        for (size_t i = 0; i < n; ++i) {
+            /* common[i,j] = 1 + tanh_inner[i, j]
+             * grad_inner[i,j] = 0.5 * grad_output[i, j] * (total[i, j] + bias[j])
+             *     * (1 - tanh_inner[i, j]**2)
+             */
+            for (size_t j = 0; j < m; ++j) {
+                const double tanh_inner = tanh(inner[i * m + j]);
+                common[i * m + j] = 1.0 + tanh_inner;
+                grad_inner[i * m + j] = 0.5 * grad_output[i * m + j]
+                    * (total[i * m + j] + bias[j]) * (1.0 - tanh_inner * tanh_inner);
+            }
+        }
+    }
 
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight) {
@@ -90,12 +101,9 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
         const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                const double part = 0.5 * grad_output[i * m + j];
                 const double total_plus_bias = total[i * m + j] + bias[j];
-                const double grad_inner = part * total_plus_bias
-                    * (1.0 - tanh_inner[i * m + j] * tanh_inner[i * m + j]);
-                grad_total[i * m + j] = part * common[i * m + j]
-                    + sqrt_2_over_pi_2 * grad_inner
+                grad_total[i * m + j] = 0.5 * grad_output[i * m + j] * common[i * m + j]
+                    + sqrt_2_over_pi_2 * grad_inner[i * m + j]
                     * (1.0 + 3.0 * 0.044715 * (total_plus_bias * total_plus_bias));
             }
         }
@@ -142,10 +150,8 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
                 const double total_plus_bias = total[i * m + j] + bias[j];
-                const double grad_inner = 0.5 * grad_output[i * m + j] * total_plus_bias
-                    * (1.0 - tanh_inner[i * m + j] * tanh_inner[i * m + j]);
                 grad_bias[j] += grad_output[i * m + j] * common[i * m + j];
-                sum[j] += grad_inner
+                sum[j] += grad_inner[i * m + j]
                     * (1.0 + 3.0 * 0.044715 * (total_plus_bias * total_plus_bias));
             }
         }

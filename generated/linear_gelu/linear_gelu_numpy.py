@@ -23,12 +23,11 @@ Gradients
     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
 
 Saved
-    x           for grad_weight
-    weight      for grad_x
-    bias        for grad_x, grad_weight, grad_bias
-    total       for grad_x, grad_weight, grad_bias
-    tanh_inner  for grad_x, grad_weight, grad_bias
-    common      for grad_x, grad_weight, grad_bias
+    x       for grad_weight
+    weight  for grad_x
+    bias    for grad_x, grad_weight, grad_bias
+    total   for grad_x, grad_weight, grad_bias
+    inner   for grad_x, grad_weight, grad_bias
 """
 
 import math
@@ -43,17 +42,17 @@ def forward(x, weight, bias):
     x, weight, bias = _inputs(x, weight, bias)
     total = x @ weight.T
     inner = math.sqrt(2 / math.pi) * (total + bias + 0.044715 * (total + bias) ** 3)
-    tanh_inner = np.tanh(inner)
-    common = 1 + tanh_inner
-    out = 0.5 * (total + bias) * common
-    return out, (x, weight, bias, total, tanh_inner, common)
+    out = 0.5 * (total + bias) * (1 + np.tanh(inner))
+    return out, (x, weight, bias, total, inner)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, bias, total, tanh_inner, common = saved
+    x, weight, bias, total, inner = saved
     grad_output = _cotangent(grad_output, total.shape)
     grad_x = grad_weight = grad_bias = None
+    tanh_inner = np.tanh(inner)
+    common = 1 + tanh_inner
     grad_inner = 0.5 * grad_output * (total + bias) * (1 - tanh_inner**2)
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_total = (
@@ -105,7 +104,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"linear_gelu: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"linear_gelu: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

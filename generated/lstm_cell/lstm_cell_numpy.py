@@ -29,15 +29,15 @@ Gradients
     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
     grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
     grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-    grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
-    grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
     grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
     grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
     grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
     sum_weight_x_grad_total_7[i,l] = sum[j](weight_x[3, j, l] * grad_total_7[i, j])
     sum_weight_x_grad_total_5[i,l] = sum[j](weight_x[2, j, l] * grad_total_5[i, j])
     sum_weight_x_grad_total_3[i,l] = sum[j](weight_x[1, j, l] * grad_total_3[i, j])
@@ -85,27 +85,22 @@ __all__ = ["backward", "forward"]
 def forward(x, hidden, cell, weight_x, weight_h, bias):
     """Return out0 (n, h), new_cell (n, h), and what backward needs."""
     x, hidden, cell, weight_x, weight_h, bias = _inputs(x, hidden, cell, weight_x, weight_h, bias)
-    total = (x[:, None, :] * weight_x[0, :, :]).sum(axis=2)
-    total_2 = (hidden[:, None, :] * weight_h[0, :, :]).sum(axis=2)
-    exp_total = np.exp(-np.abs(total + total_2 + bias[0, :]))
-    enter = np.where(total + total_2 + bias[0, :] >= 0, 1, exp_total) / (1 + exp_total)
-    total_3 = (x[:, None, :] * weight_x[1, :, :]).sum(axis=2)
-    total_4 = (hidden[:, None, :] * weight_h[1, :, :]).sum(axis=2)
-    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1, :]))
+    total = x @ weight_x[0].T
+    total_2 = hidden @ weight_h[0].T
+    exp_total = np.exp(-np.abs(total + total_2 + bias[0]))
+    enter = np.where(total + total_2 + bias[0] >= 0, 1, exp_total) / (1 + exp_total)
+    total_3 = x @ weight_x[1].T
+    total_4 = hidden @ weight_h[1].T
+    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1]))
     keep = (
-        np.where(total_3 + total_4 + bias[1, :] >= 0, 1, exp_total_3)
-        / (1 + exp_total_3)
+        np.where(total_3 + total_4 + bias[1] >= 0, 1, exp_total_3) / (1 + exp_total_3)
     )
-    total_6 = (hidden[:, None, :] * weight_h[2, :, :]).sum(axis=2)
-    candidate = np.tanh(
-        (x[:, None, :] * weight_x[2, :, :]).sum(axis=2) + total_6 + bias[2, :]
-    )
-    total_7 = (x[:, None, :] * weight_x[3, :, :]).sum(axis=2)
-    total_8 = (hidden[:, None, :] * weight_h[3, :, :]).sum(axis=2)
-    exp_total_7 = np.exp(-np.abs(total_7 + total_8 + bias[3, :]))
+    candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
+    total_7 = x @ weight_x[3].T
+    total_8 = hidden @ weight_h[3].T
+    exp_total_7 = np.exp(-np.abs(total_7 + total_8 + bias[3]))
     leave = (
-        np.where(total_7 + total_8 + bias[3, :] >= 0, 1, exp_total_7)
-        / (1 + exp_total_7)
+        np.where(total_7 + total_8 + bias[3] >= 0, 1, exp_total_7) / (1 + exp_total_7)
     )
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
@@ -127,70 +122,37 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
         grad_leave = tanh_new_cell * grad_out0
     if needs_input_grad[0] or needs_input_grad[3]:
         grad_total_7 = leave * (1 - leave) * grad_leave
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_7 = (
-            (weight_x[3, :, :] * grad_total_7[:, :, None]).sum(axis=1)
-        )
     grad_new_cell_total = leave * (1 - tanh_new_cell**2) * grad_out0 + grad_new_cell
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
         grad_candidate = enter * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
         grad_total_5 = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_5 = (
-            (weight_x[2, :, :] * grad_total_5[:, :, None]).sum(axis=1)
-        )
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
         grad_keep = cell * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
         grad_total_3 = keep * (1 - keep) * grad_keep
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_3 = (
-            (weight_x[1, :, :] * grad_total_3[:, :, None]).sum(axis=1)
-        )
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
         grad_enter = candidate * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
         grad_total = enter * (1 - enter) * grad_enter
     if needs_input_grad[0]:
-        sum_weight_x_grad_total = (
-            (weight_x[0, :, :] * grad_total[:, :, None]).sum(axis=1)
-        )
         grad_x = (
-            sum_weight_x_grad_total_7
-            + sum_weight_x_grad_total_5
-            + sum_weight_x_grad_total_3
-            + sum_weight_x_grad_total
+            grad_total_7 @ weight_x[3]
+            + grad_total_5 @ weight_x[2]
+            + grad_total_3 @ weight_x[1]
+            + grad_total @ weight_x[0]
         )
     if needs_input_grad[1] or needs_input_grad[4]:
         grad_total_8 = leave * (1 - leave) * grad_leave
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_8 = (
-            (weight_h[3, :, :] * grad_total_8[:, :, None]).sum(axis=1)
-        )
-    if needs_input_grad[1] or needs_input_grad[4]:
         grad_total_6 = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_6 = (
-            (weight_h[2, :, :] * grad_total_6[:, :, None]).sum(axis=1)
-        )
-    if needs_input_grad[1] or needs_input_grad[4]:
         grad_total_4 = keep * (1 - keep) * grad_keep
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_4 = (
-            (weight_h[1, :, :] * grad_total_4[:, :, None]).sum(axis=1)
-        )
-    if needs_input_grad[1] or needs_input_grad[4]:
         grad_total_2 = enter * (1 - enter) * grad_enter
     if needs_input_grad[1]:
-        sum_weight_h_grad_total_2 = (
-            (weight_h[0, :, :] * grad_total_2[:, :, None]).sum(axis=1)
-        )
         grad_hidden = (
-            sum_weight_h_grad_total_8
-            + sum_weight_h_grad_total_6
-            + sum_weight_h_grad_total_4
-            + sum_weight_h_grad_total_2
+            grad_total_8 @ weight_h[3]
+            + grad_total_6 @ weight_h[2]
+            + grad_total_4 @ weight_h[1]
+            + grad_total_2 @ weight_h[0]
         )
     if needs_input_grad[2]:
         grad_cell = keep * grad_new_cell_total
@@ -318,7 +280,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"lstm_cell: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"lstm_cell: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

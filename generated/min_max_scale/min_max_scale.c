@@ -11,11 +11,11 @@
  *     out  (..., n)
  *
  * Gradients
- *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * (out[..., j] - 1))
- *     grad_low[...] = sum_grad_output_out[...] / (max_x[...] - low[...])
- *     sum_grad_output_out_2[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_max_x[...] = -sum_grad_output_out_2[...] / (max_x[...] - low[...])
+ *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
+ *     grad_max_x[...] = -sum_grad_output_out[...] / (max_x[...] - low[...])
  *     count_max_x[...] = sum[j](where(x[..., j] == max_x[...], 1, 0))
+ *     sum_grad_output_out_2[...] = sum[j](grad_output[..., j] * (out[..., j] - 1))
+ *     grad_low[...] = sum_grad_output_out_2[...] / (max_x[...] - low[...])
  *     count_low[...] = sum[j](where(x[..., j] == low[...], 1, 0))
  *     grad_x[...,j] = grad_output[..., j] / (max_x[...] - low[...]) + where(x[..., j] == max_x[...],
  *         grad_max_x[...] / count_max_x[...], 0) + where(x[..., j] == low[...], grad_low[...] / count_low[...], 0)
@@ -68,24 +68,25 @@ void min_max_scale_backward(size_t batch, size_t n, const double *restrict x,
 {
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* sum_grad_output_out_2[b] = sum[j](grad_output[b, j] * out[b, j])
+            /* sum_grad_output_out[b] = sum[j](grad_output[b, j] * out[b, j])
              * count_max_x[b] = sum[j](where(x[b, j] == max_x[b], 1, 0))
-             * sum_grad_output_out[b] = sum[j](grad_output[b, j] * (out[b, j] - 1))
+             * sum_grad_output_out_2[b] = sum[j](grad_output[b, j] * (out[b, j] - 1))
              * count_low[b] = sum[j](where(x[b, j] == low[b], 1, 0))
              */
-            double sum_grad_output_out_2 = 0.0;
-            double count_max_x = 0.0;
             double sum_grad_output_out = 0.0;
+            double count_max_x = 0.0;
+            double sum_grad_output_out_2 = 0.0;
             double count_low = 0.0;
             for (size_t j = 0; j < n; ++j) {
-                sum_grad_output_out_2 += grad_output[b * n + j] * out[b * n + j];
+                sum_grad_output_out += grad_output[b * n + j] * out[b * n + j];
                 count_max_x += x[b * n + j] == max_x[b] ? 1.0 : 0.0;
-                sum_grad_output_out += grad_output[b * n + j] * (out[b * n + j] - 1.0);
+                sum_grad_output_out_2 += grad_output[b * n + j]
+                    * (out[b * n + j] - 1.0);
                 count_low += x[b * n + j] == low[b] ? 1.0 : 0.0;
             }
             const double max_x_minus_low = max_x[b] - low[b];
-            const double grad_max_x = -sum_grad_output_out_2 / max_x_minus_low;
-            const double grad_low = sum_grad_output_out / max_x_minus_low;
+            const double grad_max_x = -sum_grad_output_out / max_x_minus_low;
+            const double grad_low = sum_grad_output_out_2 / max_x_minus_low;
             /* grad_x[b,j] = grad_output[b, j] / (max_x[b] - low[b])
              *     + where(x[b, j] == max_x[b], grad_max_x[b] / count_max_x[b], 0)
              *     + where(x[b, j] == low[b], grad_low[b] / count_low[b], 0)

@@ -10,11 +10,11 @@ Shapes
     out  (..., n)
 
 Gradients
-    sum_grad_output_out[...] = sum[j](grad_output[..., j] * (out[..., j] - 1))
-    grad_low[...] = sum_grad_output_out[...] / (max_x[...] - low[...])
-    sum_grad_output_out_2[...] = sum[j](grad_output[..., j] * out[..., j])
-    grad_max_x[...] = -sum_grad_output_out_2[...] / (max_x[...] - low[...])
+    sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
+    grad_max_x[...] = -sum_grad_output_out[...] / (max_x[...] - low[...])
     count_max_x[...] = sum[j](where(x[..., j] == max_x[...], 1, 0))
+    sum_grad_output_out_2[...] = sum[j](grad_output[..., j] * (out[..., j] - 1))
+    grad_low[...] = sum_grad_output_out_2[...] / (max_x[...] - low[...])
     count_low[...] = sum[j](where(x[..., j] == low[...], 1, 0))
     grad_x[...,j] = grad_output[..., j] / (max_x[...] - low[...]) + where(x[..., j] == max_x[...],
         grad_max_x[...] / count_max_x[...], 0) + where(x[..., j] == low[...], grad_low[...] / count_low[...], 0)
@@ -36,7 +36,7 @@ def forward(x):
     x = _inputs(x)
     low = x.min(axis=-1, keepdims=True)
     max_x = x.max(axis=-1, keepdims=True)
-    out = (x - low) / (max_x[..., 0] - low[..., 0])[..., None]
+    out = (x - low) / (max_x - low)
     return out, (x, out, low, max_x)
 
 
@@ -51,9 +51,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         grad_low = (grad_output * (out - 1)).sum(axis=-1, keepdims=True) / (max_x - low)
         count_low = (x == low).astype(x.dtype).sum(axis=-1, keepdims=True)
         grad_x = (
-            grad_output / (max_x[..., 0] - low[..., 0])[..., None]
-            + np.where(x == max_x, grad_max_x / np.where(x == max_x, count_max_x, 1), 0)
-            + np.where(x == low, grad_low / np.where(x == low, count_low, 1), 0)
+            grad_output / (max_x - low)
+            + np.where(x == max_x, grad_max_x / count_max_x, 0)
+            + np.where(x == low, grad_low / count_low, 0)
         )
     return (grad_x,)
 
@@ -70,7 +70,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"min_max_scale: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"min_max_scale: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

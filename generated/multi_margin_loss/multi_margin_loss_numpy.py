@@ -36,9 +36,19 @@ def forward(score, target, *, margin=1.0):
     n, c = score.shape
 
     rows = (
-        np.where(np.arange(c, dtype=score.dtype) == target.astype(score.dtype)[:, None], 0, np.maximum(margin - score[np.arange(n)[:, None], np.where(np.arange(c) == target[:, None], 0, target[:, None])] + score, 0)).sum(
-            axis=1
-        )
+        np.where(
+            np.arange(c, dtype=score.dtype) == target.astype(score.dtype)[:, None],
+            0,
+            np.maximum(
+                margin
+                - score[
+                    np.arange(n)[:, None],
+                    np.where(np.arange(c) == target[:, None], 0, target[:, None]),
+                ]
+                + score,
+                0,
+            ),
+        ).sum(axis=1)
     )
     out = rows.mean() / c
     return out, (score, target, margin)
@@ -56,12 +66,94 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
             np.arange(c, dtype=score.dtype) == target.astype(score.dtype)[:, None],
             0,
             np.where(
-                np.maximum(margin - score[np.arange(n)[:, None], np.where(np.arange(c) == target[:, None], 0, target[:, None])] + score, 0) > 0,
+                np.maximum(
+                    margin
+                    - score[
+                        np.arange(n)[:, None],
+                        np.where(np.arange(c) == target[:, None], 0, target[:, None]),
+                    ]
+                    + score,
+                    0,
+                )
+                > 0,
                 grad_rows[:, None],
                 0,
             ),
         )
-        np.add.at(grad_score, (np.where(~(np.arange(c) == target[:, None]) & (np.maximum(margin - score[np.arange(n), target][:, None] + score, 0) > 0), np.arange(n)[:, None], 0), np.where(~(np.arange(c) == target[:, None]) & (np.maximum(margin - score[np.arange(n), target][:, None] + score, 0) > 0), target[:, None], 0)), np.where(~(np.arange(c, dtype=score.dtype) == target.astype(score.dtype)[:, None]) & (np.maximum(margin - score[np.arange(n), target][:, None] + score, 0) > 0), -np.where(np.arange(c, dtype=score.dtype) == target.astype(score.dtype)[:, None], 0, np.where(np.maximum(margin - score[np.arange(n)[:, None], np.where(~(np.arange(c) == target[:, None]) & (np.maximum(margin - score[np.arange(n), target][:, None] + score, 0) > 0), np.where(np.arange(c) == target[:, None], 0, target[:, None]), 0)] + score, 0) > 0, grad_rows[:, None], 0)), 0))
+        np.add.at(
+            grad_score,
+            (
+                np.where(
+                    ~(np.arange(c) == target[:, None])
+                    & (
+                        np.maximum(
+                            margin - score[np.arange(n), target][:, None] + score, 0
+                        )
+                        > 0
+                    ),
+                    np.arange(n)[:, None],
+                    0,
+                ),
+                np.where(
+                    ~(np.arange(c) == target[:, None])
+                    & (
+                        np.maximum(
+                            margin - score[np.arange(n), target][:, None] + score, 0
+                        )
+                        > 0
+                    ),
+                    target[:, None],
+                    0,
+                ),
+            ),
+            np.where(
+                ~(
+                    np.arange(c, dtype=score.dtype)
+                    == target.astype(score.dtype)[:, None]
+                )
+                & (
+                    np.maximum(margin - score[np.arange(n), target][:, None] + score, 0)
+                    > 0
+                ),
+                -np.where(
+                    np.arange(c, dtype=score.dtype)
+                    == target.astype(score.dtype)[:, None],
+                    0,
+                    np.where(
+                        np.maximum(
+                            margin
+                            - score[
+                                np.arange(n)[:, None],
+                                np.where(
+                                    ~(np.arange(c) == target[:, None])
+                                    & (
+                                        np.maximum(
+                                            margin
+                                            - score[np.arange(n), target][:, None]
+                                            + score,
+                                            0,
+                                        )
+                                        > 0
+                                    ),
+                                    np.where(
+                                        np.arange(c) == target[:, None],
+                                        0,
+                                        target[:, None],
+                                    ),
+                                    0,
+                                ),
+                            ]
+                            + score,
+                            0,
+                        )
+                        > 0,
+                        grad_rows[:, None],
+                        0,
+                    ),
+                ),
+                0,
+            ),
+        )
     return grad_score, None
 
 
@@ -96,7 +188,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"multi_margin_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"multi_margin_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -104,7 +199,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"multi_margin_loss: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"multi_margin_loss: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

@@ -28,7 +28,9 @@ def forward(logits, target):
     """Return out (), and what backward needs."""
     logits, target = _inputs(logits, target)
     out = (
-        -(-target * np.logaddexp(0, -logits) - (1 - target) * np.logaddexp(0, logits)).mean()
+        -(
+            -target * np.logaddexp(0, -logits) - (1 - target) * np.logaddexp(0, logits)
+        ).mean()
     )
     return out, (logits, target)
 
@@ -88,7 +90,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"multilabel_soft_margin_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"multilabel_soft_margin_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -13,9 +13,9 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_target
+ *     grad_total = -grad_output / sum_weight
  *     grad_log_p[i,target[i]] = grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_target**2
+ *     grad_weight[target[i]] = total * grad_output / sum_weight**2
  *     grad_weight[target[i]] += grad_total * log_p[i, target[i]]
  *
  * Saved
@@ -23,13 +23,13 @@
  *     target      for grad_log_p, grad_weight
  *     weight      for grad_log_p
  *     total       for grad_weight
- *     sum_target  for grad_log_p, grad_weight
+ *     sum_weight  for grad_log_p, grad_weight
  */
 #include "nll_loss.h"
 
 int nll_loss_forward(size_t n, size_t c, const double *restrict log_p,
                      const int64_t *restrict target, const double *restrict weight,
-                     double *restrict total, double *restrict sum_target,
+                     double *restrict total, double *restrict sum_weight,
                      double *restrict out)
 {
     for (size_t i = 0; i < n; ++i) {
@@ -39,30 +39,30 @@ int nll_loss_forward(size_t n, size_t c, const double *restrict log_p,
     }
 
     /* total = sum[i](weight[target[i]] * log_p[i, target[i]])
-     * sum_target = sum[i](weight[target[i]])
+     * sum_weight = sum[i](weight[target[i]])
      */
     double total_value = 0.0;
-    double sum_target_value = 0.0;
+    double sum_weight_value = 0.0;
     for (size_t i = 0; i < n; ++i) {
         total_value += weight[(size_t)target[i]] * log_p[i * c + (size_t)target[i]];
-        sum_target_value += weight[(size_t)target[i]];
+        sum_weight_value += weight[(size_t)target[i]];
     }
 
     if (total) {
         *total = total_value;
     }
 
-    if (sum_target) {
-        *sum_target = sum_target_value;
+    if (sum_weight) {
+        *sum_weight = sum_weight_value;
     }
 
-    *out = -total_value / sum_target_value;
+    *out = -total_value / sum_weight_value;
     return 0;
 }
 
 int nll_loss_backward(size_t n, size_t c, const double *restrict log_p,
                       const int64_t *restrict target, const double *restrict weight,
-                      double total, double sum_target, double grad_output,
+                      double total, double sum_weight, double grad_output,
                       double *restrict grad_log_p, double *restrict grad_weight)
 {
     for (size_t i = 0; i < n; ++i) {
@@ -71,7 +71,7 @@ int nll_loss_backward(size_t n, size_t c, const double *restrict log_p,
         }
     }
 
-    const double grad_total = -grad_output / sum_target;
+    const double grad_total = -grad_output / sum_weight;
     if (grad_log_p) {
         /* grad_log_p[i,target[i]] = grad_total * weight[target[i]] */
         for (size_t j = 0; j < n * c; ++j) {
@@ -84,13 +84,13 @@ int nll_loss_backward(size_t n, size_t c, const double *restrict log_p,
     }
 
     if (grad_weight) {
-        /* grad_weight[target[i]] = total * grad_output / sum_target**2
+        /* grad_weight[target[i]] = total * grad_output / sum_weight**2
          * grad_weight[target[i]] += grad_total * log_p[i, target[i]]
          */
         for (size_t j = 0; j < c; ++j) {
             grad_weight[j] = 0.0;
         }
-        const double part = total * grad_output / (sum_target * sum_target);
+        const double part = total * grad_output / (sum_weight * sum_weight);
         for (size_t i = 0; i < n; ++i) {
             grad_weight[(size_t)target[i]] += part;
         }

@@ -13,9 +13,9 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_target
+ *     grad_total = -grad_output / sum_weight
  *     grad_log_p[i,target[i]] = grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_target**2
+ *     grad_weight[target[i]] = total * grad_output / sum_weight**2
  *     grad_weight[target[i]] += grad_total * log_p[i, target[i]]
  *
  * Saved
@@ -23,7 +23,7 @@
  *     target      for grad_log_p, grad_weight
  *     weight      for grad_log_p
  *     total       for grad_weight
- *     sum_target  for grad_log_p, grad_weight
+ *     sum_weight  for grad_log_p, grad_weight
  */
 #ifndef SYMGRAD_NLL_LOSS_H
 #define SYMGRAD_NLL_LOSS_H
@@ -36,12 +36,12 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total and sum_target; pass NULL for what is not needed.
+ * For backward: total and sum_weight; pass NULL for what is not needed.
  * Return 1, with nothing written, if an index is out of range.
  * Return 0 otherwise.
  */
 int nll_loss_forward(size_t n, size_t c, const double *log_p, const int64_t *target,
-                     const double *weight, double *total, double *sum_target,
+                     const double *weight, double *total, double *sum_weight,
                      double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -49,7 +49,7 @@ int nll_loss_forward(size_t n, size_t c, const double *log_p, const int64_t *tar
  * Return 0 otherwise.
  */
 int nll_loss_backward(size_t n, size_t c, const double *log_p, const int64_t *target,
-                      const double *weight, double total, double sum_target,
+                      const double *weight, double total, double sum_weight,
                       double grad_output, double *grad_log_p, double *grad_weight);
 
 #ifdef __cplusplus

@@ -12,9 +12,9 @@ Shapes
     out     ()
 
 Gradients
-    grad_total = -grad_output / sum_target
+    grad_total = -grad_output / sum_weight
     grad_log_p[i,target[i]] = grad_total * weight[target[i]]
-    grad_weight[target[i]] = total * grad_output / sum_target**2
+    grad_weight[target[i]] = total * grad_output / sum_weight**2
     grad_weight[target[i]] += grad_total * log_p[i, target[i]]
 
 Saved
@@ -22,7 +22,7 @@ Saved
     target      for grad_log_p, grad_weight
     weight      for grad_log_p
     total       for grad_weight
-    sum_target  for grad_log_p, grad_weight
+    sum_weight  for grad_log_p, grad_weight
 """
 
 import numpy as np
@@ -36,24 +36,24 @@ def forward(log_p, target, weight):
     n = log_p.shape[0]
 
     total = (weight[target] * log_p[np.arange(n), target]).sum()
-    sum_target = weight[target].sum()
-    out = -total / sum_target
-    return out, (log_p, target, weight, total, sum_target)
+    sum_weight = weight[target].sum()
+    out = -total / sum_weight
+    return out, (log_p, target, weight, total, sum_weight)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    log_p, target, weight, total, sum_target = saved
+    log_p, target, weight, total, sum_weight = saved
     n, c = log_p.shape
     grad_output = _cotangent(grad_output, (), log_p.dtype)
     grad_log_p = grad_weight = None
-    grad_total = -grad_output / sum_target
+    grad_total = -grad_output / sum_weight
     if needs_input_grad[0]:
         grad_log_p = np.zeros((n, c), dtype=log_p.dtype)
-        grad_log_p[np.arange(n), target] += grad_total * weight[target]
+        grad_log_p[np.arange(n), target] = grad_total * weight[target]
     if needs_input_grad[2]:
         grad_weight = np.zeros((c,), dtype=log_p.dtype)
-        np.add.at(grad_weight, target, total * grad_output / sum_target**2)
+        np.add.at(grad_weight, target, total * grad_output / sum_weight**2)
         np.add.at(grad_weight, target, grad_total * log_p[np.arange(n), target])
     return grad_log_p, None, grad_weight
 
@@ -100,7 +100,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"nll_loss: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"nll_loss: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -108,7 +111,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"nll_loss: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"nll_loss: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

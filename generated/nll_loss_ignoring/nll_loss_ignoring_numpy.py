@@ -32,7 +32,11 @@ def forward(log_p, target, *, ignore_index=0):
     n = log_p.shape[0]
 
     total = (
-        np.where(target.astype(log_p.dtype) != ignore_index, log_p[np.arange(n), np.where(target != ignore_index, target, 0)], 0).sum()
+        np.where(
+            target.astype(log_p.dtype) != ignore_index,
+            log_p[np.arange(n), np.where(target != ignore_index, target, 0)],
+            0,
+        ).sum()
     )
     sum_target = (target != ignore_index).sum()
     out = -total / sum_target.astype(log_p.dtype)
@@ -47,7 +51,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_log_p = None
     if needs_input_grad[0]:
         grad_log_p = np.zeros((n, c), dtype=dtype)
-        np.add.at(grad_log_p, (np.where(target != ignore_index, np.arange(n), 0), np.where(target != ignore_index, target, 0)), np.where(target.astype(dtype) != ignore_index, -grad_output / sum_target.astype(dtype), 0))
+        np.add.at(
+            grad_log_p,
+            (
+                np.where(target != ignore_index, np.arange(n), 0),
+                np.where(target != ignore_index, target, 0),
+            ),
+            np.where(
+                target.astype(dtype) != ignore_index,
+                -grad_output / sum_target.astype(dtype),
+                0,
+            ),
+        )
     return grad_log_p, None
 
 
@@ -82,7 +97,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"nll_loss_ignoring: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"nll_loss_ignoring: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -90,7 +108,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"nll_loss_ignoring: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"nll_loss_ignoring: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

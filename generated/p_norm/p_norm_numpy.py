@@ -45,9 +45,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         grad_x = np.where(
             p == 0,
             0,
-            p * grad_sum_x[..., None] * np.sign(x) * np.where(p == 0, 1, np.abs(x)) ** (
-                p - 1
-            ),
+            p
+            * grad_sum_x[..., None]
+            * np.sign(x)
+            * np.where(p == 0, 1, np.abs(x)) ** (p - 1),
         )
     return (grad_x,)
 
@@ -64,7 +65,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"p_norm: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"p_norm: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

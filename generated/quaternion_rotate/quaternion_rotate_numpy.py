@@ -80,9 +80,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_q = np.stack(
             [
                 grad_t3 * v3 + grad_t2 * v2 + grad_t1 * v1,
-                2 * t2 * grad_output[..., 2] - 2 * t3 * grad_output[..., 1] + grad_t3 * v2 - grad_t2 * v3,
-                2 * t3 * grad_output[..., 0] - 2 * t1 * grad_output[..., 2] - grad_t3 * v1 + grad_t1 * v3,
-                2 * t1 * grad_output[..., 1] - 2 * t2 * grad_output[..., 0] + grad_t2 * v1 - grad_t1 * v2,
+                2 * t2 * grad_output[..., 2]
+                - 2 * t3 * grad_output[..., 1]
+                + grad_t3 * v2
+                - grad_t2 * v3,
+                2 * t3 * grad_output[..., 0]
+                - 2 * t1 * grad_output[..., 2]
+                - grad_t3 * v1
+                + grad_t1 * v3,
+                2 * t1 * grad_output[..., 1]
+                - 2 * t2 * grad_output[..., 0]
+                + grad_t2 * v1
+                - grad_t1 * v2,
             ],
             axis=-1,
         )
@@ -134,7 +143,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"quaternion_rotate: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"quaternion_rotate: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -29,7 +29,7 @@ def forward(v, normal):
     """Return out (..., 3), and what backward needs."""
     v, normal = _inputs(v, normal)
     total = (v * normal).sum(axis=-1, keepdims=True)
-    out = v - 2 * total[..., 0][..., None] * normal
+    out = v - 2 * total * normal
     return out, (v, normal, total)
 
 
@@ -76,7 +76,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"reflect: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"reflect: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -22,9 +22,9 @@ Shapes
     out  (..., 3)
 
 Saved
-    w  for grad_w, grad_v
-    v  for grad_w
-    k  for grad_w
+    w           for grad_w, grad_v
+    v           for grad_w
+    sinc_angle  for grad_w, grad_v
 """
 
 import math
@@ -46,7 +46,8 @@ def forward(w, v):
     angle = np.hypot(np.hypot(w1, w2), w3)
     c = np.cos(angle)
     s = np.sinc(angle / math.pi)
-    k = np.sinc(angle / (2 * math.pi)) ** 2 / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
+    sinc_angle = np.sinc(angle / (2 * math.pi))
+    k = sinc_angle**2 / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
     out = np.stack(
         [
             c * v1 + s * (w2 * v3 - w3 * v2) + k * w1,
@@ -55,32 +56,33 @@ def forward(w, v):
         ],
         axis=-1,
     )
-    return out, (w, v, k)
+    return out, (w, v, sinc_angle)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    w, v, k = saved
+    w, v, sinc_angle = saved
     grad_output = _cotangent(grad_output, w.shape)
     grad_w = grad_v = None
-    if needs_input_grad[0]:
-        v3 = v[..., 2]
+    common = sinc_angle**2
     w1 = w[..., 0]
+    if needs_input_grad[0]:
+        v1 = v[..., 0]
     w2 = w[..., 1]
-    hypot_w1 = np.hypot(w1, w2)
-    w3 = w[..., 2]
-    angle = np.hypot(hypot_w1, w3)
-    s = np.sinc(angle / math.pi)
     if needs_input_grad[0]:
         v2 = v[..., 1]
+    w3 = w[..., 2]
+    if needs_input_grad[0]:
+        v3 = v[..., 2]
+        k = common / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
+    hypot_w1 = np.hypot(w1, w2)
+    angle = np.hypot(hypot_w1, w3)
+    s = np.sinc(angle / math.pi)
     grad_k = (
         w1 * grad_output[..., 0] + w2 * grad_output[..., 1] + w3 * grad_output[..., 2]
     )
-    sinc_angle = np.sinc(angle / (2 * math.pi))
-    common = sinc_angle**2
     if needs_input_grad[0]:
         common_3 = 0.5 * grad_k * common
-        v1 = v[..., 0]
         part = math.pi * angle
         part_2 = (
             (w2 * v3 - w3 * v2) * grad_output[..., 0]
@@ -91,11 +93,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         )
         part_4 = angle / math.pi
         part_5 = (
-            0.5
-            * grad_k
-            * sinc_angle
-            * (w1 * v1 + w2 * v2 + w3 * v3)
-            * (np.cos(part / (2 * math.pi)) - sinc_angle)
+            0.5 * grad_k * sinc_angle * (w1 * v1 + w2 * v2 + w3 * v3) * (
+                np.cos(part / (2 * math.pi)) - sinc_angle
+            )
         )
         part_6 = part_5 / np.where(angle / (2 * math.pi) == 0, 1, 0.5 * angle / math.pi)
         sin_angle = np.sin(angle)
@@ -111,8 +111,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         common_2 = np.where(angle == 0, 1, angle) * np.where(hypot_w1 == 0, 1, hypot_w1)
         grad_w = np.stack(
             [
-                k * grad_output[..., 0] - v3 * s * grad_output[..., 1] + v2 * s * grad_output[..., 2] + common_3 * v1 + grad_angle * w1 * hypot_w1 / common_2,
-                v3 * s * grad_output[..., 0] + k * grad_output[..., 1] - v1 * s * grad_output[..., 2] + common_3 * v2 + grad_angle * w2 * hypot_w1 / common_2,
+                k * grad_output[..., 0]
+                - v3 * s * grad_output[..., 1]
+                + v2 * s * grad_output[..., 2]
+                + common_3 * v1
+                + grad_angle * w1 * hypot_w1 / common_2,
+                v3 * s * grad_output[..., 0]
+                + k * grad_output[..., 1]
+                - v1 * s * grad_output[..., 2]
+                + common_3 * v2
+                + grad_angle * w2 * hypot_w1 / common_2,
                 v1 * s * grad_output[..., 1]
                 - v2 * s * grad_output[..., 0]
                 + k * grad_output[..., 2]
@@ -125,9 +133,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         c = np.cos(angle)
         grad_v = np.stack(
             [
-                c * grad_output[..., 0] + w3 * s * grad_output[..., 1] - w2 * s * grad_output[..., 2] + 0.5 * grad_k * w1 * common,
-                c * grad_output[..., 1] - w3 * s * grad_output[..., 0] + w1 * s * grad_output[..., 2] + 0.5 * grad_k * w2 * common,
-                w2 * s * grad_output[..., 0] - w1 * s * grad_output[..., 1] + c * grad_output[..., 2] + 0.5 * grad_k * w3 * common,
+                c * grad_output[..., 0]
+                + w3 * s * grad_output[..., 1]
+                - w2 * s * grad_output[..., 2]
+                + 0.5 * grad_k * w1 * common,
+                c * grad_output[..., 1]
+                - w3 * s * grad_output[..., 0]
+                + w1 * s * grad_output[..., 2]
+                + 0.5 * grad_k * w2 * common,
+                w2 * s * grad_output[..., 0]
+                - w1 * s * grad_output[..., 1]
+                + c * grad_output[..., 2]
+                + 0.5 * grad_k * w3 * common,
             ],
             axis=-1,
         )
@@ -158,7 +175,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"rodrigues: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"rodrigues: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -51,11 +51,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     if needs_input_grad[0]:
         exp_x = np.exp(x - max_x) / sum_exp_x
         sum = (exp_x * (x - logsumexp_x_2)).sum(axis=-1, keepdims=True)
-        exp_x_3 = np.exp(x - max_x_2)
         sum_x_logsumexp_x = exp_x.sum(axis=-1, keepdims=True)
         grad_x = grad_output[..., None] * (
-            exp_x * (-1 + logsumexp_x_2[..., 0][..., None] - x + sum)
-            + exp_x_3 / sum_exp_x_2 * sum_x_logsumexp_x
+            exp_x * (-1 + logsumexp_x_2 - x + sum)
+            + np.exp(x - max_x_2) / sum_exp_x_2 * sum_x_logsumexp_x
         )
     return (grad_x,)
 
@@ -75,7 +74,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"softmax_entropy: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"softmax_entropy: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

@@ -13,10 +13,10 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_target
+ *     grad_total = -grad_output / sum_weight
  *     grad_logits[j,k] = -grad_total * weight[target[j]] * exp(logits[j, k] - logsumexp_logits[j])
  *     grad_logits[i,target[i]] += grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_target**2
+ *     grad_weight[target[i]] = total * grad_output / sum_weight**2
  *     grad_weight[target[i]] += grad_total * (logits[i, target[i]] - logsumexp_logits[i])
  *
  * Saved
@@ -24,7 +24,7 @@
  *     target            for grad_logits, grad_weight
  *     weight            for grad_logits
  *     total             for grad_weight
- *     sum_target        for grad_logits, grad_weight
+ *     sum_weight        for grad_logits, grad_weight
  *     logsumexp_logits  for grad_weight
  *     max_logits        for grad_logits
  *     sum_exp_logits    for grad_logits
@@ -35,7 +35,7 @@
 int weighted_cross_entropy_forward(size_t n, size_t c, const double *restrict logits,
                                    const int64_t *restrict target,
                                    const double *restrict weight,
-                                   double *restrict total, double *restrict sum_target,
+                                   double *restrict total, double *restrict sum_weight,
                                    double *restrict logsumexp_logits,
                                    double *restrict max_logits,
                                    double *restrict sum_exp_logits,
@@ -48,7 +48,7 @@ int weighted_cross_entropy_forward(size_t n, size_t c, const double *restrict lo
     }
 
     double total_value = 0.0;
-    double sum_target_value = 0.0;
+    double sum_weight_value = 0.0;
     for (size_t j = 0; j < n; ++j) {
         /* max_logits[j] = max[k](logits[j, k]) */
         double max_logits_j = -INFINITY;
@@ -78,26 +78,26 @@ int weighted_cross_entropy_forward(size_t n, size_t c, const double *restrict lo
          */
         total_value += weight[(size_t)target[j]]
             * (logits[j * c + (size_t)target[j]] - logsumexp_logits_j);
-        /* sum_target = sum[j](weight[target[j]]) */
-        sum_target_value += weight[(size_t)target[j]];
+        /* sum_weight = sum[j](weight[target[j]]) */
+        sum_weight_value += weight[(size_t)target[j]];
     }
 
     if (total) {
         *total = total_value;
     }
 
-    if (sum_target) {
-        *sum_target = sum_target_value;
+    if (sum_weight) {
+        *sum_weight = sum_weight_value;
     }
 
-    *out = -total_value / sum_target_value;
+    *out = -total_value / sum_weight_value;
     return 0;
 }
 
 int weighted_cross_entropy_backward(size_t n, size_t c, const double *restrict logits,
                                     const int64_t *restrict target,
                                     const double *restrict weight, double total,
-                                    double sum_target,
+                                    double sum_weight,
                                     const double *restrict logsumexp_logits,
                                     const double *restrict max_logits,
                                     const double *restrict sum_exp_logits,
@@ -110,7 +110,7 @@ int weighted_cross_entropy_backward(size_t n, size_t c, const double *restrict l
         }
     }
 
-    const double grad_total = -grad_output / sum_target;
+    const double grad_total = -grad_output / sum_weight;
     if (grad_logits) {
         /* grad_logits[j,k] = -grad_total * weight[target[j]] * exp_logits[j, k]
          *     / sum_exp_logits[j]
@@ -128,14 +128,14 @@ int weighted_cross_entropy_backward(size_t n, size_t c, const double *restrict l
     }
 
     if (grad_weight) {
-        /* grad_weight[target[i]] = total * grad_output / sum_target**2
+        /* grad_weight[target[i]] = total * grad_output / sum_weight**2
          * grad_weight[target[i]] += grad_total
          *     * (logits[i, target[i]] - logsumexp_logits[i])
          */
         for (size_t j = 0; j < c; ++j) {
             grad_weight[j] = 0.0;
         }
-        const double part = total * grad_output / (sum_target * sum_target);
+        const double part = total * grad_output / (sum_weight * sum_weight);
         for (size_t i = 0; i < n; ++i) {
             grad_weight[(size_t)target[i]] += part;
         }

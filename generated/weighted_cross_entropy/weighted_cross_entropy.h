@@ -13,10 +13,10 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_target
+ *     grad_total = -grad_output / sum_weight
  *     grad_logits[j,k] = -grad_total * weight[target[j]] * exp(logits[j, k] - logsumexp_logits[j])
  *     grad_logits[i,target[i]] += grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_target**2
+ *     grad_weight[target[i]] = total * grad_output / sum_weight**2
  *     grad_weight[target[i]] += grad_total * (logits[i, target[i]] - logsumexp_logits[i])
  *
  * Saved
@@ -24,7 +24,7 @@
  *     target            for grad_logits, grad_weight
  *     weight            for grad_logits
  *     total             for grad_weight
- *     sum_target        for grad_logits, grad_weight
+ *     sum_weight        for grad_logits, grad_weight
  *     logsumexp_logits  for grad_weight
  *     max_logits        for grad_logits
  *     sum_exp_logits    for grad_logits
@@ -40,13 +40,13 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total, sum_target, logsumexp_logits, max_logits and sum_exp_logits; pass NULL for what is not needed.
+ * For backward: total, sum_weight, logsumexp_logits, max_logits and sum_exp_logits; pass NULL for what is not needed.
  * Return 1, with nothing written, if an index is out of range.
  * Return 0 otherwise.
  */
 int weighted_cross_entropy_forward(size_t n, size_t c, const double *logits,
                                    const int64_t *target, const double *weight,
-                                   double *total, double *sum_target,
+                                   double *total, double *sum_weight,
                                    double *logsumexp_logits, double *max_logits,
                                    double *sum_exp_logits, double *out);
 
@@ -56,7 +56,7 @@ int weighted_cross_entropy_forward(size_t n, size_t c, const double *logits,
  */
 int weighted_cross_entropy_backward(size_t n, size_t c, const double *logits,
                                     const int64_t *target, const double *weight,
-                                    double total, double sum_target,
+                                    double total, double sum_weight,
                                     const double *logsumexp_logits,
                                     const double *max_logits,
                                     const double *sum_exp_logits, double grad_output,

@@ -12,10 +12,10 @@ Shapes
     out     ()
 
 Gradients
-    grad_total = -grad_output / sum_target
+    grad_total = -grad_output / sum_weight
     grad_logits[j,k] = -grad_total * weight[target[j]] * exp(logits[j, k] - logsumexp_logits[j])
     grad_logits[i,target[i]] += grad_total * weight[target[i]]
-    grad_weight[target[i]] = total * grad_output / sum_target**2
+    grad_weight[target[i]] = total * grad_output / sum_weight**2
     grad_weight[target[i]] += grad_total * (logits[i, target[i]] - logsumexp_logits[i])
 
 Saved
@@ -23,7 +23,7 @@ Saved
     target            for grad_logits, grad_weight
     weight            for grad_logits
     total             for grad_weight
-    sum_target        for grad_logits, grad_weight
+    sum_weight        for grad_logits, grad_weight
     logsumexp_logits  for grad_weight
     max_logits        for grad_logits
     sum_exp_logits    for grad_logits
@@ -43,18 +43,18 @@ def forward(logits, target, weight):
     sum_exp_logits = np.exp(logits - max_logits[:, None]).sum(axis=1)
     logsumexp_logits = max_logits + np.log(sum_exp_logits)
     total = (weight[target] * (logits[np.arange(n), target] - logsumexp_logits)).sum()
-    sum_target = weight[target].sum()
-    out = -total / sum_target
-    return out, (logits, target, weight, total, sum_target, logsumexp_logits, max_logits, sum_exp_logits)
+    sum_weight = weight[target].sum()
+    out = -total / sum_weight
+    return out, (logits, target, weight, total, sum_weight, logsumexp_logits, max_logits, sum_exp_logits)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    logits, target, weight, total, sum_target, logsumexp_logits, max_logits, sum_exp_logits = saved
+    logits, target, weight, total, sum_weight, logsumexp_logits, max_logits, sum_exp_logits = saved
     n, c = logits.shape
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_weight = None
-    grad_total = -grad_output / sum_target
+    grad_total = -grad_output / sum_weight
     if needs_input_grad[0]:
         grad_logits = (
             -(grad_total * weight[target])[:, None]
@@ -64,8 +64,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
         grad_logits[np.arange(n), target] += grad_total * weight[target]
     if needs_input_grad[2]:
         grad_weight = np.zeros((c,), dtype=logits.dtype)
-        np.add.at(grad_weight, target, total * grad_output / sum_target**2)
-        np.add.at(grad_weight, target, grad_total * (logits[np.arange(n), target] - logsumexp_logits))
+        np.add.at(grad_weight, target, total * grad_output / sum_weight**2)
+        np.add.at(
+            grad_weight,
+            target,
+            grad_total * (logits[np.arange(n), target] - logsumexp_logits),
+        )
     return grad_logits, None, grad_weight
 
 
@@ -111,7 +115,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"weighted_cross_entropy: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"weighted_cross_entropy: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -119,7 +126,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"weighted_cross_entropy: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"weighted_cross_entropy: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

@@ -50,12 +50,13 @@ class Body:
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
+        self._extents = _computed_extents(nest, shapes)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self._extents = _computed_extents(nest, shapes)
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
+        self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
     @property
@@ -152,6 +153,7 @@ class Body:
     def _block(self, block: Block, depth: int, top: bool = False) -> list[str]:
         lines: list[str] = []
         before: Node | None = None
+        self._scopes.append({})
         for node in block:
             new = self._node(node, depth)
             apart = top and lines and not isinstance(before, (Note, Local))
@@ -160,6 +162,7 @@ class Body:
                 lines.append("")
             lines += new
             before = node if new else before
+        self._scopes.pop()
         return lines
 
     def _node(self, node: Node, depth: int) -> list[str]:
@@ -183,12 +186,16 @@ class Body:
         """A loop; where the lines inside an innermost one are too long, the rows of its arrays get names before it."""
         pad, i = "    " * depth, loop.index.name
         lower = self.text.as_kind(loop.lower, "size")
-        head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(loop.extent, 'size', 21)}; ++{i}) {{"
+        end = self.text.as_kind(loop.extent, "size", 21)
+        upwards = f"size_t {i} = {lower}; {i} < {end}; ++{i}"
+        head = f"{pad}for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{"
         inner = self._block(loop.body, depth + 1)
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
             rows = self._rows(loop)
-            starts = dict(rows.values())
+            visible = {name for scope in self._scopes for name in scope.values()}
+            starts = {name: start for name, start in rows.values() if name not in visible}
+            self._scopes[-1].update({(e.name, start): name for e, (name, start) in rows.items() if name in starts})
             self.text.start_rows(rows)
             inner = self._block(loop.body, depth + 1)
             self.text.start_rows({})
@@ -209,9 +216,9 @@ class Body:
                 elements[node.element] = None
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
-        taken = {*self._kinds, *self.text.used, *self._extents}
+        names = {row: name for scope in self._scopes for row, name in scope.items()}
+        taken = {*self._kinds, *self.text.used, *self._extents, *names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
-        names: dict[tuple[str, Expr], str] = {}
         for element in elements:
             start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
@@ -309,7 +316,8 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
 
 def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
-    taken = {*shapes, *(n.index.name for n in walk(nest.body) if isinstance(n, Loop))}
+    loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
+    taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
     taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
     found: dict[str, Expr] = {}
     known: set[Expr] = set()
@@ -329,9 +337,11 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dic
         for axis, extent in enumerate(shape):
             add(extent, f"{name}_size_{axis}")
     by_index: dict[Expr, str] = {}
-    for node in walk(nest.body):
-        if isinstance(node, Loop) and node.extent.key in known:
-            by_index.setdefault(node.extent.key, f"size_{node.index.name}")
+    for loop in loops:
+        if not (isinstance(loop.extent, Apply) and loop.extent.op == "mul"):  # all of several axes
+            add(loop.extent, f"size_{loop.index.name}")
+        if loop.extent.key in known:
+            by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
     renamed: dict[str, Expr] = {}
     for name, extent in found.items():
         wish = by_index.get(extent.key, name)

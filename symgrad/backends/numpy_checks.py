@@ -25,7 +25,7 @@ def inputs_helper(program: Program) -> list[str]:
         value = f"None if {name} is None else {value}" if tensor.optional else value
         lines.append(f"    {name} = {value}")
     bound: dict[str, tuple[str, str]] = {}
-    for name in primal.inputs:
+    for name in sorted(primal.inputs, key=lambda name: primal.table[name].optional):  # who is sure to be there tells
         checks = _shape_checks(primal, primal.table[name], bound)
         if primal.table[name].optional and checks:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
@@ -88,8 +88,9 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
         if name not in primal.inputs:
             continue
         text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
+        given = f"{name} is not None and " if primal.table[name].optional else ""
         lines += [
-            f"if {name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
+            f"if {given}{name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
             *raised(
                 "IndexError",
                 f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
@@ -119,12 +120,13 @@ def _string(text: str) -> str:
 
 
 def type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
+    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
     return [
         f"def {word}(name, value):",
         f'    """Return `value` as an array, which must be {kind}."""',
         "    array = np.asarray(value)",
         f"    if not np.issubdtype(array.dtype, {check}):",
-        f'        raise TypeError(f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}")',
+        *(f"    {line}" for line in raised("TypeError", message)),
         "    return array",
     ]
 
@@ -188,3 +190,17 @@ def cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
 
 def _names(outputs: Sequence[str]) -> str:
     return "(" + ", ".join(f'"{o}"' for o in outputs) + ")"
+
+
+WINDOWS = (
+    "def _windows(x, axis, size, step=1, dilation=1):",
+    '    """Return a view of the windows of x along `axis`, each in a new last axis."""',
+    "    axis %= x.ndim",
+    "    span = dilation * (size - 1) + 1",
+    "    count = max((x.shape[axis] - span) // step + 1, 0)",
+    "    if count == 0 or size == 0:",
+    "        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)",
+    "        return np.empty(shape, dtype=x.dtype)",
+    "    windows = np.lib.stride_tricks.sliding_window_view(x, span, axis)",
+    "    return windows[(slice(None),) * axis + (slice(None, None, step),)][..., ::dilation]",
+)

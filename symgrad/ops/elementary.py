@@ -21,6 +21,10 @@ def _pow(x: Any, n: Any) -> Any:
     return real(lambda a, b: a**b)(x, n)
 
 
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) else mp.floor(a / b)
+
+
 def _share(wins: str, a: Expr, b: Expr) -> Expr:
     """1 where `a` wins over `b`, a half of the gradient at a tie, else 0."""
     return select(apply("eq", a, b), HALF, select(apply(wins, a, b), ONE, ZERO))
@@ -54,7 +58,7 @@ ELEMENTARY: tuple[Op, ...] = (
         domain="x > 0, or y an integer",
         inside=1,
     ),
-    Op("floordiv", 2, lambda a, b: a // b, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
+    Op("floordiv", 2, _floordiv, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
     Op("mod", 2, lambda a, b: a % b, None, sympy.Mod, names=("Mod", "remainder"), result="int", domain="y != 0"),
     # comparison and logic
     Op("lt", 2, lambda a, b: int(a < b), None, sympy.Lt, names=("Lt", "less"), result="bool"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
-from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
+from ..expr import ZERO, Expr, Ref, index, ref, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive
 from .cut import cut
-from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
-from .program import Procedure, Program, Step
+from .lower import Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
+from .program import Procedure, Program
+from .saved import choose_saved
+from .steps import steps
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
@@ -36,7 +38,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     backward = [tidied(e) for e in backward]
     if small:
         forward, backward = _shared(forward, backward, tensors, names)
-    saved, again = _cut(derivative, forward, backward, tensors)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]
@@ -44,14 +46,20 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
-    steps = _steps(backward, gradients)
+    own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
+    reads = (*saved, *(s for _, s in derivative.seeds))
+    twice = {e.target for e in forward} & {e.target for e in backward}  # they have one shape in both
+    results = {name: set[tuple[str, bool]]() for name in wanted}
+    first = Procedure(primal.inputs, steps(forward, (), tensors, results, twice), (*primal.outputs,))
+    results = {g: own.get(g, set()) for g in gradients}
+    second = Procedure(reads, steps(backward, gradients, tensors, results, twice), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
-    read = [r.name for e in backward for r in e.reads]
+    read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
-        forward=Procedure(primal.inputs, _steps(forward, ()), (*primal.outputs,)),
-        backward=Procedure((*saved, *(s for _, s in derivative.seeds)), steps, gradients),
+        forward=first,
+        backward=second,
         saved=tuple(saved),
         saved_sizes=_untold(derivative, backward, tensors, saved),
         saved_options=tuple(o.name for o in joint.options if o.name in read),
@@ -77,128 +85,21 @@ def _shared(
 
 
 def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:
-    """An equation for every gradient that nothing contributes to: it is 0."""
+    """An equation for every gradient that nothing contributes to: it is 0, and there is none of an absent input."""
     joint = derivative.function
     written = {e.target for e in backward}
     found = []
-    for _, gradient in derivative.gradients:
+    for name, gradient in derivative.gradients:
         if gradient not in written:
+            when = ((name, True),) if name in joint.optional else ()
             shape = joint.table[gradient].shape
             at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
-            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True))))
+            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True)), None, when))
     return found
 
 
 def _is_pack(extent: Expr, joint: Function) -> TypeGuard[Ref]:
     return isinstance(extent, Ref) and extent.name in joint.packs
-
-
-# the cut
-
-
-def _cut(
-    derivative: Derivative, forward: Sequence[Equation], backward: Sequence[Equation], tensors: Mapping[str, Tensor]
-) -> tuple[list[str], list[Equation]]:
-    """What to save, in order of input, output, intermediate; and the equations that backward computes again."""
-    writers: dict[str, list[Equation]] = {}
-    for e in forward:
-        writers.setdefault(e.target, []).append(e)
-    free = {*derivative.primal.inputs, *derivative.primal.outputs}
-    saved: set[str] = set()
-    again: set[str] = set()
-    needed = {r.name for e in backward for r in e.reads if r.name in writers or r.name in derivative.primal.inputs}
-
-    def price(name: str, depth: int = 0) -> tuple[float, set[str], set[str]]:
-        """The cost of having `name` in backward: (cost, what is saved, what is computed again)."""
-        if name in free:
-            return 0.0, {name}, set()
-        keep = float(NOMINAL ** len(tensors[name].shape))
-        if not any(r.subscripts or r.name in tensors for e in writers[name] for r in e.reads):
-            return 0.0, set(), {name}  # a number made of options and sizes
-        elementwise = all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
-        if elementwise:
-            cost, save, redo = 0.0, set[str](), {name}
-            for e in writers[name]:
-                cost += 0.05 * _weight(e) * keep
-                for below in dict.fromkeys(r.name for r in e.reads):
-                    if below in writers or below in derivative.primal.inputs:
-                        more, s, r = price(below, depth + 1)
-                        cost, save, redo = cost + more, save | s, redo | r
-            if cost < keep:
-                return cost, save, redo
-        return keep, {name}, set()
-
-    for name in sorted(needed, key=list(tensors).index):
-        _, save, redo = price(name)
-        saved |= save
-        again |= redo
-    again -= saved
-    order = [n for n in tensors if n in saved]
-    order.sort(key=lambda n: (n not in derivative.primal.inputs, n not in derivative.primal.outputs))
-    return order, [e for e in forward if e.target in again]
-
-
-def _weight(e: Equation) -> int:
-    """Operations of a body, a call of a function counted five times."""
-    return sum(
-        (1 if n.op in CHEAP or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply)
-    )
-
-
-def _small_power(node: Apply) -> bool:
-    return node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value.denominator == 1
-
-
-# steps
-
-
-def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Step, ...]:
-    """The equations by target, each after what it reads; for gradients, in their order as far as that allows."""
-    writers: dict[str, list[Equation]] = {}
-    for e in sorted(equations, key=lambda e: not e.plain):  # what fills a tensor comes before what adds to it
-        writers.setdefault(e.target, []).append(e)
-    reads = {
-        t: dict.fromkeys(r.name for e in es for r in e.reads if r.name in writers and r.name != t)
-        for t, es in writers.items()
-    }
-    serves = _serves(reads, gradients)
-    order: list[str] = []
-    done: set[str] = set()
-    roots = [g for g in gradients if g in writers] or list(writers)
-    for root in [*roots, *writers]:
-        stack = [root]
-        while stack:
-            target = stack[-1]
-            waiting = [t for t in reads[target] if t not in done] if target not in done else []
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if target not in done:
-                done.add(target)
-                order.append(target)
-    return tuple(
-        Step(t, tuple(writers[t]), tuple(g for g in gradients if g in serves[t]), _when(writers[t])) for t in order
-    )
-
-
-def _serves(reads: Mapping[str, Collection[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
-    serves: dict[str, set[str]] = {t: set() for t in reads}
-    for g in gradients:
-        stack = [g] if g in reads else []
-        while stack:
-            t = stack.pop()
-            if g not in serves[t]:
-                serves[t].add(g)
-                stack.extend(reads[t])
-    return serves
-
-
-def _when(equations: Sequence[Equation]) -> tuple[tuple[str, bool], ...]:
-    common = set(equations[0].when)
-    for e in equations[1:]:
-        common &= set(e.when)
-    return tuple(w for w in equations[0].when if w in common)
 
 
 # what backward must be told
@@ -234,6 +135,6 @@ def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
             tensor = primal.table.get(element.name)
             if tensor is not None:
                 for s, extent in zip(element.subscripts, tensor.shape, strict=True):
-                    if isinstance(s, Ref) and s.subscripts:
+                    if isinstance(s, Ref) and s.name in primal.table:
                         found[s, extent] = None
     return tuple(found)

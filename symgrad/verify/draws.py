@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
-from ..ir import Function, Tensor, extent_of
+from ..ir import Function, extent_of
 from .text import Array
 
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
@@ -90,13 +90,6 @@ def integers(
     if bounds:
         return 0, min(bounds)
     return (0, 2) if mentioned else (-2, 4)
-
-
-def whole(rng: np.random.Generator, tensor: Tensor, low: int, high: int, shape: tuple[int, ...]) -> Array:
-    """Integers from `low` on below `high`, or truth values."""
-    if tensor.dtype == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    return np.asarray(rng.integers(low, max(high, low + 1), shape))
 
 
 def _subscript_extents(

@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Const
-from .draws import DRAWS, edges, integers, is_pointwise, presences, whole
+from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
 from .sizes import choose, defined, empties, fitting, shape_of
 from .text import Array, Values, full_shape
@@ -149,7 +149,7 @@ class _Sampler:
             if not present.get(name, True):
                 arrays[name] = None
             elif tensor.dtype != "real":
-                arrays[name] = whole(self.rng, tensor, 0, 3, shape)
+                arrays[name] = self.rng.integers(0, 2 if tensor.dtype == "bool" else 3, shape)
             elif kind == "edges":
                 arrays[name] = self._edge_draw(shape)
             else:
@@ -265,7 +265,9 @@ class _Sampler:
                     inputs[name] = None
                 elif tensor.dtype != "real":
                     low, high = integers(self.function, name, sizes, packs, options)
-                    inputs[name] = whole(self.rng, tensor, low, high, shape)
+                    if high <= low and 0 not in shape:
+                        return None  # an index of an empty axis
+                    inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))
                     if extra.get("single"):
@@ -309,6 +311,8 @@ class _Sampler:
     ) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
+        kinds = {t.name: t.dtype for t in self.function.tensors}
+        inputs = {n: a if a is None or kinds[n] != "bool" else np.asarray(a, bool) for n, a in inputs.items()}
         for name in self.function.outputs:
             shape = full_shape(self.function, name, inputs, numbers)
             if self.function.table[name].dtype != "real":
