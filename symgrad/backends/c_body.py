@@ -56,6 +56,7 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
+        self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
     @property
@@ -155,6 +156,7 @@ class Body:
     def _block(self, block: Block, depth: int, top: bool = False) -> list[str]:
         lines: list[str] = []
         before: Node | None = None
+        self._scopes.append({})
         for node in block:
             new = self._node(node, depth)
             apart = top and lines and not isinstance(before, (Note, Local))
@@ -163,6 +165,7 @@ class Body:
                 lines.append("")
             lines += new
             before = node if new else before
+        self._scopes.pop()
         return lines
 
     def _node(self, node: Node, depth: int) -> list[str]:
@@ -193,7 +196,9 @@ class Body:
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
             rows = self._rows(loop)
-            starts = dict(rows.values())
+            visible = {name for scope in self._scopes for name in scope.values()}
+            starts = {name: start for name, start in rows.values() if name not in visible}
+            self._scopes[-1].update({(e.name, start): name for e, (name, start) in rows.items() if name in starts})
             self.text.start_rows(rows)
             inner = self._block(loop.body, depth + 1)
             self.text.start_rows({})
@@ -214,9 +219,9 @@ class Body:
                 elements[node.element] = None
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
-        taken = {*self._kinds, *self.text.used, *self._extents}
+        names = {row: name for scope in self._scopes for row, name in scope.items()}
+        taken = {*self._kinds, *self.text.used, *self._extents, *names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
-        names: dict[tuple[str, Expr], str] = {}
         for element in elements:
             start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):

@@ -43,7 +43,8 @@ def expanded(e: Equation, target: str) -> Equation:
                 return transform(row.expand(*node.args), rewrite)
         return node
 
-    return replace(e, body=transform(e.body, rewrite))
+    where = None if e.where is None else transform(e.where, rewrite)
+    return replace(e, body=transform(e.body, rewrite), where=where)
 
 
 def without_logsumexp(
