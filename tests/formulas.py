@@ -56,6 +56,11 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], y[m]): out[i:n] = x[i]**2; out[n+j] = y[j]*x[0]", {"n": 2, "m": 3}, {}),
     ("f(p[..., 2]): out[..., 0] = p[..., 0]**2; out[..., 1] = p[..., 0]*sin(p[..., 1])", {"...": (2,)}, {}),
     ("f(x[n])[i] = i*x[i]/n + (i % 2)*x[i]**2", {"n": 4}, {}),
+    ("f(x[n]) = logsumexp[s:n](s)*x[0]", {"n": 3}, {}),
+    ("f(x[n]) -> o, q: o[i:n] = i; o[i] += x[i]; q = sum[i](o[i]**2)", {"n": 3}, {}),
+    ("f(x[n], t[n]: bool) = sum[s](t[s])*x[0] + mean[s](t[s])", {"n": 4}, {"t": [1, 0, 1, 1]}),
+    ("f(x[n]) = sum[i:n-1](x[i]*x[i+1])", {"n": 4}, {}),
+    ("f(x[n]): h[i:n-1] = x[i]; out = sum[i](h[i])*(n-1) + n - 1", {"n": 3}, {}),
     ("f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j]*x[k,j], 0))", {"n": 3, "d": 2}, {}),
     # gathers, scatters
     ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"d": 2}, {"x": np.arange(6.0).reshape(3, 2) / 4, "t": [2, 0, 2, 2]}),

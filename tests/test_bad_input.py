@@ -123,7 +123,7 @@ MISTAKES = {
     # what has no value
     "sympy: an imaginary number": (symbolic([X], [sympy.I * X]), UnsupportedError, ["I is no real number"]),
     "sympy: no number": (symbolic([X], [sympy.nan]), UnsupportedError, ["nan"]),
-    "sympy: an unknown function": (symbolic([X], [sympy.gamma(X)]), UnsupportedError, ["gamma"]),
+    "sympy: an unknown function": (symbolic([X], [sympy.airyai(X)]), UnsupportedError, ["airyai"]),
     "text: an optional input in a function": (
         text("f(x[n]?)[i] = exp(x[i])"),
         DeclarationError,

@@ -50,11 +50,11 @@ class Body:
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
+        self._extents = _computed_extents(nest, shapes)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self._extents = _computed_extents(nest, shapes)
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
@@ -111,6 +111,11 @@ class Body:
                 divided = f"{plain.as_kind(p - q, 'size', 40)} / {plain.as_kind(bottom, 'size', 41)}"
                 divided += "" if more is ZERO else " + 1"
                 found = divided if q is ZERO else f"{_compare(plain, p, '>=', q)} ? {divided} : 0"
+            elif moved is not None and text is not None:  # a macro has no functions to call
+                p, q = moved
+                divided = f"{plain.as_kind(p - q, 'int', 40)} / {plain.as_kind(bottom, 'int', 41)}"
+                number = f"(size_t)({divided})" if more is ZERO else f"(size_t)({divided} + 1)"
+                found = f"{plain.as_kind(p, 'int', 11)} >= {plain.as_kind(q, 'int', 11)} ? {number} : 0"
         elif (moved := sides(extent)) is not None and all(plain.type_of(s) == "size" for s in moved):
             p, q = moved
             difference = plain.as_kind(p - q, "size")
@@ -183,7 +188,9 @@ class Body:
         """A loop; where the lines inside an innermost one are too long, the rows of its arrays get names before it."""
         pad, i = "    " * depth, loop.index.name
         lower = self.text.as_kind(loop.lower, "size")
-        head = f"{pad}for (size_t {i} = {lower}; {i} < {self.text.as_kind(loop.extent, 'size', 21)}; ++{i}) {{"
+        end = self.text.as_kind(loop.extent, "size", 21)
+        upwards = f"size_t {i} = {lower}; {i} < {end}; ++{i}"
+        head = f"{pad}for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{"
         inner = self._block(loop.body, depth + 1)
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
@@ -209,6 +216,11 @@ class Body:
                 elements[node.element] = None
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
+        conditional = any(
+            isinstance(n, If)
+            or any(isinstance(a, Apply) and a.op == "select" for e in expressions(n) for a in postorder(e))
+            for n in walk(loop.body)
+        )
         taken = {*self._kinds, *self.text.used, *self._extents}
         found: dict[Ref, tuple[str, Expr]] = {}
         names: dict[tuple[str, Expr], str] = {}
@@ -216,6 +228,8 @@ class Body:
             start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
                 continue
+            if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in postorder(start)):
+                continue  # where the condition fails, there may be no such row
             if (element.name, start) not in names:
                 name, number = f"{element.name}_row", 2
                 while name in taken:
@@ -309,7 +323,8 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
 
 def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
-    taken = {*shapes, *(n.index.name for n in walk(nest.body) if isinstance(n, Loop))}
+    loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
+    taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
     taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
     found: dict[str, Expr] = {}
     known: set[Expr] = set()
@@ -329,9 +344,11 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dic
         for axis, extent in enumerate(shape):
             add(extent, f"{name}_size_{axis}")
     by_index: dict[Expr, str] = {}
-    for node in walk(nest.body):
-        if isinstance(node, Loop) and node.extent.key in known:
-            by_index.setdefault(node.extent.key, f"size_{node.index.name}")
+    for loop in loops:
+        if not (isinstance(loop.extent, Apply) and loop.extent.op == "mul"):  # all of several axes
+            add(loop.extent, f"size_{loop.index.name}")
+        if loop.extent.key in known:
+            by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
     renamed: dict[str, Expr] = {}
     for name, extent in found.items():
         wish = by_index.get(extent.key, name)

@@ -92,7 +92,7 @@ class Text(Printer):
     kinds     what every tensor, option and scalar is
     shapes    the axes of every array; a name with none is a scalar
     pointers  scalars that are given by pointer
-    extents   computed extents -> the name they have
+    extents   computed extents -> the name they have: 0 where the number itself would be negative
     """
 
     forms: ClassVar[Mapping[str, Form]] = {
@@ -178,7 +178,7 @@ class Text(Printer):
 
     def _needs(self, node: Expr, kind: str) -> list[tuple[Expr, str]]:
         """The nodes, as what kinds, whose text is needed for that of `node`."""
-        if node.key in self._extents:
+        if kind == "size" and node.key in self._extents:
             return []
         if isinstance(node, Ref):
             return [(self.flat(node), "size")] if node.subscripts else []
@@ -220,10 +220,10 @@ class Text(Printer):
         return [(a, "int"), (b, "int")]
 
     def _write(self, node: Expr, kind: str, texts: list[tuple[str, int]]) -> tuple[str, int]:
-        if node.key in self._extents:
+        if kind == "size" and node.key in self._extents:
             name = self._extents[node.key]
             self.used[name] = None
-            return (name, ATOM) if kind == "size" else (f"{_CAST[kind]}{name}", _UNARY)
+            return name, ATOM
         if isinstance(node, Const):
             return self._number(node, kind)
         own = self.type_of(node)
@@ -264,7 +264,7 @@ class Text(Printer):
         if node.args and name not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "
-                f"{node.op} in symgrad/ops.py what C calls it (spell) or how it is written in other operators (expand)."
+                f"{node.op} in symgrad/ops what C calls it (spell) or how it is written in other operators (expand)."
             )
         return Form(f"{name}({', '.join('{}' for _ in node.args)})" if node.args else name, ATOM, (0,) * len(node.args))
 

@@ -140,7 +140,7 @@ class _File:
 
     def _cotangents_used(self) -> bool:
         seeds = {s for _, s in self.program.derivative.seeds}
-        return any(r.name in seeds for step in self.program.backward.steps for e in step.equations for r in e.reads)
+        return any(r.name in seeds for e in self.program.backward.equations for r in e.reads)
 
     def _scalar_output(self) -> bool:
         """Whether the one output is a scalar, or may be one: a pack of no axes."""
@@ -283,8 +283,9 @@ def _statement_lines(
                 index = f"({inner})" if len(items) > 1 else inner
                 index = f"np.s_[{inner}]" if any(isinstance(i, Slice) for i in items) else index
                 lines += called(f"np.add.at({name}, {index}, {text(value)})", indent)
-            case For(name, extent, loop):
-                lines.append(f"for {name} in range({sizes(extent)}):")
+            case For(name, extent, loop, reverse):
+                turns = f"range({sizes(extent)})"
+                lines.append(f"for {name} in {f'reversed({turns})' if reverse else turns}:")
                 lines += [f"    {x}" for x in _statement_lines(loop, text, gradients, indent + 4, program)]
             case Guard(serves, when, body, otherwise):
                 lines.append(f"if {_condition(serves, when, gradients, program)}:")

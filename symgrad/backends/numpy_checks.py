@@ -25,7 +25,7 @@ def inputs_helper(program: Program) -> list[str]:
         value = f"None if {name} is None else {value}" if tensor.optional else value
         lines.append(f"    {name} = {value}")
     bound: dict[str, tuple[str, str]] = {}
-    for name in primal.inputs:
+    for name in sorted(primal.inputs, key=lambda name: primal.table[name].optional):  # who is sure to be there tells
         checks = _shape_checks(primal, primal.table[name], bound)
         if primal.table[name].optional and checks:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
@@ -88,8 +88,9 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
         if name not in primal.inputs:
             continue
         text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
+        given = f"{name} is not None and " if primal.table[name].optional else ""
         lines += [
-            f"if {name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
+            f"if {given}{name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
             *raised(
                 "IndexError",
                 f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, ref, refs, show
+from ..expr import Expr, Index, Ref, ref, refs, show
 from ..expr.sizes import certain, ends, stays_inside, tidy
-from ..ir import Equation, Tensor, show_element
+from ..ir import Equation, Tensor, show_element, unguarded
 
 
 def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tensor]) -> tuple[Expr, ...]:
@@ -26,43 +26,32 @@ def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tenso
         if e.where is not None:
             continue
         extents = dict(e.box)
-        for element in (ref(e.target, *e.subscripts), *_unguarded(e.body)):
+        for element in (ref(e.target, *e.subscripts), *unguarded(e.body)):
             tensor = tensors.get(element.name)
             if tensor is not None:
                 for axis, s in enumerate(element.subscripts):
+                    data = [r.name for r in refs(s) if r.name in tensors]
+                    if data:
+                        _check_data(name, element, s, data[0])
+                        continue
                     for condition in _conditions(name, element, s, tensor.shape[axis], extents):
                         found.setdefault(condition, None)
     return tuple(found)
 
 
-def _unguarded(body: Expr) -> list[Ref]:
-    """The elements that are read wherever the body is evaluated: not those in a branch of a `where`."""
-    found: dict[Ref, None] = {}
-    stack = [body]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Ref):
-            found.setdefault(node, None)
-        stack.extend(node.args[:1] if isinstance(node, Apply) and node.op == "select" else node.args)
-    return list(found)
+def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
+    """Refuse a subscript that is computed from `data`, and is not its element itself."""
+    if not isinstance(s, Ref):
+        raise UnsupportedError(
+            f"{name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is computed from "
+            f"{data}; only {data} itself can be checked to stay inside. Compute the index before, "
+            f"and pass it as an integer tensor."
+        )
 
 
 def _conditions(
     name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr]
 ) -> Iterable[Expr]:
-    data = [r for r in refs(s) if r.subscripts]
-    if data:
-        if not isinstance(s, Ref):
-            raise UnsupportedError(
-                f"{name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is computed from "
-                f"{data[0].name}; only {data[0].name} itself can be checked to stay inside. Compute the index before, "
-                f"and pass it as an integer tensor."
-            )
-        return
     for margin, condition in stays_inside(s, extent, extents):
         known = certain(margin)
         if known is False:

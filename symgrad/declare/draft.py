@@ -7,31 +7,32 @@ rounds, orders the equations, and refuses what makes no sense.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
-    is_exact,
-    postorder,
     ref,
     refs,
     show,
     substitute,
 )
+from ..expr.sizes import count
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
-from ..ops import OPS
 from .bounds import bounds
+from .dtypes import check_numbers, with_dtypes
+from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -48,6 +49,7 @@ class Draft:
         self._pending: list[Pending] = []
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
+        self._named: set[str] = set()
 
     # declaring
 
@@ -122,6 +124,8 @@ class Draft:
         for i in over:
             if i not in mentioned and i not in inner:
                 raise DeclarationError(f"{self.name}: {kind}[{i.name}] of {show(body)}, which has no index {i.name}.")
+            if i not in mentioned and kind == "argmax":
+                raise DeclarationError(f"{self.name}: every {i.name} is as good in {kind}[{i.name}] of {show(body)}.")
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
@@ -151,7 +155,7 @@ class Draft:
         if target in self.tensors:
             raise DeclarationError(f"{self.name}: {target} is an input; give the result a name of its own.")
         if named:
-            check_name(target, "result")
+            self._named.add(check_name(target, "result"))
         if shape is not None:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
@@ -162,10 +166,37 @@ class Draft:
 
     def _add(self, pending: Pending) -> None:
         optional = [t.name for t in self.tensors.values() if t.optional]
+        outside = refs(*pending.subscripts, *(() if pending.where is None else (pending.where,)))
+        around = {r.name for r in outside if r.name in optional}
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
-            if when and body is ZERO and pending.reduce != "none":
+            absent = {name for name, present in when if not present}
+            if absent and body is ZERO and (pending.reduce != "none" or absent & around):
                 continue  # it stands in a given(...) that is settled the other way, and is not read
-            self._pending.append(replace(pending, body=body, when=when))
+            loose = sorted(around - {name for name, present in when if present})
+            if loose:
+                raise DeclarationError(
+                    f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
+                    f"Say what counts without it: given({loose[0]}, then, otherwise)."
+                )
+            check_numbers(self.name, body)
+            self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
+
+    def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
+        """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
+        mentioned = indices(*p.subscripts, p.body, *(() if p.where is None else (p.where,)))
+        idle = [i for i in order if i not in mentioned]
+        body = p.body
+        for i in idle:
+            if i not in p.extents:
+                raise DeclarationError(
+                    f"{self.name}: nothing tells how far {i.name} runs in {show(body)}, where an optional input is "
+                    f"absent. Say it: {p.reduce}[{i.name}:n](...)."
+                )
+            body = substitute(body, {self.extent(i): p.extents[i]})
+            body = _repeated(p.reduce, body, p.extents[i], {o.name for o in self.options})
+        kept = {i: e for i, e in p.extents.items() if i not in idle}
+        reduced = set(mentioned) - set(indices(*p.subscripts))
+        return replace(p, reduce=p.reduce if reduced else "none", body=body, extents=kept)
 
     # finishing
 
@@ -176,6 +207,8 @@ class Draft:
         UnsupportedError for a recurrence.
         """
         self._check_references(outputs)
+        self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
+        self._check_optional(outputs)
         extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
         equations = []
         for number, p in enumerate(self._pending):
@@ -185,20 +218,19 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
+        equations, dtypes = with_dtypes(self._ordered(equations), self.tensors, self.options)
         tensors = dict(self.tensors)
-        for e in equations:
-            if e.target not in tensors:
-                role = Role.OUTPUT if e.target in outputs else Role.LOCAL
-                dtype = Dtype.INT if e.reduce == "argmax" else self._dtype(e, tensors)
-                named = e.target not in self._hoisted.values()
-                tensors[e.target] = Tensor(e.target, shapes[e.target], dtype, role, named=named)
+        for target in dict.fromkeys(p.target for p in self._pending):
+            role = Role.OUTPUT if target in outputs else Role.LOCAL
+            named = target not in self._hoisted.values()
+            tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
         conditions = bounds(self.name, equations, tensors)
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
-            statements=self._ordered(equations),
+            statements=tuple(equations),
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
@@ -235,13 +267,35 @@ class Draft:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
 
+    def _check_optional(self, outputs: Sequence[str]) -> None:
+        """Refuse a size that nothing tells, and a result that nothing defines, where an optional input is absent."""
+        told = {n.name for t in self.tensors.values() if not t.optional for e in t.shape for n in refs(e)}
+        for tensor in self.tensors.values():
+            for size in (n.name for e in tensor.shape for n in refs(e)):
+                if size not in told:
+                    raise DeclarationError(
+                        f"{self.name}: only {tensor.name} tells the size {size}, and {tensor.name} is optional. "
+                        f"Give an input that is always there an axis of {size}, or a number in the place of {size}."
+                    )
+        for target in dict.fromkeys(p.target for p in self._pending if p.target in (*outputs, *self._named)):
+            whens = [p.when for p in self._pending if p.target == target]
+            names = list(dict.fromkeys(name for when in whens for name, _ in when))
+            for given in product((True, False), repeat=len(names)):
+                here = dict(zip(names, given, strict=True))
+                if not any(all(here[name] == present for name, present in when) for when in whens):
+                    absent = next(name for name in names if not here[name])
+                    raise DeclarationError(
+                        f"{self.name}: {target} is nothing without {absent}, which is optional. "
+                        f"Say what counts then: given({absent}, then, otherwise)."
+                    )
+
     def _ordered(self, equations: Sequence[Equation]) -> tuple[Equation, ...]:
         try:
             return ordered(equations)
         except Cycle as cycle:
             raise UnsupportedError(
-                f"{self.name}: {cycle} is computed from itself. A recurrence cannot be printed yet; write out its "
-                f"steps, or declare one step as the function."
+                f"{self.name}: {cycle} is computed from itself, and no loop does that: {cycle.why}. In a recurrence "
+                f"such as h[t+1] = f(h[t]), each element is computed from those a fixed number of steps before it."
             ) from None
 
     def _check_packs(self, equations: Sequence[Equation]) -> None:
@@ -253,32 +307,34 @@ class Draft:
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
 
-    def _dtype(self, equation: Equation, tensors: Mapping[str, Tensor]) -> Dtype:
-        kinds = {n.name: n.dtype for n in tensors.values()} | {o.name: o.dtype for o in self.options}
-        whole = [n for n in postorder(equation.body) if isinstance(n, (Index, Ref))]
-        constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
-        dtype = dtype_of(equation.body, kinds)
-        return Dtype.REAL if constant and dtype == Dtype.INT else dtype  # a result 3 is the real number 3
+
+def _repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:
+    """The reduction of `body` over an index that it does not mention."""
+    if kind in ("sum", "none"):
+        above, below = body.args if isinstance(body, Apply) and body.op == "div" else (body, ONE)
+        divisors = _factors(below)
+        if any(d is extent for d in divisors):  # a mean
+            divisors.remove(extent)
+            return above / _product(divisors)
+        return body * count(extent, options)
+    if kind == "prod":
+        return body ** count(extent, options)
+    if kind == "logsumexp":
+        return body + apply("log", count(extent, options))
+    return body
 
 
-def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
-    """What `body` is, given the dtypes of the tensors and options by name (anything else is a size)."""
-    found: dict[Expr, Dtype] = {}
-    for node in postorder(body):
-        if isinstance(node, Const):
-            found[node] = Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
-        elif isinstance(node, Ref):
-            found[node] = kinds.get(node.name, Dtype.INT)
-        elif isinstance(node, Index):
-            found[node] = Dtype.INT
-        elif isinstance(node, Apply):
-            result = OPS[node.op].result
-            below = [found[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-            whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum") and all(
-                b != Dtype.REAL for b in below
-            )
-            found[node] = Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
-    return found[body]
+def _factors(product: Expr) -> list[Expr]:
+    """The factors of a product, in order."""
+    found: list[Expr] = []
+    stack = [product]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op == "mul":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
 
 
 def _product(factors: Iterable[Expr]) -> Expr:
@@ -292,7 +348,7 @@ def _reduction_name(kind: str, body: Expr) -> str:
     """Words for a reduction: `sum_x` when one tensor is reduced, else `total`, `largest`, ..."""
     names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts and r.name != EXTENT))
     if isinstance(body, Ref) or len(names) == 1:
-        return f"{kind}_{names[0]}"
+        return f"{kind}_{body.name if isinstance(body, Ref) else names[0]}"
     words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
     return words.get(kind, kind)
 

@@ -121,7 +121,7 @@ class Ranges:
             if not isinstance(s, Index):
                 continue
             here, there = self.extents.get((number, s)), self.shapes[name][axis]
-            if (name, axis) in self.mixed and self.pending[number].target == name and here is not None:
+            if (name, axis) in self.mixed and here is not None:
                 continue
             if here is None and there is not None:
                 self.extents[number, s] = there

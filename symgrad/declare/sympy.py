@@ -217,6 +217,10 @@ class _Reader:
         kind = type(node)
         if kind in _RECIPROCALS:
             return 1 / apply(_RECIPROCALS[kind], *args)
+        if kind is sympy.sinc:  # sin(x)/x, where ours and NumPy's is sin(pi*x)/(pi*x)
+            return apply("sinc", args[0] / apply("pi"))
+        if kind is sympy.besseli and node.args[0] in (0, 1):
+            return apply(f"bessel_i{node.args[0]}", args[1])
         op = _CLASSES.get(kind)
         if op is None:
             raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")

@@ -14,7 +14,7 @@ How the reduction of an equation enters, with G = grad_out[f], b the body and T 
     sum        G p
     logsumexp  G exp(b - T) p
     max, min   G p [b == T] / (how many are equal): ties share
-    prod       G p (the product of the other bodies): exact with zeros, and never G T / b
+    prod       G p (the product of the bodies before) (the product of those after): exact with zeros, never G T / b
     argmax     nothing
 """
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
@@ -37,9 +38,22 @@ from ..expr import (
     ref,
     refs,
     select,
-    substitute,
+    size,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, names_of
+from ..ir import (
+    Box,
+    Derivative,
+    Dtype,
+    Equation,
+    Function,
+    Role,
+    Tensor,
+    alive,
+    names_of,
+    ordered,
+    recurrent,
+    unguarded,
+)
 from ..ops import OPS
 
 
@@ -56,19 +70,22 @@ class Sweep:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.active = _active(function)
+        # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
+        needed = {e.target for e in alive(function.statements, function.outputs)}
+        self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
         self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
         self.statements: list[Equation] = []
         self.seeds: list[tuple[str, str]] = []
         self.gradients: list[tuple[str, str]] = []
         self.cotangent: dict[str, str] = {}  # tensor -> the tensor that accumulates its cotangent
-        self.touched: set[str] = set()
 
     def derivative(self) -> Derivative:
         function = self.function
         self._declare()
         for group in reversed(_groups(function.statements)):
             self._group(group)
+        self._zeros()
         inputs = (*function.inputs, *(seed for _, seed in self.seeds))
         outputs = (*function.outputs, *(g for _, g in self.gradients))
         written = {e.target for e in self.statements} | {g for _, g in self.gradients} | set(inputs)
@@ -77,7 +94,7 @@ class Sweep:
             name=function.name,
             dims=function.dims,
             tensors=tuple(t for t in self.tensors if t.name in forward or t.name in written),
-            statements=(*function.statements, *self.statements),
+            statements=(*function.statements, *ordered(self.statements)),
             inputs=inputs,
             outputs=outputs,
             options=function.options,
@@ -109,6 +126,16 @@ class Sweep:
             elif tensor.name in self.active and tensor.name not in self.cotangent:
                 self.cotangent[tensor.name] = self.new(f"grad_{tensor.name}", tensor.name, Role.LOCAL)
 
+    def _zeros(self) -> None:
+        """The cotangent of what a loop computes and nothing differentiable reads is 0."""
+        written = {e.target for e in self.statements}
+        read = {r.name for e in self.statements for r in e.reads}
+        for tensor in self.function.tensors:
+            name = self.cotangent.get(tensor.name)
+            if name in read and name not in written and tensor.role == Role.LOCAL:
+                at = _own_indices(tensor.shape, self.function)
+                self.statements.append(Equation(name, at, "none", ZERO, tuple(zip(at, tensor.shape, strict=True))))
+
     def new(self, wish: str, like: str, role: Role) -> str:
         name, number = wish, 2
         while name in self.taken:
@@ -125,15 +152,16 @@ class Sweep:
             return
         adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
+        certain = {r for e, _ in seeded for r in unguarded(e.body)}
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 target = self.cotangent[element.name]
-                self.touched.add(target)
+                self.touched.add(element.name)
                 shown = set(indices(*element.subscripts))
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not everywhere(element):  # the target is not there where the element is not read
+                if not (everywhere(element) or element in certain):  # where it is not read, the target is not there
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
@@ -143,10 +171,9 @@ class Sweep:
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""
-        cotangent = self.cotangent[e.target]
-        if cotangent not in self.touched and e.target not in self.function.outputs:
+        if e.target not in self.touched:
             return ZERO
-        return times(ref(cotangent, *e.subscripts), self.weight(e))
+        return times(ref(self.cotangent[e.target], *e.subscripts), self.weight(e))
 
     def weight(self, e: Equation) -> Expr:
         """How much one point of the box counts in the derivative of the reduction: the table at the head."""
@@ -166,24 +193,47 @@ class Sweep:
 
     def _others(self, e: Equation) -> Expr:
         """The product of the bodies at all other points that are reduced into the same element."""
-        shape = tuple(extent for _, extent in e.box)
-        name, number = f"others_{e.target}", 2
+        if any(i.name in self.function.packs for i, _ in e.reduced):
+            raise UnsupportedError(
+                f"{self.function.name}: the gradient of a product over all axes of a pack needs them one by one. Give "
+                f"the axes names: x[n,m] instead of x[...]."
+            )
+        factor = e.body if e.where is None else select(e.where, e.body, ONE)
+        if size(factor) > 1:
+            name = self._local(f"factor_{e.target}", e.box)
+            point = tuple(i for i, _ in e.box)
+            self.statements.append(Equation(name, point, "none", factor, e.box, None, e.when))
+            factor = ref(name, *point)
+        return self._rest_of_rows(e, e.reduced, factor)
+
+    def _rest_of_rows(self, e: Equation, reduced: Box, factor: Expr) -> Expr:
+        """The product of the factors at all other points: those before in the row, times those after it; and so for the
+        products of the rows. Exact where factors are 0, in linear time."""
+        *outer, (i, extent) = reduced
+        around = (*e.shown, *outer)
+        at, row = tuple(j for j, _ in around), (*around, (i, extent))
+        longer = (*around, (i, extent + 1))
+        before, after = (self._local(f"{word}_{e.target}", longer) for word in ("before", "after"))
+        for name, place, body, box in (
+            (before, ZERO, ONE, around),
+            (before, i + 1, ref(before, *at, i) * factor, row),
+            (after, extent, ONE, around),
+            (after, i, factor * ref(after, *at, i + 1), row),
+        ):
+            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
+        others = ref(before, *at, i) * ref(after, *at, i + 1)
+        if not outer:
+            return others
+        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, extent))
+
+    def _local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
+        """The name of a new tensor with an axis for each index of the box."""
+        name, number = wish, 2
         while name in self.taken:
-            name, number = f"others_{e.target}_{number}", number + 1
+            name, number = f"{wish}_{number}", number + 1
         self.taken.add(name)
-        self.tensors.append(Tensor(name, shape))
-        point = tuple(i for i, _ in e.box)
-        primed: dict[Expr, Expr] = {i: index(f"{i.name}_") for i, _ in e.reduced}
-        differs: Expr = ZERO
-        for i, other in primed.items():
-            differs = apply("or", differs, apply("ne", i, other))
-        extra = tuple((other, extent) for (i, extent), other in zip(e.reduced, primed.values(), strict=True))
-        where = None if e.where is None else substitute(e.where, primed)
-        condition = differs if where is None else apply("and", where, differs)
-        box = (*e.box, *((i, extent) for i, extent in extra if isinstance(i, Index)))
-        body = substitute(e.body, primed)
-        self.statements.append(Equation(name, point, "prod", select(condition, body, ONE), box, None, e.when))
-        return ref(name, *point)
+        self.tensors.append(Tensor(name, tuple(extent for _, extent in box)))
+        return name
 
 
 def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ...]:
@@ -205,10 +255,9 @@ def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index
 def _active(function: Function) -> set[str]:
     """The tensors that depend on a real input through real values."""
     active = {name for name in function.inputs if function.table[name].dtype == Dtype.REAL}
-    for e in function.statements:
-        real = function.table[e.target].dtype == Dtype.REAL
-        if real and any(r.name in active for r in refs(e.body)):
-            active.add(e.target)
+    real = [e for e in function.statements if function.table[e.target].dtype == Dtype.REAL]
+    while more := {e.target for e in real if any(r.name in active for r in refs(e.body))} - active:
+        active |= more
     return active
 
 

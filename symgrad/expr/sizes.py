@@ -6,7 +6,7 @@ largest over a box with each index at the end where it is largest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 
 from .nodes import (
@@ -16,6 +16,7 @@ from .nodes import (
     Const,
     Expr,
     Index,
+    Ref,
     apply,
     const,
     indices,
@@ -74,6 +75,14 @@ def _combine(op: str, parts: list[Polynomial]) -> Polynomial:
     return {m: c for m, c in result.items() if c}
 
 
+def whole(s: Expr) -> int | None:
+    """The value of an integer expression in which every name cancels; None where one is left."""
+    polynomial = terms(s)
+    if polynomial is None or any(polynomial.keys() - {()}):
+        return None
+    return polynomial.get((), 0)
+
+
 def _rebuild(polynomial: Polynomial) -> Expr:
     result = ZERO
     for monomial, c in sorted(polynomial.items(), key=lambda term: term[1] < 0):  # k - 1 - r, not -r + k - 1
@@ -88,6 +97,27 @@ def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
     polynomial = terms(s)
     return s if polynomial is None else _rebuild(polynomial)
+
+
+def never_negative(s: Expr, signed: Collection[str] = ()) -> bool:
+    """Whether an integer expression of sizes is certainly at least 0; `signed` are options, which may be negative."""
+    collected = terms(s)
+    return collected is not None and all(
+        c >= 0 and all(_positive_atom(a, signed) for a in m) for m, c in collected.items()
+    )
+
+
+def _positive_atom(a: Expr, signed: Collection[str]) -> bool:
+    if isinstance(a, Ref):
+        return a.name not in signed
+    if isinstance(a, Apply) and a.op == "maximum":
+        return any(never_negative(b, signed) for b in a.args)
+    return isinstance(a, Apply) and a.op in ("floordiv", "mod") and all(never_negative(b, signed) for b in a.args)
+
+
+def count(extent: Expr, signed: Collection[str] = ()) -> Expr:
+    """How many points an index of that extent has: none where the extent is negative."""
+    return extent if never_negative(extent, signed) else apply("maximum", extent, ZERO)
 
 
 def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:

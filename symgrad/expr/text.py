@@ -48,6 +48,7 @@ FORMULA: Mapping[str, Form] = {
     "div": infix("/", 20),
     "floordiv": infix("//", 18, 21),  # 18: beside a product or a sign, brackets say what is rounded
     "mod": infix("%", 18, 21),
+    "modulo": infix("%", 18, 21),  # of real numbers
     "pow": Form("{}**{}", 40, (41, 40)),
     "select": Form("where({}, {}, {})", ATOM, (0, 0, 0)),
 }

@@ -16,7 +16,8 @@ from .data import (
 )
 from .interpreter import bind, extent_of, interpret
 from .latex import latex_equations, latex_of
-from .order import Cycle, alive, by_target, ordered
+from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
+from .reach import apart, inside, once, range_of, stretch, unguarded, untold
 from .text import (
     show_derivative,
     show_element,
@@ -38,19 +39,29 @@ __all__ = [
     "Dtype",
     "Equation",
     "Function",
+    "Group",
+    "Item",
     "Option",
+    "Recurrence",
     "Role",
     "Tensor",
     "When",
     "alive",
+    "apart",
     "bind",
     "by_target",
+    "equations_of",
     "extent_of",
+    "inside",
     "interpret",
     "latex_equations",
     "latex_of",
     "names_of",
+    "once",
     "ordered",
+    "range_of",
+    "recurrent",
+    "scheduled",
     "show_derivative",
     "show_element",
     "show_equation",
@@ -60,4 +71,7 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "stretch",
+    "unguarded",
+    "untold",
 ]

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from ..expr import Expr, Index, Number, Ref, indices, refs
+from ..expr import ZERO, Expr, Index, Number, Ref, indices, refs
+from ..expr.sizes import tidy
 
 
 class Dtype(StrEnum):
@@ -108,8 +109,17 @@ class Equation:
 
     @property
     def plain(self) -> bool:
-        """Whether the subscripts are distinct indices: each element of the target is written by one point."""
+        """Whether the subscripts are distinct indices: no element of the target is written by two points shown."""
         return all(isinstance(s, Index) for s in self.subscripts) and len(set(self.subscripts)) == len(self.subscripts)
+
+    def fills(self, target: Tensor) -> bool:
+        """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
+        extents = dict(self.box)
+        return self.plain and all(
+            s in extents and tidy(extents[s] - axis) is ZERO
+            for s, axis in zip(self.subscripts, target.shape, strict=True)
+            if isinstance(s, Index)
+        )
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -13,8 +13,9 @@ from mpmath import mp
 
 from ..errors import ShapeError
 from ..evaluate import evaluate
-from ..expr import Expr, Ref, ref
+from ..expr import Expr, Index, Ref, ref
 from .data import Equation, Function
+from .order import Group, Item, scheduled
 
 Array = np.ndarray[Any, Any]
 Sizes = Mapping[str, "int | tuple[int, ...]"]
@@ -111,13 +112,29 @@ def interpret(
             return extent_of(ref(name), sizes)
         return numbers[name]
 
-    for equation in function.statements:
-        if any((inputs.get(name) is not None) != present for name, present in equation.when):
-            continue
-        if equation.target not in arrays:
-            count = prod(shape(equation.target))
-            arrays[equation.target] = _filled([mpmath.mpf(0)] * count, shape(equation.target))
-        _accumulate(equation, arrays[equation.target], sizes, numbers, element)
+    for name in dict.fromkeys(e.target for e in function.statements):
+        arrays[name] = _filled([mpmath.mpf(0)] * prod(shape(name)), shape(name))
+
+    def add(equation: Equation, fixed: Mapping[str, int]) -> None:
+        if all((inputs.get(name) is not None) == present for name, present in equation.when):
+            _accumulate(equation, arrays[equation.target], sizes, numbers, element, fixed)
+
+    def run(item: Item, fixed: Mapping[str, int]) -> None:
+        if isinstance(item, Group):
+            for equation in item.equations:
+                add(equation, fixed)
+            return
+        for equation in item.first:
+            add(equation, fixed)
+        turns = range(extent_of(item.extent, sizes, numbers))
+        for turn in reversed(turns) if item.reverse else turns:
+            for inner in item.turn:
+                run(inner, {**fixed, item.index.name: turn})
+        for equation in item.last:
+            add(equation, fixed)
+
+    for item in scheduled(function.statements):
+        run(item, {})
     return arrays
 
 
@@ -131,12 +148,25 @@ def _filled(values: list[Any], shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-def _accumulate(equation: Equation, array: Array, sizes: Sizes, numbers: Mapping[str, Any], element: Any) -> None:
+def _accumulate(
+    equation: Equation,
+    array: Array,
+    sizes: Sizes,
+    numbers: Mapping[str, Any],
+    element: Any,
+    fixed: Mapping[str, int],
+) -> None:
+    """Add one equation to its target; `fixed` are the indices of the loops around it."""
     fibres: dict[tuple[int, ...], list[Any]] = {}
     names = [i.name for i, _ in equation.box]
-    if equation.reduce == "prod" and equation.plain:
-        fibres = {at: [] for at in np.ndindex(array.shape)}  # a product over nothing is 1
-    for point in itertools.product(*(range(extent_of(e, sizes, numbers)) for _, e in equation.box)):
+    ranges = {
+        i.name: range(fixed[i.name], fixed[i.name] + 1) if i.name in fixed else range(extent_of(e, sizes, numbers))
+        for i, e in equation.box
+    }
+    if equation.reduce == "prod" and equation.plain:  # a product over nothing is 1
+        shown = [ranges[s.name] for s in equation.subscripts if isinstance(s, Index)]
+        fibres = {at: [] for at in itertools.product(*shown)}
+    for point in itertools.product(*ranges.values()):
         at = dict(zip(names, point, strict=True))
         if equation.where is not None and not evaluate(equation.where, at, element):
             continue

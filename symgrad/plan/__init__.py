@@ -1,6 +1,6 @@
 """Derivative -> Program: what to compute, save and return, in which order."""
 
 from .build import plan
-from .program import Procedure, Program, Step
+from .program import Item, Procedure, Program, Recurrence, Step
 
-__all__ = ["Procedure", "Program", "Step", "plan"]
+__all__ = ["Item", "Procedure", "Program", "Recurrence", "Step", "plan"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
-from ..ir import Derivative, Equation, Function, Tensor, alive
+from ..ir import Derivative, Equation, Function, Tensor, alive, recurrent
 from .cut import cut
 from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
-from .program import Procedure, Program, Step
+from .program import Procedure, Program
+from .steps import steps
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
@@ -44,14 +45,17 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
-    steps = _steps(backward, gradients)
+    own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
+    reads = (*saved, *(s for _, s in derivative.seeds))
+    first = Procedure(primal.inputs, steps(forward, (), tensors, {name: set() for name in wanted}), (*primal.outputs,))
+    second = Procedure(reads, steps(backward, gradients, tensors, {g: own.get(g, set()) for g in gradients}), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
-        forward=Procedure(primal.inputs, _steps(forward, ()), (*primal.outputs,)),
-        backward=Procedure((*saved, *(s for _, s in derivative.seeds)), steps, gradients),
+        forward=first,
+        backward=second,
         saved=tuple(saved),
         saved_sizes=_untold(derivative, backward, tensors, saved),
         saved_options=tuple(o.name for o in joint.options if o.name in read),
@@ -77,15 +81,16 @@ def _shared(
 
 
 def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:
-    """An equation for every gradient that nothing contributes to: it is 0."""
+    """An equation for every gradient that nothing contributes to: it is 0, and there is none of an absent input."""
     joint = derivative.function
     written = {e.target for e in backward}
     found = []
-    for _, gradient in derivative.gradients:
+    for name, gradient in derivative.gradients:
         if gradient not in written:
+            when = ((name, True),) if name in joint.optional else ()
             shape = joint.table[gradient].shape
             at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
-            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True))))
+            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True)), None, when))
     return found
 
 
@@ -106,6 +111,7 @@ def _cut(
     free = {*derivative.primal.inputs, *derivative.primal.outputs}
     saved: set[str] = set()
     again: set[str] = set()
+    loops = recurrent(forward)
     needed = {r.name for e in backward for r in e.reads if r.name in writers or r.name in derivative.primal.inputs}
 
     def price(name: str, depth: int = 0) -> tuple[float, set[str], set[str]]:
@@ -115,7 +121,7 @@ def _cut(
         keep = float(NOMINAL ** len(tensors[name].shape))
         if not any(r.subscripts or r.name in tensors for e in writers[name] for r in e.reads):
             return 0.0, set(), {name}  # a number made of options and sizes
-        elementwise = all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
+        elementwise = name not in loops and all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
         if elementwise:
             cost, save, redo = 0.0, set[str](), {name}
             for e in writers[name]:
@@ -147,58 +153,6 @@ def _weight(e: Equation) -> int:
 
 def _small_power(node: Apply) -> bool:
     return node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value.denominator == 1
-
-
-# steps
-
-
-def _steps(equations: Sequence[Equation], gradients: Sequence[str]) -> tuple[Step, ...]:
-    """The equations by target, each after what it reads; for gradients, in their order as far as that allows."""
-    writers: dict[str, list[Equation]] = {}
-    for e in sorted(equations, key=lambda e: not e.plain):  # what fills a tensor comes before what adds to it
-        writers.setdefault(e.target, []).append(e)
-    reads = {
-        t: dict.fromkeys(r.name for e in es for r in e.reads if r.name in writers and r.name != t)
-        for t, es in writers.items()
-    }
-    serves = _serves(reads, gradients)
-    order: list[str] = []
-    done: set[str] = set()
-    roots = [g for g in gradients if g in writers] or list(writers)
-    for root in [*roots, *writers]:
-        stack = [root]
-        while stack:
-            target = stack[-1]
-            waiting = [t for t in reads[target] if t not in done] if target not in done else []
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if target not in done:
-                done.add(target)
-                order.append(target)
-    return tuple(
-        Step(t, tuple(writers[t]), tuple(g for g in gradients if g in serves[t]), _when(writers[t])) for t in order
-    )
-
-
-def _serves(reads: Mapping[str, Collection[str]], gradients: Sequence[str]) -> dict[str, set[str]]:
-    serves: dict[str, set[str]] = {t: set() for t in reads}
-    for g in gradients:
-        stack = [g] if g in reads else []
-        while stack:
-            t = stack.pop()
-            if g not in serves[t]:
-                serves[t].add(g)
-                stack.extend(reads[t])
-    return serves
-
-
-def _when(equations: Sequence[Equation]) -> tuple[tuple[str, bool], ...]:
-    common = set(equations[0].when)
-    for e in equations[1:]:
-        common &= set(e.when)
-    return tuple(w for w in equations[0].when if w in common)
 
 
 # what backward must be told
@@ -234,6 +188,6 @@ def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
             tensor = primal.table.get(element.name)
             if tensor is not None:
                 for s, extent in zip(element.subscripts, tensor.shape, strict=True):
-                    if isinstance(s, Ref) and s.subscripts:
+                    if isinstance(s, Ref) and s.name in primal.table:
                         found[s, extent] = None
     return tuple(found)

@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import ONE, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
-from ..ir import Equation, Tensor
+from ..ir import Equation, Tensor, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
 CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
+
+Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
 
 class Names:
@@ -103,9 +105,9 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
 
     Nothing leaves the branch of a `where`, and nothing is shared between different conditions.
     """
-    uses: dict[Expr, int] = {}
-    homes: dict[Expr, list[int]] = {}
-    certain: set[Expr] = set()
+    uses: dict[Part, int] = {}
+    homes: dict[Part, list[int]] = {}
+    certain: set[Part] = set()
     for place, e in enumerate(equations):
         outside, all_of_it = _occurrences(e, branches=False), _occurrences(e, branches=True)
         certain |= outside.keys()
@@ -113,33 +115,34 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             uses[node] = uses.get(node, 0) + count
             homes.setdefault(node, []).append(place)
     chosen = [
-        n for n in uses if uses[n] > 1 and n in certain and _worth(n, len(homes[n])) and _alike(equations, homes[n])
+        n for n in uses if uses[n] > 1 and n in certain and _worth(n[0], len(homes[n])) and _alike(equations, homes[n])
     ]
     # a part that stands only inside of another chosen part needs no name of its own
     chosen = [n for n in chosen if not _covered(n, chosen, uses)]
     if not chosen:
         return list(equations)
     result: list[Equation] = []
-    place_of: dict[Expr, Ref] = {}
+    place_of: dict[Part, Ref] = {}
     first = {n: min(homes[n]) for n in chosen}
     for place, e in enumerate(equations):
         extents = dict(e.box)
         written = {n.key: n for n in postorder(e.body)}
-        for n in sorted((n for n in chosen if first[n] == place), key=size):
-            n = written.get(n, n)
+        for part in sorted((n for n in chosen if first[n] == place), key=lambda part: size(part[0])):
+            n = written.get(part[0], part[0])
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)
             name = names.new(_word(n))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at))
-            body = _replaced(n, {k: r for k, r in place_of.items() if k is not n.key})
-            place_of[n.key] = ref(name, *at)
+            body = _replaced(n, place_of, extents)
+            place_of[part] = ref(name, *at)
             result.append(Equation(name, at, "none", body, tuple((i, extents[i]) for i in at), None, e.when))
-        result.append(replace(e, body=_replaced(e.body, place_of)))
+        result.append(replace(e, body=_replaced(e.body, place_of, extents)))
     return result
 
 
-def _replaced(body: Expr, by_key: Mapping[Expr, Ref]) -> Expr:
-    return substitute(body, {n: by_key[n.key] for n in postorder(body) if n.key in by_key})
+def _replaced(body: Expr, place_of: Mapping[Part, Ref], extents: Mapping[Index, Expr]) -> Expr:
+    parts = {n: range_of(n, extents) for n in postorder(body) if isinstance(n, Apply)}
+    return substitute(body, {n: place_of[part] for n, part in parts.items() if part in place_of})
 
 
 def aligned(equations: Sequence[Equation]) -> list[Equation]:
@@ -212,14 +215,15 @@ def tidied(e: Equation) -> Equation:
     return replace(e, body=transform(e.body, rewrite))
 
 
-def _occurrences(e: Equation, branches: bool) -> dict[Expr, int]:
-    """How often each operation of the body is read, by key; `branches`: also what only a branch of a `where` reads."""
-    counts: dict[Expr, int] = {}
+def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
+    """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
+    counts: dict[Part, int] = {}
+    extents = dict(e.box)
     stack: list[Expr] = [e.body]
     while stack:
         node = stack.pop()
         if isinstance(node, Apply):
-            known = node.key
+            known = range_of(node, extents)
             counts[known] = counts.get(known, 0) + 1
             if counts[known] == 1:
                 stack.extend(node.args[:1] if node.op == "select" and not branches else node.args)
@@ -240,9 +244,9 @@ def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:
     return all(equations[h].when == first.when and equations[h].where is None for h in homes)
 
 
-def _covered(node: Expr, chosen: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
+def _covered(part: Part, chosen: Sequence[Part], uses: Mapping[Part, int]) -> bool:
     return any(
-        other is not node and uses[other] == uses[node] and any(n.key is node.key for n in postorder(other))
+        other != part and uses[other] == uses[part] and any(n.key is part[0] for n in postorder(other[0]))
         for other in chosen
     )
 

@@ -6,12 +6,13 @@ step reads only what stands before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Union
 
-from ..expr import Expr, Ref
-from ..ir import Derivative, Equation, Tensor, show_equations
+from ..expr import Expr, Index, Ref, show
+from ..ir import Derivative, Equation, Tensor, When, show_equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,70 @@ class Step:
 
     serves  backward: the gradients (tensor names) that need this step; forward: empty
     when    conditions on optional inputs under which the step is needed at all, the same for all its equations
+    how     fill: every element is written, with 0 where no equation does; write: only what the equations name; add:
+            they add to what stands there
     """
 
     target: str
     equations: tuple[Equation, ...]
     serves: tuple[str, ...] = ()
-    when: tuple[tuple[str, bool], ...] = ()
+    when: When = ()
+    how: str = "fill"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What it computes, as of a recurrence."""
+        return (self.target,)
+
+    def mapped(self, equation: Callable[[Equation], Equation], size: Callable[[Expr], Expr]) -> Step:
+        """The step with other equations; `size` is for the extent of a recurrence."""
+        return replace(self, equations=tuple(map(equation, self.equations)))
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Tensors that are computed from each other, in a loop.
+
+    index    counts the turns, downwards if `reverse`; the boxes of the steps of `turn` leave it out
+    first    what is known before the loop, with every tensor that the loop writes to
+    last     what is computed after it
+    """
+
+    index: Index
+    extent: Expr
+    reverse: bool
+    first: tuple[Step, ...]
+    turn: tuple[Item, ...]
+    last: tuple[Step, ...]
+    serves: tuple[str, ...] = ()
+    when: When = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Everything inside, in order."""
+        return (*self.first, *self.turn, *self.last)
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations of everything inside."""
+        return tuple(e for item in self.items for e in item.equations)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The tensors that it computes."""
+        return tuple(dict.fromkeys(name for item in self.items for name in item.targets))
+
+    def mapped(self, equation: Callable[[Equation], Equation], size: Callable[[Expr], Expr]) -> Recurrence:
+        """The recurrence with other equations, and its extent passed through `size`."""
+
+        def steps(some: tuple[Step, ...]) -> tuple[Step, ...]:
+            return tuple(step.mapped(equation, size) for step in some)
+
+        turn = tuple(item.mapped(equation, size) for item in self.turn)
+        return replace(self, extent=size(self.extent), first=steps(self.first), turn=turn, last=steps(self.last))
+
+
+Item = Union[Step, Recurrence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +92,13 @@ class Procedure:
     """Forward or backward: the tensors it reads (inputs, saved, seeds), its steps, and what it returns."""
 
     reads: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Item, ...]
     returns: tuple[str, ...]
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations of all steps."""
+        return tuple(e for item in self.steps for e in item.equations)
 
 
 @dataclass(frozen=True)
@@ -73,8 +137,16 @@ class Program:
 
 
 def _show_steps(procedure: Procedure) -> list[str]:
-    lines = []
-    for step in procedure.steps:
-        serves = f"    for {', '.join(step.serves)}" if step.serves else ""
-        lines += [f"    {line}{serves}" for line in show_equations(step.equations)]
+    lines = [f"    {line}" for item in procedure.steps for line in _show_item(item)]
     return [*lines, f"    return {', '.join(procedure.returns)}"]
+
+
+def _show_item(item: Item) -> list[str]:
+    serves = f"    for {', '.join(item.serves)}" if item.serves else ""
+    if isinstance(item, Step):
+        added = " += " if item.how == "add" else " = "
+        return [f"{line.replace(' = ', added, 1)}{serves}" for line in show_equations(item.equations)]
+    way = " downwards" if item.reverse else ""
+    turn = [f"    {line}" for inner in item.turn for line in _show_item(inner)]
+    first, last = ([line for step in some for line in _show_item(step)] for some in (item.first, item.last))
+    return [*first, f"for {item.index.name} in 0 .. {show(item.extent)}{way}{serves}", *turn, *last]

@@ -23,7 +23,8 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Equation, Function, Role, Tensor, alive
+from ..expr.sizes import tidy
+from ..ir import Equation, Function, Role, Tensor, alive, range_of
 from .match import match
 
 U, V = ref("?u"), ref("?v")
@@ -95,7 +96,10 @@ def _softmax(function: Function) -> Function:
     sums = {
         name: equations[0]
         for name, equations in function.writers.items()
-        if len(equations) == 1 and equations[0].reduce == "sum" and equations[0].plain and equations[0].where is None
+        if len(equations) == 1
+        and equations[0].reduce == "sum"
+        and equations[0].fills(function.table[name])
+        and equations[0].where is None
     }
     elementwise = _elementwise(function)
 
@@ -192,7 +196,7 @@ def _elementwise(function: Function) -> dict[str, Equation]:
         for name, equations in function.writers.items()
         if len(equations) == 1
         and equations[0].reduce == "none"
-        and equations[0].plain
+        and equations[0].fills(function.table[name])
         and equations[0].where is None
         and not equations[0].when
     }
@@ -217,7 +221,8 @@ def _rename_copies(function: Function) -> Function:
         if not (plain and alone and tensor is not None and tensor.role == Role.LOCAL and not tensor.named):
             continue
         inner = writers[0]
-        if not inner.plain or inner.when:
+        several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
+        if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
             continue
         names = dict(zip(inner.subscripts, source.subscripts, strict=True))
         clash = {i for i, _ in inner.reduced} & set(indices(*e.subscripts))
@@ -237,6 +242,12 @@ def _rename_copies(function: Function) -> Function:
     return replace(function, statements=tuple(e for e in statements if e.target not in gone))
 
 
+def _along(e: Equation, source: Ref, tensor: Tensor) -> bool:
+    """Whether the indices of `source` run along all of its axes in `e`."""
+    extents: dict[Expr, Expr] = dict(e.box)
+    return all(tidy(extents[s] - axis) is ZERO for s, axis in zip(source.subscripts, tensor.shape, strict=True))
+
+
 def _index(node: Expr) -> Index:
     assert isinstance(node, Index)
     return node
@@ -246,7 +257,7 @@ def _hoist(function: Function) -> Function:
     """An invariant that calls a function gets an equation of its own: sqrt(var[j] + eps) in a box (i, j)."""
     tensors = list(function.tensors)
     taken = set(function.table) | {d.name for d in function.dims} | {o.name for o in function.options}
-    known: dict[Expr, Ref] = {}
+    known: dict[tuple[Expr, tuple[Expr, ...]], Ref] = {}
     statements: list[Equation] = []
     for e in function.statements:
         extents = dict(e.box)
@@ -254,13 +265,14 @@ def _hoist(function: Function) -> Function:
         if not e.when and e.where is None and not any(n.op == "select" for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
                 at = indices(node)
-                if node.key not in known:
+                same = range_of(node, extents)
+                if same not in known:
                     name = _fresh(_invariant_name(node), taken)
                     taken.add(name)
                     tensors.append(Tensor(name, tuple(extents[i] for i in at)))
                     statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
-                    known[node.key] = ref(name, *at)
-                mine[node] = known[node.key]
+                    known[same] = ref(name, *at)
+                mine[node] = known[same]
         statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 

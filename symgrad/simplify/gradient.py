@@ -16,10 +16,10 @@ from ..expr import (
     postorder,
     size,
 )
-from ..ir import Derivative, Equation, alive, by_target
+from ..ir import Derivative, Equation, alive, by_target, recurrent
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
-from .rewriting import Candidate, Rewriting
+from .rewriting import Candidate, Rewriting, is_sum
 
 CANDIDATES = 8
 LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
@@ -64,13 +64,13 @@ def _candidates(
 
 
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
-    """The gradient intermediates that are a sum over plain equations, and may be written in place."""
-    outputs = set(derivative.function.outputs)
+    """The gradient intermediates that are a sum over whole equations, and may be written in place."""
+    outputs, table = set(derivative.function.outputs), derivative.function.table
+    kept = outputs | recurrent(gradient)
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
-        if target not in outputs
-        and all(e.plain and e.where is None and not e.when and e.reduce in ("none", "sum") for e in equations)
+        if target not in kept and all(is_sum(e, table[target]) for e in equations)
     )
 
 
@@ -98,9 +98,10 @@ def _bases(derivative: Derivative, forward: Sequence[Equation]) -> list[Equation
     """Forward values z = a * b^k in which gradients might be spoken: elementwise, a product of at least two factors."""
     table = derivative.function.table
     found = []
+    loops = recurrent(forward)
     for e in forward:
-        single = len(derivative.primal.writers[e.target]) == 1
-        if single and e.reduce == "none" and e.plain and e.where is None and not e.when and table[e.target].shape:
+        single = len(derivative.primal.writers[e.target]) == 1 and e.target not in loops
+        if single and e.reduce == "none" and is_sum(e, table[e.target]) and table[e.target].shape:
             if isinstance(e.body, Apply) and e.body.op in ("mul", "div") and len(e.box) > 0:
                 found.append(e)
     return found

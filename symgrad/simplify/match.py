@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..expr import COMMUTATIVE, Apply, Expr, Index, Ref, postorder, size
+from ..ir import Box, inside
 
 Binding = dict[Expr, Expr]
 LARGE = 60  # operations; larger patterns are found only where they are written the same
@@ -48,17 +49,24 @@ def _match_all(
 class Finder:
     """Finds `pattern` at a node, its indices standing for any subscripts; fast where most nodes differ."""
 
-    def __init__(self, pattern: Expr, variables: Iterable[Index], result: Callable[[Binding], Expr]) -> None:
+    def __init__(
+        self, pattern: Expr, variables: Iterable[Index], result: Callable[[Binding], Expr], untold: Box = ()
+    ) -> None:
+        """untold  the variables that must stand for indices of their own extent"""
         self.pattern = pattern
+        self.untold = untold
         self.variables: frozenset[Expr] = frozenset(variables)
         self.size = size(pattern)
         self.result = result
 
-    def at(self, node: Expr) -> Expr | None:
-        """What replaces `node`, if the pattern stands there."""
+    def at(self, node: Expr, box: Box = ()) -> Expr | None:
+        """What replaces `node` in an equation over `box`, if the pattern stands there."""
         if not isinstance(node, Apply) or not isinstance(self.pattern, Apply) or node.op != self.pattern.op:
             return None
         if self.size > LARGE:
-            return self.result({i: i for i in self.variables}) if node.key is self.pattern.key else None
-        found = match(self.pattern, node, self.variables)
-        return None if found is None or set(found) != set(self.variables) else self.result(found)
+            found = {i: i for i in self.variables} if node.key is self.pattern.key else None
+        else:
+            found = match(self.pattern, node, self.variables)
+        if found is None or set(found) != set(self.variables) or not inside(found, self.untold, dict(box)):
+            return None
+        return self.result(found)

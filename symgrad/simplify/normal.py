@@ -11,7 +11,7 @@ depends on the declaration alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Union
@@ -32,6 +32,7 @@ from ..expr import (
     substitute,
     value_of,
 )
+from ..expr.sizes import count
 from ..ir import Box
 
 Atom = Union[Expr, "Sum"]
@@ -67,7 +68,9 @@ class TooLarge(Exception):
 class Normal:
     """Converts expressions to polynomials, remembering how each atom was first written and in which order."""
 
-    def __init__(self) -> None:
+    def __init__(self, signed: Collection[str] = ()) -> None:
+        """signed  the options, which may be negative"""
+        self.signed = signed
         self.spelling: dict[Expr, Expr] = {}
         self.rank: dict[Atom, int] = {}
         self._sums: dict[Sum, Poly] = {}
@@ -170,7 +173,7 @@ class Normal:
             fixed = frozenset((a, e) for a, e in monomial if not (free(a) & {i for i, _ in box}))
             moving = monomial - fixed
             if not moving:
-                result = plus(result, times({fixed: coefficient}, self.extents(box)))
+                result = plus(result, times({fixed: coefficient}, self._count(box, fixed)))
             elif split:
                 result = plus(result, times({fixed: coefficient}, self._sum({moving: Fraction(1)}, box)))
             else:
@@ -196,16 +199,29 @@ class Normal:
         return result
 
     def extents(self, box: Box) -> Poly:
-        """The number of points of a box."""
+        """The product of the extents of a box."""
         result = constant(1)
         for _, extent in box:
-            result = times(result, self.poly(extent))
+            result = times(result, self._factor(extent))
+        return result
+
+    def _factor(self, size: Expr) -> Poly:
+        """A size as one factor: a sum of several terms is an atom."""
+        return self._single(self.poly(size), size, False, "mul")
+
+    def _count(self, box: Box, fixed: Monomial) -> Poly:
+        """The number of points of a box, as a factor of `fixed`: a mean divides by extents that are not negative."""
+        result = constant(1)
+        for _, extent in box:
+            ((size, _),) = (self._factor(extent) or {UNIT: Fraction(0)}).items()
+            mean = bool(size) and inverse(size) <= fixed
+            result = times(result, self._factor(extent if mean else count(extent, self.signed)))
         return result
 
     def _sum(self, inner: Poly, box: Box) -> Poly:
         """An atom for the sum of `inner`; an index that it does not mention counts its extent."""
         used = frozenset().union(*(free(a) for m in inner for a, _ in m))
-        outside = self.extents(tuple((i, e) for i, e in box if i not in used))
+        outside = self._count(tuple((i, e) for i, e in box if i not in used), UNIT)
         mine = tuple((i, e) for i, e in box if i in used)
         depth = 1 + max((a.depth for m in inner for a, _ in m if isinstance(a, Sum)), default=0)
         names: dict[Expr, Expr] = {i: index(f"~{depth}.{place}") for place, (i, _) in enumerate(mine)}

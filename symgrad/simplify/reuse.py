@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..expr import (
     Apply,
@@ -15,20 +16,20 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Derivative, Equation, Function, Role, by_target
+from ..ir import Box, Derivative, Equation, Function, Role, apart, by_target, once, recurrent, untold
 from .match import Finder
 
 
 def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list[Equation]:
     """References to a gradient that is a copy of another are references to that other."""
-    outputs = set(derivative.function.outputs)
+    outputs, table = set(derivative.function.outputs), derivative.function.table
     writers = by_target(gradient)
     copies: dict[str, Equation] = {}
     result: list[Equation] = []
     for e in gradient:
         e = _mapped(e, lambda node: _through(node, copies))
-        alone = len(writers[e.target]) == 1 and e.target not in outputs
-        if alone and e.plain and e.reduce == "none" and e.where is None and not e.when and isinstance(e.body, Ref):
+        alone = len(writers[e.target]) == 1 and e.target not in outputs and isinstance(e.body, Ref)
+        if alone and e.reduce == "none" and e.where is None and not e.when and e.fills(table[e.target]):
             copies[e.target] = e
         result.append(e)
     return result
@@ -50,24 +51,26 @@ def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint:
     """What equals something computed before becomes a reference to it, up to the names of indices."""
     finders: dict[str, list[Finder]] = {}
     for e in forward:
-        if _worth_reuse(e, joint, len(joint.writers[e.target])):
-            finders.setdefault(operator(e.body), []).append(_finder(e))
+        if _worth_reuse(e, joint, [other for other in joint.writers[e.target] if other is not e]):
+            finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     result: list[Equation] = []
     writers = by_target(gradient)
+    loops = recurrent(gradient)
 
-    def look(node: Expr) -> Expr:
+    def look(node: Expr, box: Box) -> Expr:
         for finder in finders.get(operator(node), ()):
-            found = finder.at(node)
+            found = finder.at(node, box)
             if found is not None:
                 return found
         return node
 
-    for e in gradient:
-        e = replace(e, body=transform(e.body, look))
+    for before in gradient:
+        others = [other for other in writers[before.target] if other is not before]
+        e = replace(before, body=transform(before.body, partial(look, box=before.box)))
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        if local and _worth_reuse(e, joint, len(writers[e.target])) and not _is_linear(e.body):
-            finders.setdefault(operator(e.body), []).append(_finder(e))
+        if local and _worth_reuse(e, joint, others) and (e.target in loops or not _is_linear(e.body)):
+            finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     return result
 
 
@@ -75,17 +78,21 @@ def operator(node: Expr) -> str:
     return node.op if isinstance(node, Apply) else ""
 
 
-def _finder(e: Equation) -> Finder:
-    return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(ref(e.target, *e.subscripts), found))
+def _finder(e: Equation, joint: Function) -> Finder:
+    element = ref(e.target, *e.subscripts)
+    outside = untold(e.body, e.box, joint.table)
+    return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(element, found), outside)
 
 
-def _worth_reuse(e: Equation, joint: Function, writers: int) -> bool:
+def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bool:
     """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
     saved instead, is long, or is a local that its author named."""
-    if writers != 1 or e.reduce != "none" or not e.plain or e.where is not None or e.when or not size(e.body):
+    tensor = joint.table[e.target]
+    if e.reduce != "none" or not once(e) or e.where is not None or e.when or not size(e.body):
+        return False
+    if not apart(e, others):
         return False
     calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
-    tensor = joint.table[e.target]
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
     return calls or local or inner or size(e.body) >= 3

@@ -20,7 +20,7 @@ from ..expr import (
     refs,
     substitute,
 )
-from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, names_of, ordered
+from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
 from .match import match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
@@ -50,11 +50,13 @@ class Rewriting:
         base: Equation | None,
     ) -> None:
         self.derivative = derivative
+        self.table = derivative.function.table
         self.forward = by_target(forward)
         self.gradient = by_target(gradient)
         self.inline = inline
         self.base = base
-        self.normal = Normal()
+        self.recurrent = recurrent((*forward, *gradient))
+        self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
             for node in postorder(e.body):
                 if not isinstance(node, Const):
@@ -71,19 +73,18 @@ class Rewriting:
         targets = self._targets()
         polys = {t: self._merged(t) for t in targets}
         polys = self._shared_products(polys)
-        table = self.derivative.function.table
         writer = Writer(self.normal, self._seeds, self.cotangents, self.taken)
         equations: list[Equation] = []
         for target, (subscripts, box, poly) in polys.items():
-            if any(_mergeable_equation(e) for e in self.gradient[target]):
+            if any(self._is_sum(e) for e in self.gradient[target]):
                 before = len(writer.equations)
                 equation = writer.equation(target, subscripts, box, poly)
                 equations += [*writer.equations[before:], equation]
             for e in self.gradient[target]:
-                if not _mergeable_equation(e):
+                if not self._is_sum(e):
                     equations += self._alone(e, writer)
         final = ordered(equations)
-        tensors = (*table.values(), *writer.tensors)
+        tensors = (*self.table.values(), *writer.tensors)
         return Candidate(final, tuple(writer.tensors), self._cost(final, tensors))
 
     def _targets(self) -> list[str]:
@@ -94,11 +95,14 @@ class Rewriting:
             r.name
             for equations in self.gradient.values()
             for e in equations
-            for node in _opaque(e)
+            for node in _opaque(e, self._is_sum(e))
             for r in refs(node)
         }
         kept += [t for t in self.gradient if t in self.inline and t in inside]
         return [t for t in self.gradient if t in kept] + outputs
+
+    def _is_sum(self, e: Equation) -> bool:
+        return e.target not in self.recurrent and is_sum(e, self.table[e.target])
 
     # polynomials
 
@@ -117,7 +121,7 @@ class Rewriting:
         result: Poly = {}
         first = True
         for e in self.gradient[target]:
-            if not _mergeable_equation(e):
+            if not self._is_sum(e):
                 continue
             if first:
                 subscripts, box, first = e.subscripts, e.shown, False
@@ -179,7 +183,7 @@ class Rewriting:
         if not isinstance(atom, Ref):
             return None
         equations = self.forward.get(atom.name, [])
-        if len(equations) != 1 or not _mergeable_equation(equations[0]):
+        if len(equations) != 1 or not self._is_sum(equations[0]):
             return None
         (e,) = equations
         names = dict(zip(e.subscripts, atom.subscripts, strict=True))
@@ -195,7 +199,7 @@ class Rewriting:
         found = []
         for equations in self.forward.values():
             e = equations[0]
-            if len(equations) == 1 and _mergeable_equation(e) and not e.reduced and isinstance(e.body, Apply):
+            if len(equations) == 1 and self._is_sum(e) and not e.reduced and isinstance(e.body, Apply):
                 poly = self.normal.poly(e.body)
                 if len(poly) == 1:
                     ((monomial, coefficient),) = poly.items()
@@ -214,7 +218,7 @@ class Rewriting:
             for e, base, power in self.powers:
                 if (exponent / power).denominator == 1 and exponent / power > 0:
                     found = match(base, atom, frozenset(i for i, _ in e.box))
-                    if found is not None:
+                    if found is not None and inside(found, untold(base, e.box, self.table), self.extents):
                         self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
                         value = ref(e.target, *(substitute(s, found) for s in e.subscripts))
                         return {frozenset({(value.key, exponent / power)}): Fraction(1)}
@@ -237,6 +241,8 @@ class Rewriting:
         assert not isinstance(pivot, Sum)
         found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
         if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
+            return same
+        if not inside(found, untold(pivot, e.box, self.table), self.extents):
             return same
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
@@ -277,6 +283,8 @@ class Rewriting:
             pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
+            if untold(pivot, box, self.table):
+                continue
             rewriting = Product(self.normal, target, subscripts, monomial, pivot)
             replaced = {t: (s, b, rewriting.within(p)) for t, (s, b, p) in polys.items()}
             if rewriting.places >= 2:
@@ -306,12 +314,13 @@ class Rewriting:
         return cost + read
 
 
-def _mergeable_equation(e: Equation) -> bool:
-    return e.plain and e.where is None and not e.when and e.reduce in ("none", "sum")
+def is_sum(e: Equation, target: Tensor) -> bool:
+    """Whether the body, summed, is what every element of the target gets: it may stand where the element is read."""
+    return e.reduce in ("none", "sum") and e.where is None and not e.when and e.fills(target)
 
 
-def _opaque(e: Equation) -> list[Expr]:
-    """The parts of a body that the normal form does not look into."""
+def _opaque(e: Equation, merged: bool) -> list[Expr]:
+    """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
     inner: list[Expr] = []
     stack = [e.body]
     seen: set[Expr] = set()
@@ -324,7 +333,7 @@ def _opaque(e: Equation) -> list[Expr]:
             stack.extend(node.args)
         else:
             inner.append(node)
-    if not _mergeable_equation(e):
+    if not merged:
         inner += list(e.subscripts) + ([e.where] if e.where is not None else [])
     return inner
 
@@ -339,8 +348,11 @@ def _operations(body: Expr) -> int:
 
 
 def _extents(function: Function) -> dict[Index, Expr]:
+    """The indices that run equally far in all equations."""
     found: dict[Index, Expr] = {}
+    ambiguous: set[Index] = set()
     for e in function.statements:
         for i, extent in e.box:
-            found.setdefault(i, extent)
-    return found
+            if found.setdefault(i, extent).key is not extent.key:
+                ambiguous.add(i)
+    return {i: extent for i, extent in found.items() if i not in ambiguous}

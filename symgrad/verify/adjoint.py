@@ -55,14 +55,15 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
         return None
     names = differentiable(function)
     inputs: dict[str, Any] = {}
-    for kind in ("normal", "above", "unit"):
+    for draw in ("normal", "above", "unit"):
         for name in function.inputs:
             shape = shape_of(function, name, sizes, packs, options)
             if name in names:
-                inputs[name] = np.asarray(DRAWS[kind](rng, shape))
+                inputs[name] = np.asarray(DRAWS[draw](rng, shape))
             else:
                 low, high = integers(function, name, sizes, packs, options)
-                inputs[name] = rng.integers(low, max(high, low + 1), shape)
+                kind = np.bool_ if function.table[name].dtype == "bool" else np.int64
+                inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(kind)
         with np.errstate(all="ignore"):
             out, saved = artefact.forward(*inputs.values(), **options)
         outs = out if len(function.outputs) > 1 else (out,)

@@ -203,6 +203,8 @@ class CText:
                 arguments.append(_passed(p, seeds[output]))
             elif p.name.startswith("grad_"):
                 arguments.append(grads.get(p.name.removeprefix("grad_")))
+            elif p.name.removeprefix("has_") in self.function.optional:
+                arguments.append(int(part.get(p.name.removeprefix("has_")) is not None))
             elif p.name in memory:
                 arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
             else:

@@ -29,7 +29,7 @@ from .points import combinations, one_point, parts, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
-from .rounding import DOUBLE, SINGLE, Format, rounding
+from .rounding import DOUBLE, SINGLE, Format, Notes, precise, rounding
 from .sampling import Case, sample
 from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
@@ -172,7 +172,7 @@ class _Checking:
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
         for part, gradients in parts(case, found, most):
-            said = differences(self.function, part.inputs, part.options, part.seeds, gradients, self.rng)
+            said = differences(self.declaration, part.inputs, part.options, part.seeds, gradients, self.rng)
             if said is not None:
                 self._fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
                 return
@@ -196,11 +196,12 @@ class _Checking:
         for variant in self.text.variants:
             try:
                 for bits in PRECISIONS:
-                    with rounding(chosen, bits) as notes:
-                        outputs, saved = self.text.forward(variant, case.inputs, case.options)
-                        grads = self.text.backward(variant, saved, case.seeds, needs)
-                    results = outputs | {f"grad_{n}": g for n, g in grads.items()}
+                    results, saved, notes = self._executed(variant, case, chosen, bits)
                     arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits)
+                    if not conclusive:  # the format overflows, or loses what matters: the precision does not
+                        finer = precise(bits)
+                        results, _, _ = self._executed(variant, case, finer, bits)
+                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
@@ -214,6 +215,14 @@ class _Checking:
             if variant == self.text.variants[0] and not wrong:
                 bounds = {"arrays": arrays, "notes": notes}
         return bounds
+
+    def _executed(self, variant: str, case: Case, chosen: Format, bits: int) -> tuple[dict[str, Any], Any, Notes]:
+        """The numbers of the text, what it saved, and the notes of its rounding."""
+        assert self.text is not None
+        with rounding(chosen, bits) as notes:
+            outputs, saved = self.text.forward(variant, case.inputs, case.options)
+            grads = self.text.backward(variant, saved, case.seeds, (True,) * len(self.function.inputs))
+        return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
 
     def _compare_text(
         self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int

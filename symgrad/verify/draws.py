@@ -63,9 +63,9 @@ def edges(function: Function) -> list[float]:
                 value = float(node.value)
                 found += [value, -value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
     distinct = list(dict.fromkeys(map(float, found)))[:200]
-    # the reference has no -0.0, which only atan2 tells from 0 by a finite value
+    # the reference has no -0.0, which only these tell from 0 by a finite value
     operators = {n.op for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Apply)}
-    return distinct if "atan2" in operators else [*distinct, -0.0]
+    return distinct if operators & {"atan2", "copysign"} else [*distinct, -0.0]
 
 
 def integers(

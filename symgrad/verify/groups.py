@@ -2,17 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
-from ..ir import Equation
+from ..ir import Equation, Function
 from ..ops import OPS
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 Position = tuple[int, ...]
+Key = tuple[str, Position]  # an element: its tensor and its place
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Groups whose elements are evaluated in the order in which they need each other.
+
+    open  the tensors that are computed from themselves, by way of others or not; for all else one group, and none
+    """
+
+    groups: tuple[Group, ...]
+    open: frozenset[str]
+
+
+def components(function: Function) -> tuple[Component, ...]:
+    """The statements of a function in their order, those together that read what they or later ones write."""
+    real = frozenset(t.name for t in function.tensors if t.dtype == "real")
+    statements = function.statements
+    last = {e.target: number for number, e in enumerate(statements)}
+    spans: list[tuple[int, int]] = []  # from the first statement that reads ahead, to what it reads
+    for number, equation in enumerate(statements):
+        ahead = [last[r.name] for r in equation.reads if last.get(r.name, -1) >= number]
+        if ahead and spans and number <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], *ahead)
+        elif ahead:
+            spans.append((number, max(ahead)))
+    found: list[Component] = []
+    start = 0
+    for first, end in [*spans, (len(statements), len(statements))]:
+        found += [Component((Group(tuple(g), real),), frozenset()) for g in _joined(statements[start:first])]
+        tangled = statements[first : end + 1]
+        if tangled:
+            alone = tuple(Group((e,), real) for e in tangled)
+            found.append(Component(alone, frozenset(e.target for e in tangled)))
+        start = end + 1
+    return tuple(found)
+
+
+def _joined(statements: Sequence[Equation]) -> list[list[Equation]]:
+    """Consecutive equations without reduction over one box, so that what they share is computed once."""
+    groups: list[list[Equation]] = []
+    for equation in statements:
+        if groups and _joins(groups[-1], equation):
+            groups[-1].append(equation)
+        else:
+            groups.append([equation])
+    return groups
+
+
+def _joins(group: list[Equation], equation: Equation) -> bool:
+    first = group[0]
+    if (equation.reduce, first.reduce) != ("none", "none"):
+        return False
+    if (equation.box, equation.where, equation.when) != (first.box, first.where, first.when):
+        return False
+    written = {e.target for e in group}
+    return not any(r.name in written for r in equation.reads)
 
 
 class Group:
@@ -44,6 +101,23 @@ class Group:
             for number, op in enumerate(self.ops)
             if self.active[number] and op and (op in COMPARISONS or OPS[op].kinks)
         ]
+        # what decides by numbers, and the slots of these numbers: there is no telling which of two is larger if one is
+        # not a number
+        self.deciding = [
+            (number, args[:1] if kind == SELECT else args)
+            for number, (kind, _, args) in enumerate(self.codes)
+            if (kind == SELECT or (kind == APPLY and OPS[self.ops[number]].result == "bool"))
+            and not all(self.codes[a][0] in (CONST, INDEX) for a in args)
+        ]
+
+    def decided(self, values: Sequence[Any]) -> bool:
+        """Whether all that was compared are numbers."""
+        for number, args in self.deciding:
+            if values[number] is not None:
+                for a in args:
+                    if values[a] != values[a]:
+                        return False
+        return True
 
     def slots(self, at: Mapping[str, int], constants: list[Any], element: Any) -> tuple[list[Any], list[int] | None]:
         """The value of every slot, and the order in which they were computed (None: all, one after the other)."""
@@ -55,7 +129,7 @@ class Group:
                 elif kind == CONST:
                     values[number] = constants[number]
                 elif kind == REF:
-                    values[number] = element(what, tuple([int(values[a]) for a in args]))
+                    values[number] = element(what, place([values[a] for a in args]))
                 else:
                     values[number] = at[what]
             return values, None
@@ -85,7 +159,7 @@ class Group:
             elif kind == CONST:
                 values[number] = constants[number]
             elif kind == REF:
-                values[number] = element(what, tuple([int(values[a]) for a in args]))
+                values[number] = element(what, place([values[a] for a in args]))
             else:
                 values[number] = at[what]
             order.append(number)
@@ -103,22 +177,37 @@ def _instruction(node: Expr, args: tuple[int, ...]) -> tuple[int, Any, tuple[int
     return (SELECT, "select", args) if node.op == "select" else (APPLY, OPS[node.op].value, args)
 
 
-@dataclass(slots=True)
-class Visit:
-    """One point of a group's box: the value of each slot, and what is needed to go back."""
+def place(subscripts: Sequence[Any]) -> Position:
+    """Whole numbers; IndexError for what is none."""
+    try:
+        return tuple([int(s) for s in subscripts])
+    except (ValueError, OverflowError) as error:
+        raise IndexError("a subscript is not a number") from error
 
-    values: list[Any]
-    order: list[int] | None
-    positions: tuple[Position, ...]
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """One point of a group's box: the value of each slot, once it is known, and what is needed to go back."""
+
+    group: Group
+    at: Mapping[str, int]
+    values: list[Any] | None = None
+    order: list[int] | None = None
     partials: dict[int, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Fibre:
-    """The elements that one equation reduces to one element of its target."""
+    """The points that one equation reduces to one element of its target, and the slot of each that counts."""
 
+    group: Group
     target: str
     position: Position
     reduce: str
-    members: list[tuple[int, int]]  # (visit, slot)
+    members: list[tuple[Visit, int]]
     value: Any = None
+
+    @property
+    def values(self) -> list[Any]:
+        """What is reduced; every point has been visited."""
+        return [visit.values[slot] for visit, slot in self.members]  # type: ignore[index]

@@ -194,7 +194,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 _UNARY = {
     **{n: n for n in ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "exp2")},
-    **{n: n for n in ("sinh", "cosh", "tanh", "floor", "ceil", "trunc", "sign", "square", "fabs")},
+    **{n: n for n in ("sinh", "cosh", "tanh", "floor", "ceil", "trunc", "rint", "sign", "square", "fabs", "sinc")},
     **{f"arc{n[1:]}": n for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
     **{n: n for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
     "abs": "fabs",

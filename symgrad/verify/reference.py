@@ -2,8 +2,8 @@
 
 Independent of everything that derives or simplifies: the equations are walked as they were declared, each operator's
 partial derivatives come from SymPy (`partials`), and the chain rule is applied to numbers, one point of one box after
-the other. A consecutive run of equations without reduction over one box is evaluated together, so that what they share
-is computed once.
+the other. Each element is evaluated after those that it reads, so a tensor may be computed from its own earlier
+elements; on the way back they come in the opposite order.
 """
 
 from __future__ import annotations
@@ -17,50 +17,44 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
+from ..errors import DeclarationError
 from ..evaluate import evaluate
 from ..expr import Index, ref
-from ..ir import Equation, Function, bind, extent_of
+from ..ir import Function, bind, extent_of
 from ..ops import OPS
-from .groups import COMPARISONS, CONST, REF, SELECT, Fibre, Group, Position, Visit
+from .groups import COMPARISONS, CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
 
+SHOWN = 6  # elements of a circle
+
+
+class _Waiting(Exception):
+    """An element is read that has no value yet."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(key)
+        self.key = key
+
 
 class Declaration:
-    """A function prepared for evaluation: its groups, and what they compute."""
+    """A function prepared for evaluation: its components, and what they compute."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        real = frozenset(t.name for t in function.tensors if t.dtype == "real")
-        groups: list[list[Equation]] = []
-        for equation in function.statements:
-            if groups and _joins(groups[-1], equation):
-                groups[-1].append(equation)
-            else:
-                groups.append([equation])
-        self.groups = tuple(Group(tuple(g), real) for g in groups)
+        self.components = components(function)
 
     @cached_property
     def operations(self) -> int:
         """The number of operations of all equations at one point each."""
-        return sum(len(g.codes) for g in self.groups)
+        return sum(len(g.codes) for c in self.components for g in c.groups)
 
     def trace(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Trace:
         """Evaluate every equation at the precision of the moment.
 
-        Raises IndexError where a subscript leaves its tensor.
+        Raises IndexError where a subscript leaves its tensor, DeclarationError where an element needs itself.
         """
         return Trace(self, inputs, options)
-
-
-def _joins(group: list[Equation], equation: Equation) -> bool:
-    first = group[0]
-    if (equation.reduce, first.reduce) != ("none", "none"):
-        return False
-    if (equation.box, equation.where, equation.when) != (first.box, first.where, first.when):
-        return False
-    written = {e.target for e in group}
-    return not any(r.name in written for r in equation.reads)
 
 
 class Trace:
@@ -83,10 +77,12 @@ class Trace:
                 real = function.table[name].dtype == "real"
                 flat = np.asarray(inputs[name]).ravel().tolist()
                 self.arrays[name] = self._array(name, [mpmath.mpf(v) if real else int(v) for v in flat])
-        self.records: list[tuple[Group, list[Visit], list[Fibre]]] = []
-        for group in declaration.groups:
-            if all((name in self.given) == present for name, present in group.equations[0].when):
-                self._run(group)
+        self.records: list[list[Fibre]] = []  # what can be gone back together, in the order of evaluation
+        self.open: frozenset[str] = frozenset()
+        self.pending: dict[Key, list[Fibre]] | None = None
+        self.constants: dict[Group, list[Any]] = {}
+        for component in declaration.components:
+            self._run(component)
 
     def _array(self, name: str, values: list[Any] | None = None) -> Array:
         shape = tuple(extent_of(e, self.sizes, self.numbers) for e in self.function.table[name].shape)
@@ -103,47 +99,110 @@ class Trace:
             for s in subscripts:
                 if s < 0:
                     raise IndexError(f"{name}{list(subscripts)} is outside of its shape {array.shape}")
+            if name in self.open and (self.pending is None or (name, subscripts) in self.pending):
+                raise _Waiting((name, subscripts))
             return array[subscripts]
         return extent_of(ref(name), self.sizes) if name in self.sizes else self.numbers[name]
 
-    def _run(self, group: Group) -> None:
-        constants = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
-        visits: list[Visit] = []
-        fibres: dict[tuple[int, Position], Fibre] = {}
+    def _run(self, component: Component) -> None:
+        self.open, self.pending = component.open, None
+        for group in component.groups:
+            for equation in group.equations:
+                if equation.target not in self.arrays:
+                    self.arrays[equation.target] = self._array(equation.target)
+        groups = [g for g in component.groups if all((n in self.given) == p for n, p in g.equations[0].when)]
+        fibres: dict[Key, list[Fibre]] = {}
+        for group in groups:
+            try:
+                for fibre in self._places(group):
+                    fibres.setdefault((fibre.target, fibre.position), []).append(fibre)
+            except _Waiting as waiting:
+                first = group.equations[0].target
+                raise DeclarationError(
+                    f"{self.function.name}: which elements of {first} are written depends on {_shown(waiting.key)}, "
+                    f"which is computed from them."
+                ) from None
+        self.pending = fibres
+        for key in list(fibres):
+            self._demand(key)
+
+    def _places(self, group: Group) -> list[Fibre]:
+        """What each point of the box counts for; nothing is evaluated but subscripts and conditions."""
+        found: dict[tuple[int, Position], Fibre] = {}
         first = group.equations[0]
         if first.reduce == "prod" and first.plain:  # a product over nothing is 1
-            for position in np.ndindex(self._array(first.target).shape):
-                fibres[0, position] = Fibre(first.target, position, "prod", [])
+            extents = {i: extent_of(e, self.sizes, self.numbers) for i, e in group.box}
+            for position in np.ndindex(*(extents[s] for s in first.subscripts if isinstance(s, Index))):
+                found[0, position] = Fibre(group, first.target, position, "prod", [])
         names = [i.name for i, _ in group.box]
         for point in itertools.product(*(range(extent_of(e, self.sizes, self.numbers)) for _, e in group.box)):
             at = dict(zip(names, point, strict=True))
             if group.where is not None and not evaluate(group.where, at, self.element):
                 continue
-            values, order = group.slots(at, constants, self.element)
-            if not self.kinked:
-                self.kinked = any(self._at_kink(group, values, number) for number in group.watched)
-            positions = []
+            visit = Visit(group, at)
             for number, equation in enumerate(group.equations):
-                position = tuple(
-                    at[s.name] if isinstance(s, Index) else int(evaluate(s, at, self.element))
-                    for s in equation.subscripts
+                position = place(
+                    [at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in equation.subscripts]
                 )
-                positions.append(position)
-                fibre = fibres.get((number, position))
+                fibre = found.get((number, position))
                 if fibre is None:
-                    fibre = fibres[number, position] = Fibre(equation.target, position, equation.reduce, [])
-                fibre.members.append((len(visits), group.roots[number]))
-            visits.append(Visit(values, order, tuple(positions)))
-        for equation in group.equations:
-            if equation.target not in self.arrays:
-                self.arrays[equation.target] = self._array(equation.target)
-        for fibre in fibres.values():
-            if any(s < 0 for s in fibre.position):
-                raise IndexError(f"{fibre.target}{list(fibre.position)} is written outside of its shape")
-            fibre.value = self._reduced(fibre, [visits[v].values[s] for v, s in fibre.members])
-            array = self.arrays[fibre.target]
-            array[fibre.position] = array[fibre.position] + fibre.value
-        self.records.append((group, visits, list(fibres.values())))
+                    fibre = found[number, position] = Fibre(group, equation.target, position, equation.reduce, [])
+                fibre.members.append((visit, group.roots[number]))
+        self.constants[group] = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
+        return list(found.values())
+
+    def _demand(self, wanted: Key) -> None:
+        """Evaluate an element, after those that it reads."""
+        assert self.pending is not None
+        stack = [wanted]
+        while stack:
+            fibres = self.pending.get(stack[-1])
+            if fibres is None:
+                stack.pop()
+                continue
+            try:
+                for fibre in fibres:
+                    for visit, _ in fibre.members:
+                        if visit.values is None:
+                            self._visit(visit)
+            except _Waiting as waiting:
+                if waiting.key in stack:
+                    raise DeclarationError(self._circle(stack[stack.index(waiting.key) :])) from None
+                stack.append(waiting.key)
+                continue
+            self._close(stack.pop(), fibres)
+
+    def _visit(self, visit: Visit) -> None:
+        group = visit.group
+        values, visit.order = group.slots(visit.at, self.constants[group], self.element)
+        if not group.decided(values):
+            for root in group.roots:
+                values[root] = mp.nan
+        if not self.kinked:
+            self.kinked = any(self._at_kink(group, values, number) for number in group.watched)
+        visit.values = values
+
+    def _close(self, key: Key, fibres: list[Fibre]) -> None:
+        """The value of an element all points of which were visited."""
+        assert self.pending is not None
+        target, position = key
+        if any(s < 0 for s in position):
+            raise IndexError(f"{target}{list(position)} is written outside of its shape")
+        array = self.arrays[target]
+        for fibre in fibres:
+            fibre.value = self._reduced(fibre, fibre.values)
+            array[position] = array[position] + fibre.value
+            if self.open or not self.records or self.records[-1][0].group is not fibre.group:
+                self.records.append([])
+            self.records[-1].append(fibre)
+        del self.pending[key]
+
+    def _circle(self, keys: list[Key]) -> str:
+        names = [_shown(k) for k in [*keys, keys[0]]]
+        if len(names) > SHOWN:
+            names = [*names[: SHOWN - 2], "...", names[-1]]
+        said = f"{self.function.name}: {names[0]} is computed from itself: {' <- '.join(names)}."
+        return f"{said} An element may read only elements that do not need it."
 
     def _at_kink(self, group: Group, values: list[Any], number: int) -> bool:
         args = tuple(values[a] for a in group.codes[number][2])
@@ -161,6 +220,8 @@ class Trace:
             for value in values:
                 result = result * value
             return result
+        if any(v != v for v in values):
+            return mp.nan
         best = min(values) if fibre.reduce == "min" else max(values)
         if fibre.reduce == "logsumexp":
             return best if mp.isinf(best) else best + mp.log(sum(mp.exp(v - best) for v in values))
@@ -176,8 +237,8 @@ class Trace:
                 flat = np.asarray(seed).ravel().tolist()
                 shaped = self._array(name, [v if isinstance(v, mpmath.mpf) else mpmath.mpf(v) for v in flat])
                 grads[name] = {p: v for p, v in np.ndenumerate(shaped) if v != 0}
-        for group, visits, fibres in reversed(self.records):
-            self._back(group, visits, fibres, grads)
+        for fibres in reversed(self.records):
+            self._back(fibres, grads)
         gradients = {}
         for name in differentiable(self.function):
             if name in self.given:
@@ -186,23 +247,24 @@ class Trace:
                     gradients[name][position] = value
         return gradients
 
-    def _back(self, group: Group, visits: list[Visit], fibres: list[Fibre], grads: dict[str, Any]) -> None:
-        adjoints: dict[int, dict[int, Any]] = {}
+    def _back(self, fibres: list[Fibre], grads: dict[str, Any]) -> None:
+        active = fibres[0].group.active
+        adjoints: dict[Visit, dict[int, Any]] = {}
         for fibre in fibres:
             seed = grads.get(fibre.target, {}).get(fibre.position)
             if seed is None or fibre.reduce == "argmax":
                 continue
-            for (visit, slot), weight in zip(fibre.members, self._weights(fibre, visits), strict=True):
-                if weight is not None and group.active[slot]:
+            for (visit, slot), weight in zip(fibre.members, self._weights(fibre), strict=True):
+                if weight is not None and active[slot]:
                     at = adjoints.setdefault(visit, {})
                     share = seed if weight is ONE else seed * weight
                     at[slot] = at[slot] + share if slot in at else share
-        for number, at in adjoints.items():
-            self._sweep(group, visits[number], at, grads)
+        for visit, at in adjoints.items():
+            self._sweep(visit, at, grads)
 
-    def _weights(self, fibre: Fibre, visits: list[Visit]) -> list[Any]:
+    def _weights(self, fibre: Fibre) -> list[Any]:
         """The derivative of the reduced value in each of its members; None for zero."""
-        values = [visits[v].values[s] for v, s in fibre.members]
+        values = fibre.values
         if fibre.reduce in ("none", "sum"):
             return [ONE] * len(values)
         if fibre.reduce == "logsumexp":
@@ -217,8 +279,9 @@ class Trace:
         hits = [v == fibre.value for v in values]
         return [ONE / sum(hits) if hit else None for hit in hits]
 
-    def _sweep(self, group: Group, visit: Visit, adjoints: dict[int, Any], grads: dict[str, Any]) -> None:
-        values = visit.values
+    def _sweep(self, visit: Visit, adjoints: dict[int, Any], grads: dict[str, Any]) -> None:
+        group, values = visit.group, visit.values
+        assert values is not None
         order = visit.order if visit.order is not None else range(len(values))
         for number in reversed(order):
             adjoint = adjoints.pop(number, None)
@@ -226,25 +289,27 @@ class Trace:
                 continue
             kind, what, args = group.codes[number]
             if kind == REF:
-                place = tuple(int(values[a]) for a in args)
+                position = place([values[a] for a in args])
                 found = grads[what]
-                found[place] = found[place] + adjoint if place in found else adjoint
+                found[position] = found[position] + adjoint if position in found else adjoint
                 continue
             if kind == SELECT:
                 args = (args[1] if values[args[0]] else args[2],)
                 partials: tuple[Any, ...] = (1,)
             else:
                 known = visit.partials.get(number)
-                partials = known if known is not None else self._partials(group, visit, number)
+                partials = known if known is not None else self._partials(visit, number)
             for arg, p in zip(args, partials, strict=True):
                 if p is None or not group.active[arg]:
                     continue
                 share = adjoint if type(p) is int and p == 1 else adjoint * p
                 adjoints[arg] = adjoints[arg] + share if arg in adjoints else share
 
-    def _partials(self, group: Group, visit: Visit, number: int) -> tuple[Any, ...]:
+    def _partials(self, visit: Visit, number: int) -> tuple[Any, ...]:
+        group, values = visit.group, visit.values
+        assert values is not None
         op, slots = group.ops[number], group.codes[number][2]
-        args = tuple(visit.values[a] for a in slots)
+        args = tuple(values[a] for a in slots)
         found = at_kink(op, args) if OPS[op].kinks else None
         if found is None:
             found = tuple(
@@ -260,3 +325,8 @@ ONE = mpmath.mpf(1)
 
 def _exact(value: Any) -> Any:
     return int(value) if value.denominator == 1 else mpmath.mpf(value.numerator) / value.denominator
+
+
+def _shown(key: Key) -> str:
+    name, position = key
+    return f"{name}[{', '.join(map(str, position))}]" if position else name

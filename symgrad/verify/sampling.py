@@ -265,6 +265,8 @@ class _Sampler:
                     inputs[name] = None
                 elif tensor.dtype != "real":
                     low, high = integers(self.function, name, sizes, packs, options)
+                    if high <= low and 0 not in shape:
+                        return None  # an index of an empty axis
                     inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))
@@ -309,6 +311,8 @@ class _Sampler:
     ) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
+        kinds = {t.name: t.dtype for t in self.function.tensors}
+        inputs = {n: a if a is None or kinds[n] != "bool" else np.asarray(a, bool) for n, a in inputs.items()}
         for name in self.function.outputs:
             shape = full_shape(self.function, name, inputs, numbers)
             if self.function.table[name].dtype != "real":

@@ -19,7 +19,7 @@ import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
-from ..ir import Function, interpret
+from ..ir import Function
 from .reference import Declaration, Trace
 from .text import Array, Values
 
@@ -87,7 +87,7 @@ def _agree(a: Any, b: Any) -> bool:
 
 
 def differences(
-    function: Function,
+    declaration: Declaration,
     inputs: Values,
     options: Mapping[str, Any],
     seeds: Values,
@@ -113,13 +113,13 @@ def differences(
                 directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
     else:
         directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(3)]
-    said = _disagreement(function, inputs, options, seeds, gradients, points, directions, digits)
+    said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits)
     # 1 + 1e-309 is 1 at 200 digits: a second look at more
-    return said and _disagreement(function, inputs, options, seeds, gradients, points, directions, digits + 700)
+    return said and _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + 700)
 
 
 def _disagreement(
-    function: Function,
+    declaration: Declaration,
     inputs: Values,
     options: Mapping[str, Any],
     seeds: Values,
@@ -140,13 +140,13 @@ def _disagreement(
                     moves[name].append(length)
                     expected += g * length
                     scale += abs(g * length)
-            found, noise = _slope(function, inputs, options, seeds, moves, step)
+            found, noise = _slope(declaration, inputs, options, seeds, moves, step)
             if not mp.isfinite(found):
                 continue  # an edge of the domain
             tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (100 - digits) * noise
             tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
-                nearer, _ = _slope(function, inputs, options, seeds, moves, step / 1024)
+                nearer, _ = _slope(declaration, inputs, options, seeds, moves, step / 1024)
                 if abs(nearer - found) > abs(found) / 2**20:
                     continue  # the difference straddles a jump
                 return f"{mpmath.nstr(found, 17)} by differences, {mpmath.nstr(expected, 17)} by SymPy's derivatives"
@@ -154,7 +154,7 @@ def _disagreement(
 
 
 def _slope(
-    function: Function,
+    declaration: Declaration,
     inputs: Values,
     options: Mapping[str, Any],
     seeds: Values,
@@ -170,8 +170,9 @@ def _slope(
             new = np.empty(array.size, dtype=object)
             new[:] = [mpmath.mpf(x) + sign * step * m for x, m in zip(array.ravel().tolist(), lengths, strict=True)]
             moved[name] = new.reshape(array.shape)
-        ends.append(interpret(function, moved, options))
+        ends.append(declaration.trace(moved, options).arrays)
     difference, noise = mpmath.mpf(0), mpmath.mpf(0)
+    function = declaration.function
     for name in function.outputs:
         seed = seeds.get(name)
         if seed is None or function.table[name].dtype != "real":
@@ -232,7 +233,7 @@ def conditioning(
                         continue
                     change = to_float(mpmath.ldexp(abs(after[name][position] - value), NUDGE)._mpf_)
                     change = np.inf if change != change else change
-                    before = sums[name][position]
+                    before = float(sums[name][position])
                     sums[name][position] = before + change if single else max(before, change)
     return sums if single else {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
 

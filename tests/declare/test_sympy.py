@@ -71,7 +71,8 @@ ROUND_TRIPS = [
 @pytest.mark.parametrize("expression", ROUND_TRIPS, ids=str)
 def test_round_trip(expression: Any) -> None:
     body = from_sympy("f", [x, y], [expression]).statements[0].body
-    assert sympy.simplify(to_sympy(body, SYMBOLS) - expression.doit()) == 0
+    same = expression.doit().replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b))
+    assert sympy.simplify(to_sympy(body, SYMBOLS) - same) == 0
 
 
 TWINS = [row for row in ROWS if row.result == "real" and row.arity]
@@ -79,7 +80,7 @@ TWINS = [row for row in ROWS if row.result == "real" and row.arity]
 
 @pytest.mark.parametrize("row", TWINS, ids=[row.name for row in TWINS])
 def test_twins_of_operators_come_back(row: Any) -> None:
-    twin = row.sympy(*((x > y, x, y) if row.name == "select" else (x, y)[: row.arity]))
+    twin = row.sympy(*((x > y, x, y) if row.name == "select" else (x, y, 2)[: row.arity]))
     body = from_sympy("f", [x, y], [twin]).statements[0].body
     assert sympy.simplify(to_sympy(body, SYMBOLS) - twin) == 0
 
@@ -136,7 +137,7 @@ REFUSED: dict[str, tuple[Any, type[SymgradError], str]] = {
     "undefined function": (q(x), DeclarationError, "q(x) is a function without a definition"),
     "no input": (Z, DeclarationError, "z is no input. Inputs: x, y."),
     "two symbols of one name": (x + sympy.Symbol("x"), DeclarationError, "two symbols are called x"),
-    "gamma": (sympy.gamma(x), UnsupportedError, "no gamma"),
+    "airyai": (sympy.airyai(x), UnsupportedError, "no airyai"),
     "EulerGamma": (sympy.EulerGamma * x, UnsupportedError, "EulerGamma"),
     "Piecewise without otherwise": (sympy.Piecewise((x, x > 0)), UnsupportedError, "end it with (..., True)"),
 }

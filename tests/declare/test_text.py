@@ -14,10 +14,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from symgrad.declare.draft import Draft
+from symgrad.declare.dtypes import check_numbers, dtype_of
 from symgrad.declare.text import declare_inputs, parse
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
-from symgrad.ir import Function, interpret
+from symgrad.ir import Dtype, Function, interpret
 
 PI = float(mpmath.pi)
 
@@ -378,7 +379,7 @@ def test_ranges_and_recurrences_are_refused_by_the_draft() -> None:
     with pytest.raises(ShapeError, match="past the end of its axis"):
         parse("f(x[n]): y[i:2] = x[i]; y[2] = 1")
     with pytest.raises(UnsupportedError, match="computed from itself"):
-        parse("f(x[n]): h[0] = x[0]; h[t+1] = h[t] + x[t]")
+        parse("f(x[n]): h[0] = x[0]; h[t+1] = h[2*t] + x[t]")
 
 
 LIMITS = {
@@ -430,11 +431,11 @@ def test_what_is_large_is_read_or_refused_quickly(text: str) -> None:
 
 # what is shown reads back
 
-HEADER = "f(x, y, z, a[n], t[n]: int)[i:n] = "
+HEADER = "f(x: int, y: int, z: int, a[n]: int, t[n]: int)[i:n] = "
 
 
 def body(text: str) -> Expr:
-    """The expression that `text` is, among scalars x, y, z, arrays a and t, the index i and the size n."""
+    """The expression that `text` is, among integers x, y, z, arrays a and t of integers, the index i and the size n."""
     return parse(HEADER + text).statements[-1].body
 
 
@@ -509,11 +510,22 @@ def _grow(below: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     )
 
 
+def _is_real(node: Expr) -> bool:
+    return dtype_of(node, {}) is Dtype.REAL
+KINDS = {t.name: t.dtype for t in parse(HEADER + "0").tensors}
+
+
 def _makes_sense(node: Expr) -> bool:
     """Without constant operations that the text refuses: a division by 0, a power that is too large or not real."""
+    try:
+        check_numbers("f", node)
+    except DeclarationError:
+        return False
     for n in postorder(node):
         if isinstance(n, Apply) and n.op in ("div", "floordiv", "mod") and n.args[1] is const(0):
             return False
+        if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
+            return False  # reads back as the operator of real numbers
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
             return False
         if isinstance(n, Const) and n.value.numerator.bit_length() + n.value.denominator.bit_length() > 1_000:

@@ -146,7 +146,9 @@ def _measure(
     target = draft.name_for("out")
     subscripts = [resolve(s, done) for s in term.subscripts]
     draft.define(target, subscripts, resolve(term.body, done), term.fixed, shape=term.shape, named=False)
-    boxes: dict[str, dict[Index, Expr]] = {}
+    boxes: dict[str, dict[Index, Expr]] = {
+        names[n.serial]: {i: e for i, e in n.over.items() if e is not None} for n in opened if isinstance(n, Reduction)
+    }
     for equation in draft.finish([target]).statements:
         boxes.setdefault(equation.target, {}).update(equation.box)
     return boxes[target], {serial: boxes[name] for serial, name in names.items()}

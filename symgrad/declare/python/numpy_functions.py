@@ -19,16 +19,11 @@ _UFUNCS: Mapping[str, str] = {
 }
 
 
-def _logaddexp(a: Any, b: Any) -> Array:
-    return reduced("logsumexp", notation.stack([a, b]), -1)
-
-
 _COMPOSED: Mapping[str, Callable[..., Array]] = {
     "matmul": matmul,
     "positive": as_array,
     "square": lambda x: elementwise("pow", x, 2),
     "reciprocal": lambda x: elementwise("div", 1, x),
-    "logaddexp": _logaddexp,
     "deg2rad": lambda x: elementwise("div", elementwise("mul", x, notation.pi), 180),
     "rad2deg": lambda x: elementwise("div", elementwise("mul", x, 180), notation.pi),
 }
@@ -52,6 +47,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
 
 def _clip(x: Any, low: Any = None, high: Any = None) -> Array:
     x = as_array(x)
+    if low is not None and high is not None:
+        return elementwise("clip", x, low, high)
     x = x if low is None else elementwise("maximum", x, low)
     return x if high is None else elementwise("minimum", x, high)
 

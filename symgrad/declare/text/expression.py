@@ -136,7 +136,7 @@ class ExpressionReader(Names):
         r = self.reduction()
         body = r.body
         for mask, present in self._presences:
-            if mask.name in {x.name for x in refs(body)}:
+            if mask.name in {x.name for x in refs(body, *(() if r.where is None else (r.where,)))}:
                 body = apply("given", mask, *((body, ZERO) if present else (ZERO, body)))
         free = set(indices(body, *(() if r.where is None else (r.where,)))) - set(r.over)
         where = r.where

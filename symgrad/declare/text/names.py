@@ -10,7 +10,8 @@ from ...expr import ONE, ZERO, Apply, Expr, Index, apply, index, indices, is_exa
 from ...ir import REDUCTIONS as KINDS
 from ...ir import Dtype
 from ...ops import NAMES, OPS
-from ..draft import Draft, dtype_of
+from ..draft import Draft
+from ..dtypes import dtype_of
 from ..names import check_name
 from .operators import INFINITY, SUM, Operators
 from .tokenizer import Formula, Token

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, transform, value_of
 from ...expr.sizes import tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient, same
@@ -304,7 +304,7 @@ class Reader(Evaluator):
         return packed_items(items, r.subscripts), (*before, *mine, *behind)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
-        value = self.evaluate(s, order, extents)
+        value = self._evaluated(s, order, extents)
         return Value(whole(value.array), value.axes)
 
     # writing
@@ -318,7 +318,8 @@ class Reader(Evaluator):
         if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
             axes = tuple(p.index for p in runs if isinstance(p, Run))
             return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, axes
-        items, axes = self._arrays(target, pieces, order, extents)
+        safe = [transform(s, lambda node: self._guarded_reads(node, extents)) for s in e.subscripts]
+        items, axes = self._arrays(ref(e.target, *safe), pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
         return trimmed_items(items), set(axes) <= alone, axes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, refs
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
-from ..program import Procedure, Program, Step
+from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .borders import Borders
 from .layout import Pattern, kept_axes
@@ -96,17 +96,21 @@ class _Builder:
         self.function = program.derivative.function
         self.tensors = dict(program.table)
         self.sizes = Sizes(self.function)
-        written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
+        written = [*program.forward.equations, *program.backward.equations]
         extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
-        self.steps = [replace(s, equations=tuple(map(borders.rewritten, s.equations))) for s in procedure.steps]
+        self.steps = [
+            s.mapped(borders.rewritten, lambda size: size) if isinstance(s, Step) else self._at_a_turn(s)
+            for s in procedure.steps
+        ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
+        turned = {name for s in self.steps if isinstance(s, Recurrence) for name in s.targets}
         equations = [e for step in self.steps for e in step.equations]
         speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
-        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered}, given, speller.axes)
+        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *turned}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
         self.backward = procedure is program.backward
@@ -123,8 +127,21 @@ class _Builder:
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
 
-    def _step(self, step: Step) -> list[_Line]:
-        return [_Line(statement, step.serves, step.when) for statement in self.stores.step(step)]
+    def _step(self, step: Item) -> list[_Line]:
+        statements = self.stores.step(step) if isinstance(step, Step) else self.stores.turns(step)
+        return [_Line(statement, step.serves, step.when) for statement in statements]
+
+    def _at_a_turn(self, loop: Recurrence) -> Recurrence:
+        """The recurrence with the index of its turns as a number."""
+        number = ref(loop.index.name)
+        self.sizes.loops[number] = (loop.index, loop.extent)
+        self.sizes.numbers.add(loop.index.name)
+        turn = tuple(
+            item.mapped(lambda e: _with_number(e, loop.index, number), lambda size: size) for item in loop.turn
+        )
+        return replace(
+            loop, turn=tuple(self._at_a_turn(item) if isinstance(item, Recurrence) else item for item in turn)
+        )
 
     # lines
 
@@ -164,7 +181,12 @@ class _Builder:
         result: list[_Line] = []
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
         for line in lines:
-            wanted = [a for a in _nameable(line.statement) if not self.stores.changes(a)]
+            own = {*_targets(line.statement)} if isinstance(line.statement, For) else set()
+            wanted = [
+                a
+                for a in _nameable(line.statement)
+                if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
+            ]
             for a in wanted:
                 if a not in names:
                     word = "windows" if isinstance(a, Windows) else "padded" if isinstance(a, Pad) else "blocks"
@@ -217,12 +239,12 @@ class _Builder:
         return result
 
     def _grouped(self, lines: list[_Line]) -> list[Statement]:
-        """Lines under one guard stand together; what serves every gradient needs no guard, unless there is one."""
+        """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
         groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
         for line in lines:
             serves = line.serves
-            if len(everything) > 1 and set(serves) == set(everything) and not line.when:
+            if len(everything) > 1 and set(serves) == set(everything):
                 serves = ()
             if groups and groups[-1][:2] == (serves, line.when):
                 groups[-1][2].append(line.statement)
@@ -232,6 +254,16 @@ class _Builder:
         for serves, when, body in groups:
             statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
+
+
+def _with_number(e: Equation, i: Index, number: Expr) -> Equation:
+    at: dict[Expr, Expr] = {i: number}
+    return replace(
+        e,
+        subscripts=tuple(substitute(s, at) for s in e.subscripts),
+        body=substitute(e.body, at),
+        where=None if e.where is None else substitute(e.where, at),
+    )
 
 
 def _counts_ties(e: Equation, extremes: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, const, is_exact, ref, refs, select, substitute, value_of
 from ...expr.sizes import tidy
 from ...ir import Equation, Tensor
-from ..program import Step
+from ..program import Recurrence, Step
 from .affine import linear, product, same
 from .borders import Borders
 from .elements import Moving, Piece, Run, Split, Turned, shared_by, trimmed_items
@@ -41,6 +41,7 @@ from .tree import (
     Var,
     below,
     children,
+    flat,
     items_of,
     renamed,
     sizes_in,
@@ -66,10 +67,16 @@ class Stores:
         self.returns = returns
         self.sizes = speller.sizes
         self.slices: dict[Slice, str] = {}
+        self.allocated: set[str] = set()
 
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
         target = step.target
+        if step.how != "fill":
+            return self._into(step)
+        self.allocated.add(target)
+        if not step.equations:
+            return [Assign(target, Full(Num(_zero()), self.tensors[target].shape))]
         joined = self._stacked(step) or self._concatenated(step)
         if joined is not None:
             return [Assign(target, joined)]
@@ -100,6 +107,27 @@ class Stores:
             statements.append(Guard((), when, (statement,)) if when else statement)
             place += 1
         return statements
+
+    def _into(self, step: Step) -> list[Statement]:
+        """Into an array that stands there, what the equations name."""
+        statements: list[Statement] = []
+        if step.target not in self.allocated:
+            self.allocated.add(step.target)
+            statements.append(Assign(step.target, Full(Num(_zero()), self.tensors[step.target].shape)))
+        for e in step.equations:
+            statement = self._store(e, step.how == "add")
+            if isinstance(statement, Update) and step.how == "write":
+                statement = replace(statement, first=True)
+            when = tuple(w for w in e.when if w not in step.when)
+            statements.append(Guard((), when, (statement,)) if when else statement)
+        return statements
+
+    def turns(self, loop: Recurrence) -> list[Statement]:
+        """Tensors that are computed from each other: what is known before, the loop, and what comes after it."""
+        first = [s for step in loop.first for s in self.step(step)]
+        body = [s for item in loop.turn for s in (self.step(item) if isinstance(item, Step) else self.turns(item))]
+        last = [s for step in loop.last for s in self.step(step)]
+        return [*first, For(loop.index.name, loop.extent, tuple(body), loop.reverse), *last]
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
         """Written into zeros with a border, and the border cut off."""
@@ -207,7 +235,8 @@ class Stores:
             while stack:
                 a = stack.pop()
                 names = [b.name for b in below(a) if isinstance(b, Var)]
-                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not self.changes(a):
+                ours = {x.name for x in flat(loop)} & {*names}
+                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not ours and not self.changes(a):
                     found[a] = None
                 else:
                     stack += children(a)

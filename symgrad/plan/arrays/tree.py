@@ -260,11 +260,12 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`body` for each `name` in range(extent)."""
+    """`body` for each `name` in range(extent), the last one first if `reverse`."""
 
     name: str
     extent: Expr
     body: tuple[Statement, ...]
+    reverse: bool = False
 
 
 Statement = Union[Assign, Update, AddAt, Guard, For]

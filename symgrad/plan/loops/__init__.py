@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...expr import Expr
-from ...ir import Role
-from ..program import Procedure, Program, Step
+from ...ir import Equation, Role
+from ..program import Item, Procedure, Program
 from .again import Again
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names
@@ -54,15 +54,15 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = dict(program.table)
-    written = {step.target for step in procedure.steps}
+    written = {name for step in procedure.steps for name in step.targets}
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
     optional = _optional(program, procedure)
     order = Order(table, language)
     again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
-    steps = {step.target: step for step in again.steps}
+    steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.target], again(order.step(steps[s.target]))))
+    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.targets], again(order.item(steps[s.targets]))))
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
@@ -78,17 +78,21 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 
 
-def _settled(step: Step, program: Program, procedure: Procedure) -> Step:
+def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
     """The step with the conditions that are left to ask: a gradient that is wanted has its input, and a result is
     written (with 0) whatever the conditions of its equations are."""
     of = {gradient: name for name, gradient in program.derivative.gradients}
     implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
-    equations = tuple(replace(e, when=tuple(w for w in e.when if w not in implied)) for e in step.equations)
-    when = () if step.target in procedure.returns else tuple(w for w in step.when if w not in implied)
-    return replace(step, equations=equations, when=when)
+
+    def settled(e: Equation) -> Equation:
+        return replace(e, when=tuple(w for w in e.when if w not in implied))
+
+    returned = any(name in procedure.returns for name in step.targets)
+    when = () if returned else tuple(w for w in step.when if w not in implied)
+    return replace(step.mapped(settled, lambda size: size), when=when)
 
 
-def _guarded(step: Step, block: Block) -> Block:
+def _guarded(step: Item, block: Block) -> Block:
     """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
     computed."""
     if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
@@ -101,5 +105,8 @@ def _optional(program: Program, procedure: Procedure) -> set[str]:
     if procedure is program.forward:
         return {n for n in program.saved if n not in procedure.returns and program.table[n].role is not Role.INPUT}
     return {
-        step.target for step in procedure.steps if step.target in procedure.returns and step.serves != (step.target,)
+        name
+        for step in procedure.steps
+        for name in step.targets
+        if name in procedure.returns and step.serves != (name,)
     }

@@ -13,7 +13,7 @@ from itertools import count
 
 from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, show, substitute
 from ...ir import Dtype, Equation, Tensor
-from ..program import Step
+from ..program import Item, Step
 from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
@@ -45,7 +45,7 @@ class Again:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[Item],
         table: Mapping[str, Tensor],
         temporaries: set[str],
         hidden: set[str],
@@ -54,11 +54,15 @@ class Again:
         self._table = table
         self._serial = count(1)
         self._formulas: dict[str, _Formula] = {}
-        written = {step.target for step in steps}
+        written = {name for step in steps for name in step.targets}
         reads = _reads(steps)
-        plain = {step.target for step in steps if step.target in temporaries and _is_elementwise(step)}
+        plain = {
+            step.target
+            for step in steps
+            if isinstance(step, Step) and step.target in temporaries and _is_elementwise(step)
+        }
         for step in steps:
-            name = step.target
+            name = step.targets[0]
             if name not in plain or not table[name].shape or name not in reads or not _fits(name, reads[name]):
                 continue
             (e,) = step.equations
@@ -73,15 +77,15 @@ class Again:
             if operations <= (MOST if once else HANDFUL):
                 subscripts = tuple(i for i in e.subscripts if isinstance(i, Index))
                 self._formulas[name] = _Formula(subscripts, body, table[name].dtype, operations)
-        self.steps = tuple(step for step in steps if step.target not in self._formulas)
+        self.steps = tuple(step for step in steps if step.targets[0] not in self._formulas)
 
     def _at_hand(self, name: str, reader: str, uncertain: set[str]) -> bool:
         fewer = len(self._table[name].shape) < len(self._table[reader].shape)
         return name in self._formulas or fewer or name not in uncertain
 
-    def expanded(self, step: Step) -> Step:
+    def expanded(self, step: Item) -> Item:
         """The step with these temporaries written out: what it really reads."""
-        return replace(step, equations=tuple(replace(e, body=self._written_out(e.body)) for e in step.equations))
+        return step.mapped(lambda e: replace(e, body=self._written_out(e.body)), lambda size: size)
 
     def _written_out(self, root: Expr) -> Expr:
         while found := {r: self._formulas[r.name].at(r) for r in refs(root) if r.name in self._formulas}:
@@ -135,7 +139,7 @@ class Again:
         return before, substitute(root, found) if found else root
 
 
-def _reads(steps: Sequence[Step]) -> dict[str, list[tuple[Equation, Ref | None]]]:
+def _reads(steps: Sequence[Item]) -> dict[str, list[tuple[Equation, Ref | None]]]:
     """Per tensor, the equations that read it and the element; None where it is no part of a body."""
     found: dict[str, list[tuple[Equation, Ref | None]]] = {}
     for step in steps:

@@ -19,12 +19,13 @@ Block = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`index` runs over lower <= index < extent."""
+    """`index` runs over lower <= index < extent; from the last one down if `reverse`."""
 
     index: Index
     extent: Expr
     body: Block
     lower: Expr = ZERO
+    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,8 @@ class Rewriter:
         if isinstance(node, Loop):
             index = self(node.index)
             assert isinstance(index, Index)
-            return Loop(index, self(node.extent), self.block(node.body), self(node.lower))
+            lower, extent = self(node.lower), self(node.extent)
+            return replace(node, index=index, lower=lower, extent=extent, body=self.block(node.body))
         if isinstance(node, Local):
             renamed = self(scalar(node.name))
             assert isinstance(renamed, Ref)
@@ -222,7 +224,7 @@ def _show(block: Block, indent: str) -> Iterator[str]:
 
 def _head(node: Node) -> list[str]:
     if isinstance(node, Loop):
-        return [f"for {show(node.index)} in {show(node.lower)} .. {show(node.extent)}"]
+        return [f"for {show(node.index)} in {show(node.lower)} .. {show(node.extent)}{' downwards' * node.reverse}"]
     if isinstance(node, Local):
         return [f"{'var' if node.changes else 'let'} {node.name}: {node.dtype} = {show(node.value)}"]
     if isinstance(node, Store):

@@ -93,8 +93,7 @@ def _counts_along(e: Equation, b: Index) -> bool:
 
 
 def _equations(program: Program) -> list[Equation]:
-    steps = (*program.forward.steps, *program.backward.steps)
-    return [e for step in steps for e in step.equations]
+    return [*program.forward.equations, *program.backward.equations]
 
 
 def _rebuilt(
@@ -104,7 +103,7 @@ def _rebuilt(
     rewrite: Rewriter,
 ) -> Program:
     def procedure(p: Procedure) -> Procedure:
-        return replace(p, steps=tuple(replace(s, equations=tuple(map(equation, s.equations))) for s in p.steps))
+        return replace(p, steps=tuple(item.mapped(equation, rewrite) for item in p.steps))
 
     checked = []
     for element, extent in program.indexed:

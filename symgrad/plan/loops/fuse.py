@@ -117,6 +117,8 @@ def _renaming(old: Index, new: Index) -> Rewriter:
 
 def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
     rename = _renaming(b.index, a.index)
+    if a.reverse is not b.reverse:
+        return False
     if a.extent.key is not rename(b.extent).key or a.lower.key is not rename(b.lower).key:
         return False
     first, second = _accesses(a.body, memory), _accesses(b.body, memory)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute
 from ...ir import Dtype, Tensor
-from ..program import Step
+from ..program import Item, Step
 from .data import (
     Array,
     Block,
@@ -33,16 +33,18 @@ from .data import (
 Path = tuple[tuple[int, int, Index | None], ...]  # position in the block, which block inside, the index of a loop
 
 
-def shared_memory(steps: Sequence[Step], table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
+def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
     """Temporary -> the tensor in whose memory it can stand: nothing reads it at another element once that one is
     written, nor at all afterwards."""
     readers: dict[str, list[int]] = {}
-    writers = {step.target: n for n, step in enumerate(steps)}
+    writers = {name: n for n, step in enumerate(steps) for name in step.targets}
     for n, step in enumerate(steps):
         for name in {r.name for e in step.equations for r in e.reads}:
             readers.setdefault(name, []).append(n)
     found: dict[str, str] = {}
     for n, step in enumerate(steps):
+        if not isinstance(step, Step):
+            continue
         (e, *others) = step.equations
         if (
             table[step.target].dtype is not Dtype.REAL

@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import count
 
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
-from ...ir import Dtype, Equation, Tensor, When
-from ..program import Step
-from .data import Block, Guard, If, Local, Node, Note, Rewriter, Store, scalar
+from ...ir import Dtype, Equation, Tensor, When, once
+from ..program import Item, Step
+from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import equal, fresh_index, polynomial, stride
 from .where import bounded, bounds, loops
@@ -29,13 +29,27 @@ class Order:
         self._language = language
         self._serial = count(1)
 
+    def item(self, item: Item) -> Block:
+        """The loops of one step, or of a recurrence."""
+        if isinstance(item, Step):
+            return self.step(item)
+        first, turn, last = (
+            tuple(node for inner in some for node in self.item(inner)) for some in (item.first, item.turn, item.last)
+        )
+        extent = self._language(item.extent)
+        return (*first, Loop(item.index, extent, turn, reverse=item.reverse), *last)
+
     def step(self, step: Step) -> Block:
-        """The loops of one step, under a note of its equations. All elements of the target are written."""
+        """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
         equations = [self._language.equation(e) for e in stripped]
-        patterns = [_pattern(e, tensor) for e in equations]
         note = Note(tuple(stripped))
+        if step.how != "fill":
+            return (*((note,) if stripped else ()), *(n for e in equations for n in self._more(tensor, e, step.how)))
+        if not equations:
+            return tuple(self._zero(tensor, (), set()))
+        patterns = [_pattern(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
         if _tile(equations, tensor):
@@ -45,6 +59,12 @@ class Order:
     def name(self, word: str) -> str:
         """A name of its own for a new scalar; what stands before the # is what will be printed, if it is free."""
         return f"{word}#{next(self._serial)}"
+
+    def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
+        """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
+        if once(e):
+            return _guarded(e.when, self._contributions(tensor, [replace(e, when=())], how == "write"))
+        return _guarded(e.when, self._scatter(tensor, e, (), False))
 
     # targets written at plain indices and literals
 

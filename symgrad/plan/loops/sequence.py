@@ -6,13 +6,13 @@ from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
 
 from ...expr import Index
-from ..program import Step
+from ..program import Item, Step
 
 
-def in_sequence(steps: Sequence[Step]) -> tuple[Step, ...]:
+def in_sequence(steps: Sequence[Item]) -> tuple[Item, ...]:
     """The steps, each after those it reads: next is the first that can share the loop of the last one, else the first
     under its guard, else the first."""
-    place = {step.target: n for n, step in enumerate(steps)}
+    place = {name: n for n, step in enumerate(steps) for name in step.targets}
     waiting = []
     readers: list[list[int]] = [[] for _ in steps]
     for n, step in enumerate(steps):
@@ -48,9 +48,11 @@ def in_sequence(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(steps[n] for n in done)
 
 
-def _kinds(step: Step) -> tuple[Hashable, ...]:
+def _kinds(step: Item) -> tuple[Hashable, ...]:
     """What the step may have in common with another one: guard and outer loop, the guard, nothing."""
     guard = (step.serves, step.when)
+    if not isinstance(step, Step):
+        return guard, ()
     first = step.equations[0]
     outer = first.subscripts[0] if first.subscripts else None
     extent = dict(first.box)[outer].key if isinstance(outer, Index) and outer in dict(first.box) else None

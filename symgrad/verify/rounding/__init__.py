@@ -1,7 +1,7 @@
 """Numbers that carry a bound of the rounding error a floating-point format would have made."""
 
 from .functions import FUNCTIONS, maximum, minimum, pi, power, total
-from .number import DOUBLE, SINGLE, Format, Notes, Number, lift, literal, rounding
+from .number import DOUBLE, SINGLE, Format, Notes, Number, lift, literal, precise, rounding
 
 __all__ = [
     "DOUBLE",
@@ -16,6 +16,7 @@ __all__ = [
     "minimum",
     "pi",
     "power",
+    "precise",
     "rounding",
     "total",
 ]

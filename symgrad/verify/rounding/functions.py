@@ -11,7 +11,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ...ops import ROWS, Op
-from .number import INF, Number, lift, now, rounded
+from .number import INF, Number, lift, now, product, rounded
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
 WORKING = 140  # bits that suffice to see a change of relative size u
@@ -31,19 +31,39 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
-    """How far an error of `err` units in one argument moves `function`, in units."""
+    """How far an error of `err` units in one argument moves `function`, in units.
+
+    Infinite where the error reaches the end of the domain: floating point may stand beyond it. The ends of a short
+    interval tell how far a function goes in it; a long one is looked at inside too.
+    """
     if err == INF:
         return INF
-    with mp.workprec(WORKING):
+    with mp.workprec(max(WORKING, now.bits + WORKING - 53)):
         step = mpmath.mpf(err) * now.unit
         here = function(*values)
-        most = None
-        for moved in (values[which] + step, values[which] - step):
-            there = function(*values[:which], moved, *values[which + 1 :])
-            change = abs(there - here)
-            if not mp.isnan(change):
-                most = change if most is None or change > most else most
-        return INF if most is None else to_float((most / now.unit)._mpf_)
+        most = mpmath.mpf(0)
+        for part in (1,) if step <= abs(values[which]) / 1024 else (1, 0.75, 0.5, 0.25):
+            for moved in (values[which] + step * part, values[which] - step * part):
+                change = abs(function(*values[:which], moved, *values[which + 1 :]) - here)
+                if mp.isnan(change):
+                    return INF
+                most = max(most, change)
+        found: float = to_float((most / now.unit)._mpf_)
+        return found
+
+
+def _wave(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
+    """`spread` of sine and cosine: no further than the error itself, and than 2."""
+    short = err == INF or err * now.unit < 1e-3
+    return spread(function, values, which, err) if short else min(err, 2 / now.unit)
+
+
+def _tangent(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
+    """`spread` of the tangent: infinite if a pole is near enough."""
+    with mp.workprec(max(WORKING, int(mp.mag(values[0] or 1)) + WORKING)):
+        step = mpmath.mpf(err) * now.unit if err != INF else mp.inf
+        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) if mp.isfinite(step) else s for s in (step, -step)]
+    return spread(function, values, which, err) if turns[0] == turns[1] else INF
 
 
 # the slopes of the usual functions at x, with value y: in floats, where a change of relative size u stays in range
@@ -74,10 +94,15 @@ def _quickly(slope: Callable[[float, float], float], x: Number, y: Any) -> float
     return float((near * (1 + 1e-3) + 2 * change * (1 + abs(value))) * x.err)
 
 
+Spread = Callable[[Callable[..., Any], tuple[Any, ...], int, float], float]
+SPREADS: Mapping[str, Spread] = {"sin": _wave, "cos": _wave, "tan": _tangent}
+
+
 def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Callable[..., Number]:
     """The function on Numbers; `own` is its rounding in units of u."""
     guarded = _guarded(function)
     slope = SLOPES.get(name)
+    spread_of: Spread = SPREADS.get(name, spread)
 
     def quick(arg: Any) -> Number:
         x = arg if type(arg) is Number else lift(arg)
@@ -86,7 +111,7 @@ def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Ca
             return rounded(value, 0.0, own)
         assert slope is not None
         err = _quickly(slope, x, value)
-        return rounded(value, spread(guarded, (x.value,), 0, x.err) if err is None else err, own)
+        return rounded(value, spread_of(guarded, (x.value,), 0, x.err) if err is None else err, own)
 
     def applied(*args: Any) -> Number:
         numbers = [lift(a) for a in args]
@@ -94,7 +119,7 @@ def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Ca
         err = 0.0
         for which, n in enumerate(numbers):
             if n.err:
-                err += spread(guarded, values, which, n.err)
+                err += spread_of(guarded, values, which, n.err)
         if own > LIBRARY:
             now.notes.floor = max(now.notes.floor, own)
         return rounded(guarded(*values), err, own)
@@ -139,13 +164,15 @@ def power(x: Any, n: Any) -> Number:
     base, exponent = lift(x), lift(n)
     if not exponent.err:
         if exponent.value == 2:
-            return rounded(base.value * base.value, 2 * base.size * base.err if base.err else 0.0, 1.0)
+            return product(base, base)
         if exponent.value == 1:
             return base
         if exponent.value == 0.5:
             return _sqrt(base)
     values = (base.value, exponent.value)
     err = spread(_power, values, 0, base.err) if base.err else 0.0
+    if base.err and exponent.value < 0 and base.size <= base.err * now.unit:
+        err = INF  # a pole
     err += spread(_power, values, 1, exponent.err) if exponent.err else 0.0
     return rounded(_power(*values), err, LIBRARY)
 
@@ -198,7 +225,30 @@ def total(values: Iterable[Any]) -> Number:
     return rounded(value, err, 0.0)
 
 
-_square = of(lambda x: x * x, 1.0)
+# NumPy's and SciPy's own, as they compute them
+
+
+def _sinc(x: Any) -> Number:
+    given = lift(x)
+    if given.value == 0:
+        return lift(1)
+    angle = pi() * given
+    return FUNCTIONS["sin"](angle) / angle  # type: ignore[no-any-return]
+
+
+def _bessel(order: int) -> Callable[[Any], Number]:
+    scaled = of(lambda x: mp.exp(-abs(x)) * mp.besseli(order, x), 16.0)
+    return lambda x: FUNCTIONS["exp"](abs(lift(x))) * scaled(x)
+
+
+def _gammaln(x: Any) -> Number:
+    """Good to a few units of 1, not near its zeros; 1/x overflows below the normal numbers."""
+    given = lift(x)
+    if 0 < given.size < 2.0**-1022:
+        return FUNCTIONS["log"](1 / abs(given))  # type: ignore[no-any-return]
+    found = FUNCTIONS["lgamma"](given)
+    return rounded(found.value, found.err + 16.0, 0.0)
+
 
 def spelled(row: Op) -> set[str]:
     """What languages call an operator, without the name of a module; templates say more than a name."""
@@ -238,16 +288,22 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "floor": of(mp.floor, 0.0),
     "ceil": of(mp.ceil, 0.0),
     "trunc": of(lambda x: mp.floor(x) if x >= 0 else mp.ceil(x), 0.0),
+    "rint": of(mp.nint, 0.0),
     "fmod": of(_fmod, 1.0),
     "fmax": maximum,
     "fmin": minimum,
     "fma": lambda a, b, c: lift(a) * lift(b) + lift(c),
     "copysign": of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0),
     "sign": sign,
-    "square": _square,
+    "square": lambda x: product(lift(x), lift(x)),
     "logaddexp": of(_logaddexp),
     "expit": of(lambda x: 1 / (1 + mp.exp(-x))),
     "log_expit": of(lambda x: -mp.log1p(mp.exp(-x))),
     "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
+    "sinc": _sinc,
+    "i0": _bessel(0),
+    "i1": _bessel(1),
+    "gammaln": _gammaln,
+    "ndtr": of(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
 }

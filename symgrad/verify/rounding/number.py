@@ -27,6 +27,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 INF = float("inf")
+SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Format:
 
 DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
 SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
+
+
+def precise(bits: int) -> Format:
+    """A computation with `bits` bits as a format of its own, which has no largest number."""
+    return Format(bits - SPARE, DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
@@ -128,9 +134,7 @@ class Number:
             if isinstance(other, np.ndarray):
                 return NotImplemented
             other = lift(other)
-        # an exact factor takes part in no error, even where the other one is infinite
-        err = (self.size * other.err if other.err else 0.0) + (other.size * self.err if self.err else 0.0)
-        return rounded(self.value * other.value, err, 1.0)
+        return product(self, other)
 
     def __rmul__(self, other: Any) -> Any:
         return lift(other) * self
@@ -145,10 +149,11 @@ class Number:
         value = self.value / other.value
         if not (self.err or other.err):
             return rounded(value, 0.0, 1.0)
-        if other.size <= other.err * now.unit or other.size == 0.0:
+        least = other.size - other.err * now.unit
+        if not least > 0.0:
             return Number(value, INF)
         own = abs(to_float(value._mpf_)) * other.err if other.err else 0.0
-        return rounded(value, (self.err + own) / other.size, 1.0)
+        return rounded(value, (self.err + own) / least, 1.0)
 
     def __rtruediv__(self, other: Any) -> Any:
         return lift(other) / self
@@ -230,6 +235,14 @@ class Number:
         from .array import exact  # as above
 
         return exact(self)[key]
+
+
+def product(a: Number, b: Number) -> Number:
+    """a b; an exact factor takes part in no error, even where the other one is infinite."""
+    err = a.size * b.err if b.err else 0.0
+    if a.err:
+        err += (b.size + b.err * now.unit) * a.err
+    return rounded(a.value * b.value, err, 1.0)
 
 
 def compare(a: Number, b: Any, holds: Any) -> Any:

@@ -1,0 +1,121 @@
+"""What every result is, a real number, an integer or a boolean; and `//` and `%` of real numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mpmath import mp
+
+from ..errors import DeclarationError
+from ..evaluate import evaluate
+from ..expr import Apply, Const, Expr, Index, Ref, apply, is_exact, postorder, show, transform
+from ..ir import Dtype, Equation, Option, Tensor
+from ..ops import OPS
+
+_WHOLE = frozenset({"add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum"})  # of integers: an integer
+
+
+def with_dtypes(
+    equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
+) -> tuple[list[Equation], dict[str, Dtype]]:
+    """The equations with the operators of real numbers for their `//` and `%`, and the dtype of each target.
+
+    equations  each after those that write what it reads
+    """
+    kinds = {t.name: t.dtype for t in inputs.values()} | {o.name: o.dtype for o in options}
+    before: dict[str, Dtype] = {}
+    result, targets = _one_pass(equations, kinds)
+    while targets != before:  # what is computed from itself
+        before = targets
+        result, targets = _one_pass(equations, kinds | targets)
+    return result, targets
+
+
+def _one_pass(
+    equations: Sequence[Equation], known: Mapping[str, Dtype]
+) -> tuple[list[Equation], dict[str, Dtype]]:
+    """The same, where `known` says what stands behind its readers is; it is an integer until that is known."""
+    kinds = dict(known)
+    targets: dict[str, Dtype] = {}
+    result: list[Equation] = []
+    for e in equations:
+        where = None if e.where is None else _floored(e.where, kinds)
+        e = replace(e, body=_floored(e.body, kinds), where=where)
+        mine = _dtype(e, kinds)
+        several = {mine, targets.get(e.target, mine)}
+        targets[e.target] = mine if len(several) == 1 else Dtype.REAL if Dtype.REAL in several else Dtype.INT
+        kinds[e.target] = targets[e.target]
+        result.append(e)
+    return result, targets
+
+
+def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
+    """What the elements of the target are, by one of its equations."""
+    if e.reduce == "argmax":
+        return Dtype.INT
+    dtype = dtype_of(e.body, kinds)
+    whole = [n for n in postorder(e.body) if isinstance(n, (Index, Ref))]
+    constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
+    if e.reduce == "logsumexp" or constant and dtype is Dtype.INT:  # a result 3 is the real number 3
+        return Dtype.REAL
+    adds = e.reduce in ("sum", "prod") or not e.plain
+    return Dtype.INT if adds and dtype is Dtype.BOOL else dtype
+
+
+def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
+    """What `body` is, given the dtypes of the tensors and options by name (anything else is a size)."""
+    found: dict[Expr, Dtype] = {}
+    for node in postorder(body):
+        found[node] = _of(node, [found[a] for a in node.args], kinds)
+    return found[body]
+
+
+def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype:
+    if isinstance(node, Const):
+        return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
+    if isinstance(node, Apply):
+        result = OPS[node.op].result
+        values = below[1:] if node.op == "select" else below
+        whole = node.op in _WHOLE and Dtype.REAL not in values
+        return Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
+    return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
+
+
+def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
+    """`body` with `//` and `%` of real numbers as the operators of real numbers: languages differ in both."""
+
+    def rewrite(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
+            return node
+        x, y = node.args
+        if Dtype.REAL not in (dtype_of(x, kinds), dtype_of(y, kinds)):
+            return node
+        return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
+
+    return transform(body, rewrite)
+
+
+def check_numbers(function: str, body: Expr) -> None:
+    """Refuse what is made of numbers alone and is none: log(0), sqrt(-1), exp(1000)."""
+    values: dict[Expr, Any] = {}
+    with mp.workprec(100):
+        for node in postorder(body):
+            if isinstance(node, Const):
+                values[node] = evaluate(node, {}, _no_element)
+            elif isinstance(node, Apply) and node.op in OPS and all(a in values for a in node.args):
+                try:
+                    values[node] = OPS[node.op].value(*(values[a] for a in node.args))
+                except ZeroDivisionError:
+                    values[node] = mp.nan
+                if not mp.isfinite(values[node]) or abs(values[node]) > sys.float_info.max:
+                    raise DeclarationError(
+                        f"{function}: {show(node)} is not a number of double precision. "
+                        f"A formula has a finite value wherever it is evaluated."
+                    )
+
+
+def _no_element(name: str, subscripts: tuple[int, ...]) -> Any:
+    raise AssertionError(name)

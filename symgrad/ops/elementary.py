@@ -1,0 +1,277 @@
+"""The operators of arithmetic, comparison, elementary functions and kinks."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath import mp
+
+from ..expr import HALF, ONE, ZERO, Expr, apply, select
+from .row import Op, jump, log, nonzero, origin, real, step
+
+
+def _pow(x: Any, n: Any) -> Any:
+    if isinstance(x, int) and isinstance(n, int) and n >= 0:
+        return x**n
+    if x == 0 and n == 0:
+        return mpmath.mpf(1)
+    return real(lambda a, b: a**b)(x, n)
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) else mp.floor(a / b)
+
+
+def _share(wins: str, a: Expr, b: Expr) -> Expr:
+    """1 where `a` wins over `b`, a half of the gradient at a tie, else 0."""
+    return select(apply("eq", a, b), HALF, select(apply(wins, a, b), ONE, ZERO))
+
+
+_half = Fraction(1, 2)
+
+ELEMENTARY: tuple[Op, ...] = (
+    Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "c": "PI"}),
+    # arithmetic
+    Op("add", 2, lambda x, y: x + y, lambda a, b, y: (ONE, ONE), lambda a, b: a + b),
+    Op("sub", 2, lambda x, y: x - y, lambda a, b, y: (ONE, -ONE), lambda a, b: a - b),
+    Op("mul", 2, lambda x, y: x * y, lambda a, b, y: (b, a), lambda a, b: a * b),
+    Op(
+        "div",
+        2,
+        real(lambda a, b: a / b),
+        lambda a, b, y: (1 / b, -y / b),
+        lambda a, b: a / b,
+        domain="y != 0",
+        inside=1,
+    ),
+    Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x),
+    Op(
+        "pow",
+        2,
+        _pow,
+        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
+        lambda a, b: a**b,
+        names=("power",),
+        domain="x > 0, or y an integer",
+        inside=1,
+    ),
+    Op("floordiv", 2, _floordiv, None, lambda a, b: sympy.floor(a / b), result="int", domain="y != 0"),
+    Op("mod", 2, lambda a, b: a % b, None, sympy.Mod, names=("Mod", "remainder"), result="int", domain="y != 0"),
+    # comparison and logic
+    Op("lt", 2, lambda a, b: int(a < b), None, sympy.Lt, names=("Lt", "less"), result="bool"),
+    Op("le", 2, lambda a, b: int(a <= b), None, sympy.Le, names=("Le", "less_equal"), result="bool"),
+    Op("gt", 2, lambda a, b: int(a > b), None, sympy.Gt, names=("Gt", "greater"), result="bool"),
+    Op("ge", 2, lambda a, b: int(a >= b), None, sympy.Ge, names=("Ge", "greater_equal"), result="bool"),
+    Op("eq", 2, lambda a, b: int(a == b), None, sympy.Eq, names=("Eq", "equal"), result="bool"),
+    Op("ne", 2, lambda a, b: int(a != b), None, sympy.Ne, names=("Ne", "not_equal"), result="bool"),
+    Op("and", 2, lambda a, b: int(bool(a and b)), None, sympy.And, names=("And", "logical_and"), result="bool"),
+    Op("or", 2, lambda a, b: int(bool(a or b)), None, sympy.Or, names=("Or", "logical_or"), result="bool"),
+    Op("not", 1, lambda a: int(not a), None, sympy.Not, names=("Not", "logical_not"), result="bool"),
+    Op(
+        "select",
+        3,
+        lambda c, a, b: a if c else b,
+        lambda c, a, b, y: (None, select(c, ONE, ZERO), select(c, ZERO, ONE)),
+        lambda c, a, b: sympy.Piecewise((a, c), (b, True)),
+        names=("where",),
+    ),
+    # exponentials and logarithms
+    Op("exp", 1, real(mp.exp), lambda x, y: (y,), sympy.exp, inside=0),
+    Op(
+        "exp2",
+        1,
+        real(lambda x: mpmath.mpf(2) ** x),
+        lambda x, y: (y * apply("log", 2),),
+        lambda x: sympy.Integer(2) ** x,
+        inside=0,
+    ),
+    Op("expm1", 1, real(mp.expm1), lambda x, y: (y + 1,), lambda x: sympy.exp(x) - 1, inside=0),
+    Op("log", 1, real(log), lambda x, y: (1 / x,), sympy.log, names=("ln",), domain="x > 0", inside=1),
+    Op("log1p", 1, real(mp.log1p), lambda x, y: (1 / (1 + x),), lambda x: sympy.log(1 + x), domain="x > -1", inside=0),
+    Op(
+        "log2",
+        1,
+        real(lambda x: log(x) / mp.ln2),
+        lambda x, y: (1 / (x * apply("log", 2)),),
+        lambda x: sympy.log(x) / sympy.log(2),
+        domain="x > 0",
+        inside=1,
+    ),
+    Op(
+        "log10",
+        1,
+        real(lambda x: log(x) / mp.ln10),
+        lambda x, y: (1 / (x * apply("log", 10)),),
+        lambda x: sympy.log(x) / sympy.log(10),
+        domain="x > 0",
+        inside=1,
+    ),
+    Op("sqrt", 1, real(mp.sqrt), lambda x, y: (1 / (2 * y),), sympy.sqrt, domain="x >= 0", inside=1),
+    Op(
+        "cbrt",
+        1,
+        real(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
+        lambda x, y: (1 / (3 * y**2),),
+        lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
+    ),
+    Op(
+        "hypot",
+        2,
+        real(mp.hypot),
+        lambda a, b, y: (a / nonzero(y), b / nonzero(y)),
+        lambda a, b: sympy.sqrt(a**2 + b**2),
+        kinks=origin("x == y == 0"),
+    ),
+    # trigonometry
+    Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin),
+    Op("cos", 1, real(mp.cos), lambda x, y: (-apply("sin", x),), sympy.cos),
+    Op("tan", 1, real(mp.tan), lambda x, y: (1 + y**2,), sympy.tan, domain="cos(x) != 0"),
+    Op(
+        "asin",
+        1,
+        real(mp.asin),
+        lambda x, y: (1 / apply("sqrt", (1 - x) * (1 + x)),),
+        sympy.asin,
+        names=("arcsin",),
+        spell={"numpy": "np.arcsin"},
+        domain="-1 <= x <= 1",
+        inside=0,
+    ),
+    Op(
+        "acos",
+        1,
+        real(mp.acos),
+        lambda x, y: (-1 / apply("sqrt", (1 - x) * (1 + x)),),
+        sympy.acos,
+        names=("arccos",),
+        spell={"numpy": "np.arccos"},
+        domain="-1 <= x <= 1",
+        inside=0,
+    ),
+    Op(
+        "atan",
+        1,
+        real(mp.atan),
+        lambda x, y: (1 / (1 + x**2),),
+        sympy.atan,
+        names=("arctan",),
+        spell={"numpy": "np.arctan"},
+    ),
+    Op(
+        "atan2",
+        2,
+        real(mp.atan2),
+        lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)),
+        sympy.atan2,
+        names=("arctan2",),
+        spell={"numpy": "np.arctan2"},
+        kinks=origin("x == y == 0"),
+    ),
+    # hyperbolic functions
+    Op("sinh", 1, real(mp.sinh), lambda x, y: (apply("cosh", x),), sympy.sinh, inside=0),
+    Op("cosh", 1, real(mp.cosh), lambda x, y: (apply("sinh", x),), sympy.cosh, inside=0),
+    Op("tanh", 1, real(mp.tanh), lambda x, y: (1 - y**2,), sympy.tanh),
+    Op(
+        "asinh",
+        1,
+        real(mp.asinh),
+        lambda x, y: (1 / apply("hypot", x, 1),),
+        sympy.asinh,
+        names=("arcsinh",),
+        spell={"numpy": "np.arcsinh"},
+    ),
+    Op(
+        "acosh",
+        1,
+        real(mp.acosh),
+        lambda x, y: (1 / apply("sqrt", (x - 1) * (x + 1)),),
+        sympy.acosh,
+        names=("arccosh",),
+        spell={"numpy": "np.arccosh"},
+        domain="x >= 1",
+        inside=2,
+    ),
+    Op(
+        "atanh",
+        1,
+        real(mp.atanh),
+        lambda x, y: (1 / ((1 - x) * (1 + x)),),
+        sympy.atanh,
+        names=("arctanh",),
+        spell={"numpy": "np.arctanh"},
+        domain="-1 < x < 1",
+        inside=0,
+    ),
+    # activations, in the form that neither overflows nor cancels
+    Op(
+        "sigmoid",
+        1,
+        real(lambda x: 1 / (1 + mp.exp(-x))),
+        lambda x, y: (y * (1 - y),),
+        lambda x: 1 / (1 + sympy.exp(-x)),
+        names=("expit",),
+        expand=lambda x: (
+            select(apply("ge", x, 0), ONE, apply("exp", -apply("abs", x))) / (1 + apply("exp", -apply("abs", x)))
+        ),
+    ),
+    Op(
+        "softplus",
+        1,
+        real(lambda x: mp.log1p(mp.exp(x))),
+        lambda x, y: (apply("sigmoid", x),),
+        lambda x: sympy.log(1 + sympy.exp(x)),
+        spell={"numpy": "np.logaddexp(0, {})"},
+        expand=lambda x: apply("maximum", x, 0) + apply("log1p", apply("exp", -apply("abs", x))),
+    ),
+    Op(
+        "relu",
+        1,
+        lambda x: x if x > 0 else mpmath.mpf(0) * x,
+        lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
+        lambda x: sympy.Max(x, 0),
+        expand=lambda x: apply("maximum", x, 0),
+        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+    ),
+    # kinks and steps
+    Op(
+        "abs",
+        1,
+        lambda x: abs(x),
+        lambda x, y: (apply("sign", x),),
+        sympy.Abs,
+        names=("Abs",),
+        spell={"numpy": "np.abs", "c": "fabs"},
+        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+    ),
+    Op(
+        "sign",
+        1,
+        lambda x: int(x > 0) - int(x < 0) if x == x else x,
+        None,
+        sympy.sign,
+        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+    ),
+    Op("floor", 1, real(mp.floor), None, sympy.floor, kinks=step("x is an integer")),
+    Op("ceil", 1, real(mp.ceil), None, sympy.ceiling, names=("ceiling",), kinks=step("x is an integer")),
+    Op(
+        "maximum",
+        2,
+        lambda a, b: a if a >= b or a != a else b,
+        lambda a, b, y: (_share("gt", a, b), _share("gt", b, a)),
+        sympy.Max,
+        names=("Max", "max"),
+        kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half),
+    ),
+    Op(
+        "minimum",
+        2,
+        lambda a, b: a if a <= b or a != a else b,
+        lambda a, b, y: (_share("lt", a, b), _share("lt", b, a)),
+        sympy.Min,
+        names=("Min", "min"),
+        kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half),
+    ),
+)

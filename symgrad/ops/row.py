@@ -1,0 +1,103 @@
+"""What a row of the operators says, and the words that rows are made of.
+
+A row says how the operator is evaluated (in mpmath), differentiated, written in SymPy and in the languages symgrad
+prints, and what its derivative is declared to be where it has none (its kinks). `derivative` gets the arguments and
+the result `y` of the operator and returns one partial derivative per argument (None for one that is not
+differentiated); what it mentions is what backward will save, so tanh mentions `y`.
+
+The values at kinks are torch's where those are subgradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+from mpmath import mp
+
+from ..expr import ONE, Expr, apply, select
+
+Partials = tuple[Expr | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kink:
+    """Where an operator has no derivative, and the values it is declared to have there, one per argument."""
+
+    at: str
+    holds: Callable[..., bool]
+    values: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operator.
+
+    name        in the expression, and the first of the names that formula text accepts
+    arity       how many arguments it takes
+    value       its value in mpmath (exact integers come as int); NaN where it is not a real number
+    derivative  (arguments..., result) -> partial derivatives; None: the derivative is zero wherever it exists
+    sympy       the same function in SymPy
+    names       further names that formula text and declarations accept
+    spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}
+    expand      the same in terms of other operators, for languages that have no such function
+    result      "real", "int" (of integers), or "bool"
+    domain      where it is defined, in words
+    inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
+                that evaluate both branches of a `where` stay inside of the domain by it; None: defined everywhere
+    kinks       where it has no derivative, and the value declared there
+    """
+
+    name: str
+    arity: int
+    value: Callable[..., Any]
+    derivative: Callable[..., Partials] | None
+    sympy: Callable[..., Any]
+    names: tuple[str, ...] = ()
+    spell: Mapping[str, str] = field(default_factory=dict)
+    expand: Callable[..., Expr] | None = None
+    result: str = "real"
+    domain: str = "every real number"
+    inside: int | None = None
+    kinks: tuple[Kink, ...] = ()
+
+
+def real(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, with NaN for what is not a real number."""
+
+    def value(*args: Any) -> Any:
+        try:
+            result = function(*(mpmath.mpf(a) if isinstance(a, int) else a for a in args))
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return mp.nan
+        return mp.nan if isinstance(result, mpmath.mpc) else result
+
+    return value
+
+
+def log(x: Any) -> Any:
+    """The logarithm, -oo at 0."""
+    return -mp.inf if x == 0 else mp.log(x)
+
+
+def nonzero(x: Expr) -> Expr:
+    """`x`, or 1 where x is 0: a denominator whose numerator is then 0."""
+    return select(apply("eq", x, 0), ONE, x)
+
+
+def origin(at: str) -> tuple[Kink, ...]:
+    """A kink where both arguments are 0, with the derivatives 0."""
+    return (Kink(at, lambda x, y: bool(x == 0 and y == 0), (Fraction(0), Fraction(0))),)
+
+
+def jump(at: str, holds: Callable[..., bool], *values: Fraction | int) -> tuple[Kink, ...]:
+    """A kink with these derivatives."""
+    return (Kink(at, holds, tuple(map(Fraction, values))),)
+
+
+def step(at: str) -> tuple[Kink, ...]:
+    """A kink where the argument is an integer, with the derivative 0."""
+    return jump(at, lambda x: bool(x == mp.floor(x)), 0)

@@ -1,0 +1,257 @@
+"""Special functions. NumPy has hardly any: the printed file imports scipy.special.
+
+C99 has erf, erfc, lgamma and tgamma of them. What it has no word for is refused there by name, and so is lgamma where
+its gradient is asked for, which is digamma.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sympy
+from mpmath import mp
+
+from ..errors import UnsupportedError
+from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
+from .row import Op, jump, log, nonzero, origin, real
+
+_pi = apply("pi")
+_ROOT2 = apply("sqrt", 2)
+
+
+def _root(x: Expr) -> Expr:
+    return apply("sqrt", x)
+
+
+def _gauss(x: Expr) -> Expr:
+    """exp(-x**2/2) / sqrt(2 pi)."""
+    return apply("exp", -(x**2) / 2) / _root(2 * _pi)
+
+
+def _pole(x: Any) -> bool:
+    return bool(x <= 0 and x == mp.floor(x))
+
+
+def _lgamma(x: Any) -> Any:
+    return mp.inf if _pole(x) else mp.re(mp.loggamma(x))
+
+
+def _tgamma(x: Any) -> Any:
+    return mp.nan if _pole(x) else mp.inf if x > 1e6 else mp.gamma(x)
+
+
+def _zeta(s: Any, x: Any) -> Any:
+    if _pole(x) or s <= 1:
+        return mp.nan
+    whole = s == mp.floor(s)
+    return (-1) ** int(s) * mp.psi(int(s) - 1, x) / mp.factorial(s - 1) if whole else mp.zeta(s, x)
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    if _pole(x) or n < 0 or n != mp.floor(n):
+        return mp.nan
+    return mp.psi(int(n), x)
+
+
+def _by_zeta(n: Expr, x: Expr) -> Expr:
+    """SciPy's own polygamma turns float32 into float64."""
+    if not is_exact(n) or value_of(n).denominator != 1 or value_of(n) < 0:
+        raise UnsupportedError("polygamma(n, x) takes a literal n, one of 0, 1, 2, ...")
+    order = int(value_of(n))
+    return apply("digamma", x) if order == 0 else (-1) ** (order + 1) * math.factorial(order) * _hurwitz(order + 1, x)
+
+
+def _hurwitz(s: int | Expr, x: Expr) -> Expr:
+    return apply("hurwitz", s, x)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    top = max(a, b)
+    return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
+
+
+SPECIAL: tuple[Op, ...] = (
+    # error functions, and the normal distribution
+    Op(
+        "erf",
+        1,
+        real(mp.erf),
+        lambda x, y: (2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
+        sympy.erf,
+        spell={"numpy": "special.erf"},
+    ),
+    Op(
+        "erfc",
+        1,
+        real(mp.erfc),
+        lambda x, y: (-2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
+        sympy.erfc,
+        spell={"numpy": "special.erfc"},
+    ),
+    Op(
+        "erfcx",
+        1,
+        real(lambda x: mp.exp(x**2) * mp.erfc(x)),
+        lambda x, y: (2 * x * y - 2 / _root(_pi),),
+        lambda x: sympy.exp(x**2) * sympy.erfc(x),
+        spell={"numpy": "special.erfcx"},
+    ),
+    Op(
+        "erfinv",
+        1,
+        real(mp.erfinv),
+        lambda x, y: (_root(_pi) / 2 * apply("exp", y**2),),
+        sympy.erfinv,
+        spell={"numpy": "special.erfinv"},
+        domain="-1 < x < 1",
+        inside=0,
+    ),
+    Op(
+        "ndtr",
+        1,
+        real(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
+        lambda x, y: (_gauss(x),),
+        lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+        spell={"numpy": "special.ndtr"},
+        expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
+    ),
+    Op(
+        "log_ndtr",
+        1,
+        real(lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)),
+        lambda x, y: (_root(2 / _pi) / apply("erfcx", -x / _ROOT2),),
+        lambda x: sympy.log((1 + sympy.erf(x / sympy.sqrt(2))) / 2),
+        spell={"numpy": "special.log_ndtr"},
+    ),
+    Op(
+        "ndtri",
+        1,
+        real(lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1)),
+        lambda x, y: (_root(2 * _pi) * apply("exp", y**2 / 2),),
+        lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
+        spell={"numpy": "special.ndtri"},
+        domain="0 < x < 1",
+        inside=1,
+    ),
+    # the gamma function
+    Op(
+        "lgamma",
+        1,
+        real(_lgamma),
+        lambda x, y: (apply("digamma", x),),
+        sympy.loggamma,
+        names=("gammaln", "loggamma"),
+        spell={"numpy": "special.gammaln"},
+        domain="x is not 0, -1, -2, ...",
+        inside=1,
+    ),
+    Op(
+        "tgamma",
+        1,
+        real(_tgamma),
+        lambda x, y: (y * apply("digamma", x),),
+        sympy.gamma,
+        spell={"numpy": "special.gamma"},
+        domain="x is not 0, -1, -2, ...",
+        inside=1,
+    ),
+    Op(
+        "digamma",
+        1,
+        real(lambda x: _polygamma(0, x)),
+        lambda x, y: (_hurwitz(2, x),),
+        sympy.digamma,
+        spell={"numpy": "special.digamma"},
+        domain="x is not 0, -1, -2, ...",
+        inside=1,
+    ),
+    Op(
+        "polygamma",
+        2,
+        real(_polygamma),
+        lambda n, x, y: (None, apply("polygamma", n + 1, x)),
+        sympy.polygamma,
+        expand=_by_zeta,
+        domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...",
+    ),
+    # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
+    Op(
+        "hurwitz",
+        2,
+        real(_zeta),
+        lambda s, x, y: (None, -s * _hurwitz(s + 1, x)),
+        sympy.zeta,
+        spell={"numpy": "special.zeta"},
+        domain="x > 1, and y not 0, -1, -2, ...",
+    ),
+    # modified Bessel functions
+    Op(
+        "bessel_i0",
+        1,
+        real(lambda x: mp.besseli(0, x)),
+        lambda x, y: (apply("bessel_i1", x),),
+        lambda x: sympy.besseli(0, x),
+        spell={"numpy": "special.i0"},
+        inside=0,
+    ),
+    Op(
+        "bessel_i1",
+        1,
+        real(lambda x: mp.besseli(1, x)),
+        lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),),
+        lambda x: sympy.besseli(1, x),
+        spell={"numpy": "special.i1"},
+        inside=0,
+    ),
+    Op(
+        "bessel_i0e",
+        1,
+        real(lambda x: mp.exp(-abs(x)) * mp.besseli(0, x)),
+        lambda x, y: (apply("bessel_i1e", x) - apply("sign", x) * y,),
+        lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
+        spell={"numpy": "special.i0e"},
+        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+    ),
+    Op(
+        "bessel_i1e",
+        1,
+        real(lambda x: mp.exp(-abs(x)) * mp.besseli(1, x)),
+        lambda x, y: (
+            select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),
+        ),
+        lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
+        spell={"numpy": "special.i1e"},
+    ),
+    # without a gap at 0, without overflow
+    Op(
+        "sinc",
+        1,
+        real(mp.sincpi),
+        lambda x, y: ((apply("cos", _pi * x) - y) / nonzero(x),),
+        lambda x: sympy.sinc(sympy.pi * x),
+        spell={"numpy": "np.sinc"},
+        expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x)),
+    ),
+    Op(
+        "logaddexp",
+        2,
+        real(_logaddexp),
+        lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
+        lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
+        spell={"numpy": "np.logaddexp"},
+        expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
+    ),
+    Op(
+        "xlogy",
+        2,
+        real(lambda a, b: a * 0 if a == 0 else a * log(b)),
+        lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)),
+        lambda a, b: a * sympy.log(b),
+        spell={"numpy": "special.xlogy"},
+        expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
+        domain="y > 0, or x == 0",
+        inside=1,
+        kinks=origin("x == y == 0"),
+    ),
+)

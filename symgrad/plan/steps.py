@@ -1,0 +1,199 @@
+"""Equations -> steps: in which order tensors are computed, in which loops, and for which gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ..expr import ZERO, Expr, Index, Ref, indices, product, ref, total, transform
+from ..expr.sizes import tidy
+from ..ir import Equation, Tensor, When, apart, by_target, equations_of, once, scheduled
+from ..ir import Group as Found
+from ..ir import Item as FoundItem
+from ..ir import Recurrence as FoundLoop
+from .program import Item, Recurrence, Step
+
+
+def steps(
+    equations: Sequence[Equation],
+    gradients: Sequence[str],
+    tensors: dict[str, Tensor],
+    results: Mapping[str, set[tuple[str, bool]]],
+) -> tuple[Item, ...]:
+    """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
+
+    results  what the procedure hands on, and when it must be there
+    What only one turn of a loop works with loses, here and in `tensors`, the axis that counts the turns.
+    """
+    equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
+    return _conditions(_Planner(equations, gradients, tensors, results.keys()).steps(), results)
+
+
+class _Planner:
+    def __init__(
+        self,
+        equations: Sequence[Equation],
+        gradients: Sequence[str],
+        tensors: dict[str, Tensor],
+        kept: Collection[str],
+    ) -> None:
+        self.equations = equations
+        self.gradients = gradients
+        self.tensors = tensors
+        self.kept = kept
+        self.serves = _serves(equations, gradients)
+        self.readers = _readers(equations)
+
+    def steps(self) -> tuple[Item, ...]:
+        return tuple(
+            self._step(item.equations[0].target, item.equations)
+            if isinstance(item, Found)
+            else self._loop(item, {})
+            for item in scheduled(self.equations, self.gradients)
+        )
+
+    def _step(self, target: str, equations: Sequence[Equation], how: str = "fill") -> Step:
+        return Step(target, tuple(equations), self._served(target), (), how)
+
+    def _served(self, target: str) -> tuple[str, ...]:
+        return tuple(g for g in self.gradients if g in self.serves[target])
+
+    def _loop(self, found: FoundLoop, outside: Mapping[str, str]) -> Recurrence:
+        """The steps of one loop. It owns the memory of what it computes, but for what is local to one turn, and for
+        what belongs to a loop around it: `outside` says how that is written."""
+        found, local = self._local(found)
+        everything = tuple(equations_of(found))
+        how, start = dict(outside), {}
+        for name, mine in by_target(everything).items():
+            if name not in local and name not in outside:
+                disjoint = all(once(e) and not e.when and apart(e, mine[:n]) for n, e in enumerate(mine))
+                how[name] = "write" if disjoint else "add"
+                start[name] = how[name] if disjoint and _covers(mine, self.tensors[name]) else "fill"
+        before, after = by_target(found.first), by_target(found.last)
+        start |= {name: how[name] for name in before if name not in start}
+        turn = [self._turn(item, how) for item in found.turn]
+        return Recurrence(
+            found.index,
+            found.extent,
+            found.reverse,
+            tuple(self._step(n, before.get(n, ()), first) for n, first in start.items()),
+            tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
+            tuple(self._step(n, es, how[n]) for n, es in after.items()),
+            self._served(everything[0].target),
+        )
+
+    def _turn(self, item: FoundItem, how: Mapping[str, str]) -> Item:
+        if isinstance(item, Found):
+            target = item.equations[0].target
+            return self._step(target, item.equations, how.get(target, "fill"))
+        return self._loop(item, how)
+
+    def _local(self, loop: FoundLoop) -> tuple[FoundLoop, set[str]]:
+        """The loop with its temporaries of one turn without the axis that counts the turns; and their names."""
+        everything = tuple(equations_of(loop))
+        readers = _readers(everything)
+        mine = by_target(everything)
+        dropped: dict[str, int] = {}
+        for name, axis in loop.axes:
+            elsewhere = len(readers.get(name, ())) != len(self.readers.get(name, ()))
+            if name in self.kept or elsewhere or not _at_once(mine[name], loop.turn):
+                continue
+            places = {e.subscripts[axis] for e in mine[name]}
+            places |= {r.subscripts[axis] for e in readers.get(name, ()) for r in e.reads if r.name == name}
+            if places == {loop.index}:
+                dropped[name] = axis
+                shape = self.tensors[name].shape
+                self.tensors[name] = replace(self.tensors[name], shape=(*shape[:axis], *shape[axis + 1 :]))
+
+        def short(name: str, subscripts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+            axis = dropped.get(name, len(subscripts))
+            return (*subscripts[:axis], *subscripts[axis + 1 :])
+
+        def element(node: Expr) -> Expr:
+            return ref(node.name, *short(node.name, node.subscripts)) if isinstance(node, Ref) else node
+
+        def equation(e: Equation) -> Equation:
+            subscripts = tuple(transform(s, element) for s in short(e.target, e.subscripts))
+            where = None if e.where is None else transform(e.where, element)
+            return replace(e, subscripts=subscripts, body=transform(e.body, element), where=where)
+
+        def axes(pairs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+            return tuple((name, axis - (axis > dropped.get(name, axis))) for name, axis in pairs)
+
+        return (_mapped(loop, equation, axes), set(dropped)) if dropped else (loop, set())
+
+
+def _at_once(equations: Sequence[Equation], turn: Sequence[FoundItem]) -> bool:
+    """Whether one item of the turn holds all of the equations."""
+    return any(all(e in inside for e in equations) for inside in (tuple(equations_of(item)) for item in turn))
+
+
+Axes = Sequence[tuple[str, int]]
+
+
+def _mapped(
+    loop: FoundLoop, equation: Callable[[Equation], Equation], axes: Callable[[Axes], tuple[tuple[str, int], ...]]
+) -> FoundLoop:
+    turn = tuple(
+        Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
+        for item in loop.turn
+    )
+    first, last = tuple(map(equation, loop.first)), tuple(map(equation, loop.last))
+    return replace(loop, first=first, turn=turn, last=last, axes=axes(loop.axes))
+
+
+def _at(e: Equation, index: Index) -> Equation:
+    """The equation at one value of the index of a loop around it."""
+    return replace(e, box=tuple((i, extent) for i, extent in e.box if i is not index))
+
+
+def _covers(equations: Sequence[Equation], tensor: Tensor) -> bool:
+    """Whether equations that write each element at most once write them all: they are as many."""
+    written = total(
+        product(dict(e.box)[i] for s in e.subscripts for i in indices(s)) for e in equations if e.where is None
+    )
+    return tidy(written - product(tensor.shape)) is ZERO
+
+
+def _readers(equations: Sequence[Equation]) -> dict[str, list[Equation]]:
+    """The equations that read each name."""
+    found: dict[str, list[Equation]] = {}
+    for e in equations:
+        for name in dict.fromkeys(r.name for r in e.reads):
+            found.setdefault(name, []).append(e)
+    return found
+
+
+def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str, set[str]]:
+    """The gradients that need each tensor."""
+    reads = {t: dict.fromkeys(r.name for e in es for r in e.reads) for t, es in by_target(equations).items()}
+    serves: dict[str, set[str]] = {t: set() for t in reads}
+    for g in gradients:
+        stack = [g]
+        while stack:
+            t = stack.pop()
+            if t in serves and g not in serves[t]:
+                serves[t].add(g)
+                stack.extend(reads[t])
+    return serves
+
+
+def _conditions(items: Sequence[Item], results: Mapping[str, set[tuple[str, bool]]]) -> tuple[Item, ...]:
+    """The steps, each `when` all its equations and all its readers count; for any other reader it is 0."""
+    needed: dict[str, set[tuple[str, bool]]] = {t: set(when) for t, when in results.items()}
+    found: list[Item] = []
+    for item in reversed(items):
+        common = set.intersection(*(set(e.when) for e in item.equations))
+        for name in item.targets:
+            common &= needed.get(name, common)
+        when = tuple(w for w in item.equations[0].when if w in common)
+        found.append(replace(item if isinstance(item, Step) else item.mapped(_without(when), lambda s: s), when=when))
+        for e in item.equations:
+            for name in {r.name for r in e.reads}:
+                needed[name] = needed.get(name, set(e.when)) & set(e.when)
+    return tuple(reversed(found))
+
+
+def _without(when: When) -> Callable[[Equation], Equation]:
+    """An equation without conditions that are asked before."""
+    return lambda e: replace(e, when=tuple(w for w in e.when if w not in when))
