@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, transform, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
 from ...expr.sizes import tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient, same
@@ -311,14 +311,14 @@ class Reader(Evaluator):
 
     def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
         """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
-        target = ref(e.target, *e.subscripts)
         extents = dict(e.box)
+        target = ref(e.target, *(self._safe(s, extents) for s in e.subscripts))
         pieces = self.pieces(target, extents)
         runs = [p for p in pieces if isinstance(p, (Point, Run))]
         if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
             axes = tuple(p.index for p in runs if isinstance(p, Run))
             return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, axes
-        safe = [transform(s, lambda node: self._guarded_reads(node, extents)) for s in e.subscripts]
+        safe = [self._safe(s, extents) for s in e.subscripts]
         items, axes = self._arrays(ref(e.target, *safe), pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
         return trimmed_items(items), set(axes) <= alone, axes
