@@ -318,8 +318,7 @@ class Reader(Evaluator):
         if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
             axes = tuple(p.index for p in runs if isinstance(p, Run))
             return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, axes
-        safe = [self._safe(s, extents) for s in e.subscripts]
-        items, axes = self._arrays(ref(e.target, *safe), pieces, order, extents)
+        items, axes = self._arrays(target, pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
         return trimmed_items(items), set(axes) <= alone, axes
 
