@@ -11,9 +11,9 @@
  *     stride  option, 2
  *
  * Gradients
- *     sum_x_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
- *     grad_x[b,d,stride * i + r,stride * j + s] = grad_output[b, d, i, j] / sum_x_out[b, d, i, j]  where x[b, d,
- *         stride * i + r, stride * j + s] == out[b, d, i, j]
+ *     count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
+ *     grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
+ *         j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
  *
  * Saved
  *     x    for grad_x
@@ -74,18 +74,18 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
     const size_t size_i = extent(floor_div((ptrdiff_t)h - size, stride) + 1);
     const size_t size_j = extent(floor_div((ptrdiff_t)w - size, stride) + 1);
 
-    double *restrict const sum_x_out = work;
+    double *restrict const count_out = work;
 
     if (grad_x) {
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < c; ++d) {
-                /* sum_x_out[b,d,i,j] =
+                /* count_out[b,d,i,j] =
                  *     sum[r,s](where(x[b, d, stride * i + r, stride * j + s]
                  *     == out[b, d, i, j], 1, 0))
                  */
                 for (size_t i = 0; i < size_i; ++i) {
                     for (size_t j = 0; j < size_j; ++j) {
-                        sum_x_out[i * size_j + j] = 0.0;
+                        count_out[i * size_j + j] = 0.0;
                     }
                     for (size_t r = 0; r < (size_t)size; ++r) {
                         for (size_t s = 0; s < (size_t)size; ++s) {
@@ -93,7 +93,7 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                                 ((b * c + d) * h + (size_t)stride * i + r) * w;
                             const size_t out_row = ((b * c + d) * size_i + i) * size_j;
                             for (size_t j = 0; j < size_j; ++j) {
-                                sum_x_out[i * size_j + j] +=
+                                count_out[i * size_j + j] +=
                                     x[x_row + (size_t)stride * j + s]
                                     == out[out_row + j] ? 1.0 : 0.0;
                             }
@@ -101,9 +101,9 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                     }
                 }
                 /* grad_x[b,d,stride * i + r,stride * j + s] =
-                 *     grad_output[b, d, i, j]
-                 *     / sum_x_out[b, d, i, j]  where x[b, d, stride * i
-                 *     + r, stride * j + s] == out[b, d, i, j]
+                 *     where(x[b, d, stride * i + r, stride * j + s]
+                 *     == out[b, d, i, j], grad_output[b, d, i, j]
+                 *     / count_out[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < h * w; ++k) {
                     grad_x[(b * c + d) * h * w + k] = 0.0;
@@ -111,15 +111,19 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                 for (size_t i = 0; i < size_i; ++i) {
                     for (size_t r = 0; r < (size_t)size; ++r) {
                         for (size_t s = 0; s < (size_t)size; ++s) {
+                            const size_t grad_x_row =
+                                ((b * c + d) * h + (size_t)stride * i + r) * w;
+                            const size_t x_row =
+                                ((b * c + d) * h + (size_t)stride * i + r) * w;
+                            const size_t out_row = ((b * c + d) * size_i + i) * size_j;
+                            const size_t grad_output_row = ((b * c + d) * size_i + i)
+                                * size_j;
                             for (size_t j = 0; j < size_j; ++j) {
-                                if (x[((b * c + d) * h + (size_t)stride * i + r) * w
-                                    + (size_t)stride * j + s]
-                                    == out[((b * c + d) * size_i + i) * size_j + j]) {
-                                    grad_x[((b * c + d) * h + (size_t)stride * i + r)
-                                        * w + (size_t)stride * j + s] +=
-                                        grad_output[((b * c + d) * size_i + i) * size_j
-                                        + j] / sum_x_out[i * size_j + j];
-                                }
+                                grad_x[grad_x_row + (size_t)stride * j + s] +=
+                                    x[x_row + (size_t)stride * j + s]
+                                    == out[out_row + j]
+                                    ? grad_output[grad_output_row + j]
+                                    / count_out[i * size_j + j] : 0.0;
                             }
                         }
                     }

@@ -11,9 +11,9 @@
  *     stride  option, 2
  *
  * Gradients
- *     sum_x_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
- *     grad_x[b,d,stride * i + r,stride * j + s] = grad_output[b, d, i, j] / sum_x_out[b, d, i, j]  where x[b, d,
- *         stride * i + r, stride * j + s] == out[b, d, i, j]
+ *     count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
+ *     grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
+ *         j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
  *
  * Saved
  *     x    for grad_x
@@ -38,8 +38,11 @@ void max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
  * work has room for MAX_POOL2D_BACKWARD_WORK(h, w, size, stride) doubles.
  */
 #define MAX_POOL2D_BACKWARD_WORK(h, w, size, stride) \
-    ((extent(floor_div((ptrdiff_t)(h) - (size), (stride)) + 1)) \
-        * (extent(floor_div((ptrdiff_t)(w) - (size), (stride)) + 1)))
+    (((ptrdiff_t)(h) >= ((ptrdiff_t)(size)) \
+        ? (size_t)(((ptrdiff_t)(h) - ((ptrdiff_t)(size))) / ((ptrdiff_t)(stride)) + 1) \
+        : 0) * ((ptrdiff_t)(w) >= ((ptrdiff_t)(size)) \
+        ? (size_t)(((ptrdiff_t)(w) - ((ptrdiff_t)(size))) / ((ptrdiff_t)(stride)) + 1) \
+        : 0))
 void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                          ptrdiff_t stride, const double *x, const double *out,
                          const double *grad_output, double *grad_x, double *work);

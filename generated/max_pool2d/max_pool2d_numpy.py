@@ -10,9 +10,9 @@ Shapes
     stride  option, 2
 
 Gradients
-    sum_x_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
-    grad_x[b,d,stride * i + r,stride * j + s] = grad_output[b, d, i, j] / sum_x_out[b, d, i, j]  where x[b, d,
-        stride * i + r, stride * j + s] == out[b, d, i, j]
+    count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
+    grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
+        j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
 
 Saved
     x    for grad_x
@@ -51,13 +51,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     if needs_input_grad[0]:
         windows_x = _windows(x, 2, size, step=stride)
         windows_x = _windows(windows_x, 3, size, step=stride)
-        sum_x_out = (
+        count_out = (
             (windows_x == out[:, :, :, :, None, None])
             .astype(x.dtype)
             .sum(axis=(4, 5), keepdims=True)
         )
         grad_x = np.zeros((n, c, h, w), dtype=x.dtype)
-        scaled_grad_output = grad_output / sum_x_out[:, :, :, :, 0, 0]
+        scaled_grad_output = grad_output / count_out[:, :, :, :, 0, 0]
         for r in range(size):
             slice_i = slice(r, r + stride * count_i, stride)
             for s in range(size):

@@ -228,7 +228,8 @@ class Body:
             start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
                 continue
-            if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in postorder(start)):
+            places = [n for s in element.subscripts for n in postorder(s)]
+            if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in places):
                 continue  # where the condition fails, there may be no such row
             if (element.name, start) not in names:
                 name, number = f"{element.name}_row", 2
