@@ -287,8 +287,9 @@ def _statement_lines(
                 turns = f"range({sizes(extent)})"
                 lines.append(f"for {name} in {f'reversed({turns})' if reverse else turns}:")
                 lines += [f"    {x}" for x in _statement_lines(loop, text, gradients, indent + 4, program)]
-            case Guard(serves, when, body, otherwise):
-                lines.append(f"if {_condition(serves, when, gradients, program)}:")
+            case Guard(serves, when, body, otherwise, condition):
+                asked = sizes(condition) if condition is not None else _condition(serves, when, gradients, program)
+                lines.append(f"if {asked}:")
                 lines += [f"    {x}" for x in _statement_lines(body, text, gradients, indent + 4, program)]
                 if otherwise:
                     lines.append("else:")

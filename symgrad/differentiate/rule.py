@@ -49,6 +49,7 @@ from ..ir import (
     Role,
     Tensor,
     alive,
+    inside,
     names_of,
     ordered,
     recurrent,
@@ -161,13 +162,21 @@ class Sweep:
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not (everywhere(element) or element in certain):  # where it is not read, the target is not there
+                if not (self._is_there(element, first) or element in certain):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
                 self.statements.append(
                     Equation(target, element.subscripts, "sum" if summed else "none", adjoint, box, where, first.when)
                 )
+
+    def _is_there(self, element: Ref, e: Equation) -> bool:
+        """Whether the element exists at every point of the box of `e`, whatever a condition says."""
+        extents = dict(e.box)
+        axes = zip(element.subscripts, self.function.table[element.name].shape, strict=True)
+        return everywhere(element) and all(
+            inside({s: s}, ((s, size),), extents) for s, size in axes if isinstance(s, Index)
+        )
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""

@@ -237,7 +237,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims squeeze concatenate stack hstack
     vstack take_along_axis take flip roll repeat tile split array_split diagonal diag triu tril copy
     atleast_1d atleast_2d column_stack rollaxis trace rot90 permute_dims matrix_transpose append""".split()
-_PLAIN = """arange shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
+_PLAIN = """shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
     float32 int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype
     logical_and logical_or logical_not logical_xor any all nonzero unravel_index ravel_multi_index
     generic isscalar s_ index_exp shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis
@@ -254,6 +254,7 @@ NP: dict[str, Any] = {
     **{name: Elementwise(FUNCTIONS[of], 2) for name, of in _BINARY.items()},
     **{name: Elementwise(function, 2) for name, function in _OPERATORS.items()},
     **_COMPARISONS,
+    "arange": lambda stop, dtype=None: np.arange(stop) if dtype is None else _array(np.arange(stop), dtype),
     "negative": Elementwise(lambda a: -a, 1),
     "reciprocal": Elementwise(lambda a: 1 / a, 1),
     "asarray": _asarray,

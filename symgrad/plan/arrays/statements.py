@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, postorder, ref, refs, substitute
+from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
@@ -96,27 +96,29 @@ class _Builder:
         self.function = program.derivative.function
         self.tensors = dict(program.table)
         self.sizes = Sizes(self.function)
-        written = [*program.forward.equations, *program.backward.equations]
+        written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
         extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
         self.steps = [
-            s.mapped(borders.rewritten, lambda size: size) if isinstance(s, Step) else self._at_a_turn(s)
+            replace(s, equations=tuple(map(borders.rewritten, s.equations)))
+            if isinstance(s, Step)
+            else self._numbered(s)
             for s in procedure.steps
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
-        turned = {name for s in self.steps if isinstance(s, Recurrence) for name in s.targets}
         equations = [e for step in self.steps for e in step.equations]
         speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
-        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *turned}, given, speller.axes)
+        whole = {name for s in self.steps for name in _written_in_turns(s)}
+        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
-        lines = [line for step in self.steps for line in self._step(step)]
+        lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(lines)
         lines = self._named(lines)
         lines = self._owned(lines)
@@ -127,21 +129,32 @@ class _Builder:
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
 
-    def _step(self, step: Item) -> list[_Line]:
-        statements = self.stores.step(step) if isinstance(step, Step) else self.stores.turns(step)
-        return [_Line(statement, step.serves, step.when) for statement in statements]
-
-    def _at_a_turn(self, loop: Recurrence) -> Recurrence:
-        """The recurrence with the index of its turns as a number."""
+    def _numbered(self, loop: Recurrence) -> Recurrence:
+        """The loop, its index a number in what each turn computes."""
         number = ref(loop.index.name)
         self.sizes.loops[number] = (loop.index, loop.extent)
         self.sizes.numbers.add(loop.index.name)
-        turn = tuple(
-            item.mapped(lambda e: _with_number(e, loop.index, number), lambda size: size) for item in loop.turn
+        at: dict[Expr, Expr] = {loop.index: number}
+
+        def put(e: Equation) -> Equation:
+            where = None if e.where is None else substitute(e.where, at)
+            subscripts = tuple(substitute(s, at) for s in e.subscripts)
+            return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
+
+        turn = tuple(item if isinstance(item, Step) else self._numbered(item) for item in loop.turn)
+        return replace(loop, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
+
+    def _lines(self, item: Item) -> list[_Line]:
+        """The lines of one step, or of a recurrence."""
+        if isinstance(item, Step):
+            return [_Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
+        first, turn, last = (
+            [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
         )
-        return replace(
-            loop, turn=tuple(self._at_a_turn(item) if isinstance(item, Recurrence) else item for item in turn)
-        )
+        body = tuple(line.statement for line in self._inlined(turn))
+        loop = For(item.index.name, item.extent, body, item.reverse)
+        statements = (*(line.statement for line in first), loop, *(line.statement for line in last))
+        return [_Line(statement, item.serves, item.when) for statement in statements]
 
     # lines
 
@@ -256,14 +269,12 @@ class _Builder:
         return statements
 
 
-def _with_number(e: Equation, i: Index, number: Expr) -> Equation:
-    at: dict[Expr, Expr] = {i: number}
-    return replace(
-        e,
-        subscripts=tuple(substitute(s, at) for s in e.subscripts),
-        body=substitute(e.body, at),
-        where=None if e.where is None else substitute(e.where, at),
-    )
+def _written_in_turns(item: Item) -> set[str]:
+    """The tensors that a loop writes element by element."""
+    if isinstance(item, Step):
+        return {item.target} if item.how != "fill" else set()
+    owned = {step.target for step in (*item.first, *item.last)}
+    return owned.union(*(_written_in_turns(inner) for inner in item.turn))
 
 
 def _counts_ties(e: Equation, extremes: Collection[str]) -> bool:

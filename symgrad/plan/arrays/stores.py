@@ -6,13 +6,31 @@ where windows are side by side, else a loop over the places in a window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...expr import ONE, ZERO, Const, Expr, Index, Ref, const, is_exact, ref, refs, select, substitute, value_of
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    const,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    select,
+    substitute,
+    transform,
+    value_of,
+)
 from ...expr.sizes import tidy
 from ...ir import Equation, Tensor
-from ..program import Recurrence, Step
+from ..program import Step
 from .affine import linear, product, same
 from .borders import Borders
 from .elements import Moving, Piece, Run, Split, Turned, shared_by, trimmed_items
@@ -67,16 +85,12 @@ class Stores:
         self.returns = returns
         self.sizes = speller.sizes
         self.slices: dict[Slice, str] = {}
-        self.allocated: set[str] = set()
 
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
         target = step.target
-        if step.how != "fill":
-            return self._into(step)
-        self.allocated.add(target)
-        if not step.equations:
-            return [Assign(target, Full(Num(_zero()), self.tensors[target].shape))]
+        if step.how != "fill" or not step.equations:
+            return self._more(step)
         joined = self._stacked(step) or self._concatenated(step)
         if joined is not None:
             return [Assign(target, joined)]
@@ -108,26 +122,34 @@ class Stores:
             place += 1
         return statements
 
-    def _into(self, step: Step) -> list[Statement]:
-        """Into an array that stands there, what the equations name."""
-        statements: list[Statement] = []
-        if step.target not in self.allocated:
-            self.allocated.add(step.target)
-            statements.append(Assign(step.target, Full(Num(_zero()), self.tensors[step.target].shape)))
+    def _more(self, step: Step) -> list[Statement]:
+        """The statements of a step of a loop: each equation writes to, or adds to, elements of what is there."""
+        found: list[Statement] = []
+        if step.begins:
+            found.append(Assign(step.target, Full(Num(_zero()), self.tensors[step.target].shape)))
         for e in step.equations:
-            statement = self._store(e, step.how == "add")
-            if isinstance(statement, Update) and step.how == "write":
-                statement = replace(statement, first=True)
-            when = tuple(w for w in e.when if w not in step.when)
-            statements.append(Guard((), when, (statement,)) if when else statement)
-        return statements
+            statement = self._turn(e, step.how == "write")
+            found.append(Guard((), e.when, (statement,)) if e.when else statement)
+        return found
 
-    def turns(self, loop: Recurrence) -> list[Statement]:
-        """Tensors that are computed from each other: what is known before, the loop, and what comes after it."""
-        first = [s for step in loop.first for s in self.step(step)]
-        body = [s for item in loop.turn for s in (self.step(item) if isinstance(item, Step) else self.turns(item))]
-        last = [s for step in loop.last for s in self.step(step)]
-        return [*first, For(loop.index.name, loop.extent, tuple(body), loop.reverse), *last]
+    def _turn(self, e: Equation, alone: bool) -> Statement:
+        """One equation in a turn of a loop; what depends on the number of the turn alone is asked first."""
+        condition = next((c for c in _conditions(e) if self._is_number(c)), None)
+        if condition is None:
+            statement = self._store(e, True)
+            return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
+        if condition is e.where:
+            return Guard((), (), (self._turn(replace(e, where=None), alone),), (), condition)
+        then, otherwise = (
+            self._turn(replace(e, body=transform(e.body, _chosen(condition, k))), alone) for k in (1, 2)
+        )
+        return Guard((), (), (then,), (otherwise,), condition)
+
+    def _is_number(self, condition: Expr) -> bool:
+        """Whether a condition is one on numbers alone."""
+        return not indices(condition) and all(
+            r.name in self.sizes.numbers and not r.subscripts for r in refs(condition)
+        )
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
         """Written into zeros with a border, and the border cut off."""
@@ -407,6 +429,22 @@ def _alternatives(equations: Sequence[Equation], extra: Sequence[Conditions], st
 
 def _plain(e: Equation) -> tuple[Index, ...]:
     return tuple(s for s in e.subscripts if isinstance(s, Index))
+
+
+def _conditions(e: Equation) -> list[Expr]:
+    """The conditions in an equation, outer ones first."""
+    inside = [n.args[0] for n in reversed(list(postorder(e.body))) if isinstance(n, Apply) and n.op == "select"]
+    return [*([] if e.where is None else [e.where]), *inside]
+
+
+def _chosen(condition: Expr, branch: int) -> Callable[[Expr], Expr]:
+    """Takes one branch of everything that asks this condition."""
+
+    def choose(node: Expr) -> Expr:
+        asks = isinstance(node, Apply) and node.op == "select" and node.args[0] is condition
+        return node.args[branch] if asks else node
+
+    return choose
 
 
 def _zero() -> Const:

@@ -250,12 +250,14 @@ class AddAt:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`body` only if one of the gradients `serves` is needed and each of `when` holds; `otherwise` if not."""
+    """`body` only if one of the gradients `serves` is needed, each of `when` holds, and so does the `condition` on the
+    numbers of the loops around it; `otherwise` if not."""
 
     serves: tuple[str, ...]
     when: tuple[tuple[str, bool], ...]
     body: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
+    condition: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
