@@ -249,7 +249,7 @@ class _InMacro(Text):
 
     def _leaf(self, node: Expr, texts: list[tuple[str, int]]) -> tuple[str, int]:
         assert isinstance(node, Ref)
-        return f"({node.name})", 100
+        return (f"((ptrdiff_t)({node.name}))" if node.name in self._kinds else f"({node.name})"), 100
 
 
 def _batch(one: Printed, pack: str, program: Program) -> Printed:
