@@ -48,18 +48,20 @@ void ackley_forward_batch(size_t batch, const double *restrict x,
 void ackley_backward(double x, double y, double exp_x_2, double grad_output,
                      double *restrict grad_x, double *restrict grad_y)
 {
-    const double common = PI * exp_x_2;
     const double sqrt_x = sqrt((x * x + y * y) / 2.0);
     const double exp_x = exp(-0.2 * sqrt_x);
+    const double pi_times_exp_x_2 = PI * exp_x_2;
     const double two_times_pi = 2.0 * PI;
     if (grad_x) {
         *grad_x = grad_output
-            * (common * sin(two_times_pi * x) - 10.0 * -0.2 * x * exp_x / sqrt_x);
+            * (pi_times_exp_x_2 * sin(two_times_pi * x)
+            - 10.0 * -0.2 * x * exp_x / sqrt_x);
     }
 
     if (grad_y) {
         *grad_y = grad_output
-            * (common * sin(two_times_pi * y) - 10.0 * -0.2 * y * exp_x / sqrt_x);
+            * (pi_times_exp_x_2 * sin(two_times_pi * y)
+            - 10.0 * -0.2 * y * exp_x / sqrt_x);
     }
 }
 

@@ -37,16 +37,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     x, y, exp_x_2 = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_y = None
-    common = math.pi * exp_x_2
     sqrt_x = np.sqrt((x**2 + y**2) / 2)
     exp_x = np.exp((-0.2) * sqrt_x)
     if needs_input_grad[0]:
         grad_x = grad_output * (
-            common * np.sin(2 * math.pi * x) - 10 * (-0.2) * x * exp_x / sqrt_x
+            math.pi * exp_x_2 * np.sin(2 * math.pi * x)
+            - 10 * (-0.2) * x * exp_x / sqrt_x
         )
     if needs_input_grad[1]:
         grad_y = grad_output * (
-            common * np.sin(2 * math.pi * y) - 10 * (-0.2) * y * exp_x / sqrt_x
+            math.pi * exp_x_2 * np.sin(2 * math.pi * y)
+            - 10 * (-0.2) * y * exp_x / sqrt_x
         )
     return grad_x, grad_y
 

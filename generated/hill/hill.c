@@ -47,8 +47,8 @@ void hill_backward(double x, double half, double n, double out, double grad_outp
     }
 
     if (grad_half) {
-        *grad_half = n == 0.0 ? 0.0
-            : -grad_output * n * out * pow(half, n - 1.0) / (part + part_2);
+        *grad_half = n == 0.0
+            ? 0.0 : -grad_output * n * out * pow(half, n - 1.0) / (part + part_2);
     }
 
     if (grad_n) {

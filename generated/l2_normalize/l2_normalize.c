@@ -39,8 +39,8 @@ void l2_normalize_forward(size_t batch, size_t n, double eps, const double *rest
             sum_x[b] = sum_x_b;
         }
         const double sqrt_sum_x = sqrt(sum_x_b);
-        const double maximum_sum_x = sqrt_sum_x >= eps || isnan(sqrt_sum_x) ? sqrt_sum_x
-            : eps;
+        const double maximum_sum_x = sqrt_sum_x >= eps || isnan(sqrt_sum_x)
+            ? sqrt_sum_x : eps;
         /* out[b,j] = x[b, j] / maximum_sum_x[b] */
         for (size_t j = 0; j < n; ++j) {
             out[b * n + j] = x[b * n + j] / maximum_sum_x;
@@ -55,21 +55,18 @@ void l2_normalize_backward(size_t batch, size_t n, double eps, const double *res
 {
     double *restrict const sqrt_sum_x = work;
     double *restrict const maximum_sum_x = work + batch;
-    double *restrict const common_2 = work + (batch + batch);
-    double *restrict const common = work + (batch + batch + batch);
+    double *restrict const common = work + 2 * batch;
 
     if (grad_x) {
         /* maximum_sum_x[b] = maximum(sqrt_sum_x[b], eps)
-         * common_2[b] = sqrt_sum_x[b] == eps
-         * common[b] = sqrt_sum_x[b] > eps
+         * common[b] = sqrt_sum_x[b] == eps
          */
         for (size_t b = 0; b < batch; ++b) {
             const double sqrt_sum_x_b = sqrt(sum_x[b]);
             sqrt_sum_x[b] = sqrt_sum_x_b;
-            maximum_sum_x[b] = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b) ? sqrt_sum_x_b
-                : eps;
-            common_2[b] = sqrt_sum_x_b == eps ? 1.0 : 0.0;
-            common[b] = sqrt_sum_x_b > eps ? 1.0 : 0.0;
+            maximum_sum_x[b] = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b)
+                ? sqrt_sum_x_b : eps;
+            common[b] = sqrt_sum_x_b == eps ? 1.0 : 0.0;
         }
         for (size_t b = 0; b < batch; ++b) {
             /* sum_grad_output_out[b] = sum[j](grad_output[b, j] * out[b, j]) */
@@ -80,14 +77,14 @@ void l2_normalize_backward(size_t batch, size_t n, double eps, const double *res
             const double grad_maximum_sum_x = -sum_grad_output_out / maximum_sum_x[b];
             /* grad_x[b,j] = grad_output[b, j] / maximum_sum_x[b]
              *     + 2 * x[b, j]
-             *     * where(common_2[b] | ~common_2[b] & common[b],
-             *     where(common_2[b], grad_maximum_sum_x[b]
-             *     * 0.5, where(common[b], grad_maximum_sum_x[b], 0))
+             *     * where(common[b] | ~common[b] & sqrt_sum_x[b]
+             *     > eps, where(common[b], grad_maximum_sum_x[b]
+             *     * 0.5, where(sqrt_sum_x[b] > eps, grad_maximum_sum_x[b], 0))
              *     / (2 * sqrt_sum_x[b]), 0)
              */
-            const double part = common_2[b] != 0
-                || (!(common_2[b] != 0) && common[b] != 0)
-                ? (common_2[b] != 0 ? grad_maximum_sum_x * 0.5 : common[b] != 0
+            const double part = common[b] != 0
+                || (!(common[b] != 0) && sqrt_sum_x[b] > eps)
+                ? (common[b] != 0 ? grad_maximum_sum_x * 0.5 : sqrt_sum_x[b] > eps
                 ? grad_maximum_sum_x : 0.0) / (2.0 * sqrt_sum_x[b]) : 0.0;
             for (size_t j = 0; j < n; ++j) {
                 grad_x[b * n + j] = grad_output[b * n + j] / maximum_sum_x[b]

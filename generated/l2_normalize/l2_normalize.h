@@ -41,7 +41,7 @@ void l2_normalize_forward(size_t batch, size_t n, double eps, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for L2_NORMALIZE_BACKWARD_WORK(batch) doubles.
  */
-#define L2_NORMALIZE_BACKWARD_WORK(batch) ((batch) + (batch) + (batch) + (batch))
+#define L2_NORMALIZE_BACKWARD_WORK(batch) (3 * (batch))
 void l2_normalize_backward(size_t batch, size_t n, double eps, const double *x,
                            const double *out, const double *sum_x,
                            const double *grad_output, double *grad_x, double *work);

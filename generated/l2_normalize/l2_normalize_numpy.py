@@ -44,21 +44,20 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     if needs_input_grad[0]:
         sqrt_sum_x = np.sqrt(sum_x)
         maximum_sum_x = np.maximum(sqrt_sum_x, eps)
-        common_2 = sqrt_sum_x == eps
-        common = sqrt_sum_x > eps
+        common = sqrt_sum_x == eps
         grad_maximum_sum_x = (
             -(grad_output * out).sum(axis=-1, keepdims=True) / maximum_sum_x
         )
         grad_x = (
             grad_output / maximum_sum_x
             + 2 * x * np.where(
-                common_2 | ~common_2 & common,
+                common | ~common & (sqrt_sum_x > eps),
                 np.where(
-                    common_2,
+                    common,
                     grad_maximum_sum_x * 0.5,
-                    np.where(common, grad_maximum_sum_x, 0),
+                    np.where(sqrt_sum_x > eps, grad_maximum_sum_x, 0),
                 )
-                / np.where(common_2 | ~common_2 & common, 2 * sqrt_sum_x, 1),
+                / np.where(common | ~common & (sqrt_sum_x > eps), 2 * sqrt_sum_x, 1),
                 0,
             )
         )

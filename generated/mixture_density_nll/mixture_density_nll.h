@@ -21,7 +21,7 @@
  *     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
  *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
- *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
+ *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
@@ -57,8 +57,7 @@ void mixture_density_nll_forward(size_t n, size_t k, const double *logits,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) doubles.
  */
-#define MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) \
-    ((n) + (n) * (k) + (n) * (k) + (n) * (k) + (n) * (k) + (n) * (k))
+#define MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) ((n) + 4 * (n) * (k))
 void mixture_density_nll_backward(size_t n, size_t k, const double *logits,
                                   const double *mean, const double *log_std,
                                   const double *target, const double *max_logits,

@@ -48,8 +48,8 @@ int multi_margin_loss_forward(size_t n, size_t c, double margin,
         double rows = 0.0;
         for (size_t j = 0; j < c; ++j) {
             rows += (ptrdiff_t)j == target[i] ? 0.0 : margin
-                - score[i * c + (size_t)target[i]] + score[i * c + j] < 0.0 ? 0.0
-                : margin - score[i * c + (size_t)target[i]] + score[i * c + j];
+                - score[i * c + (size_t)target[i]] + score[i * c + j] < 0.0
+                ? 0.0 : margin - score[i * c + (size_t)target[i]] + score[i * c + j];
         }
         /* out_sum = sum[i](rows[i] / c) */
         out_sum += rows / (double)c;
@@ -85,21 +85,26 @@ int multi_margin_loss_backward(size_t n, size_t c, double margin,
              *     > 0, grad_rows[i], 0)))  where ~(j == target[i]) & maximum(margin
              *     - score[i, target[i]] + score[i, j], 0) > 0
              */
-            double total = 0.0;
             for (size_t j = 0; j < c; ++j) {
-                const double part = (ptrdiff_t)j == target[i] ? 0.0
-                    : (margin - score[i * c + (size_t)target[i]] + score[i * c + j]
-                    < 0.0 ? 0.0 : margin - score[i * c + (size_t)target[i]]
-                    + score[i * c + j]) > 0.0 ? grad_rows : 0.0;
-                grad_score[i * c + j] = part;
+                grad_score[i * c + j] = (ptrdiff_t)j == target[i]
+                    ? 0.0 : (margin - score[i * c + (size_t)target[i]]
+                    + score[i * c + j] < 0.0 ? 0.0 : margin
+                    - score[i * c + (size_t)target[i]] + score[i * c + j]) > 0.0
+                    ? grad_rows : 0.0;
+            }
+            for (size_t j = 0; j < c; ++j) {
                 if (!((ptrdiff_t)j == target[i])
                     && (margin - score[i * c + (size_t)target[i]] + score[i * c + j]
                     < 0.0 ? 0.0 : margin - score[i * c + (size_t)target[i]]
                     + score[i * c + j]) > 0.0) {
-                    total -= part;
+                    const double part = (ptrdiff_t)j == target[i]
+                        ? 0.0 : (margin - score[i * c + (size_t)target[i]]
+                        + score[i * c + j] < 0.0 ? 0.0 : margin
+                        - score[i * c + (size_t)target[i]] + score[i * c + j]) > 0.0
+                        ? grad_rows : 0.0;
+                    grad_score[i * c + (size_t)target[i]] -= part;
                 }
             }
-            grad_score[i * c + (size_t)target[i]] += total;
         }
     }
     return 0;

@@ -63,16 +63,16 @@ int nll_loss_ignoring_backward(size_t n, size_t c, ptrdiff_t ignore_index,
     }
 
     if (grad_log_p) {
+        const double part = -grad_output / (double)sum_target;
         /* grad_log_p[i,target[i]] = -grad_output / sum_target  where target[i]
          *     != ignore_index
          */
-        for (size_t j = 0; j < n * c; ++j) {
-            grad_log_p[j] = 0.0;
-        }
-        const double part = -grad_output / (double)sum_target;
-        for (size_t i = 0; i < n; ++i) {
-            if (target[i] != ignore_index) {
-                grad_log_p[i * c + (size_t)target[i]] += part;
+        for (size_t j = 0; j < n; ++j) {
+            for (size_t k = 0; k < c; ++k) {
+                grad_log_p[j * c + k] = 0.0;
+            }
+            if (target[j] != ignore_index) {
+                grad_log_p[j * c + (size_t)target[j]] += part;
             }
         }
     }
