@@ -116,6 +116,30 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"n": 2, "m": 3, "d": 2, "e": 2},
         {},
     ),
+    # recurrences
+    ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[n] = 1; h[t] = a*h[t+1]*x[t]", {"n": 3}, {}),
+    ("f(x[n]) -> p: h[0] = 1; h[t+1] = h[t]*x[t]; p = h[n]", {"n": 3}, {"x": [2.0, 0.0, 3.0]}),
+    ("f(x[n]) -> h: h[0] = 0; h[1] = 1; h[t+2] = h[t+1] + sin(h[t])*x[t]", {"n": 4}, {}),
+    ("f(x[n]) -> a, b: a[0] = 1; b[t] = 2*a[t]; a[t+1] = b[t] + a[0]*x[t]", {"n": 3}, {}),
+    (
+        "f(x[n,d], w[m,m], u[m,d], h0[m]) -> out: h[0,j] = h0[j]; "
+        "h[t+1,j] = tanh(sum[k](w[j,k]*h[t,k]) + sum[i](u[j,i]*x[t,i])); out[t,j] = h[t+1,j]",
+        {"n": 2, "d": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m]) -> o: d[0,j:m+1] = j; d[i+1,0] = d[i,0] + x[i,0]; "
+        "d[i+1,j+1] = sin(d[i,j] + x[i,j]) + d[i+1,j]*d[i,j+1]; o = d[n,m]",
+        {"n": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m], b[m]?) -> c: h[0,j:m] = 0; c[t,j] = tanh(h[t,j] + b[j]); h[t+1,j] = c[t,j]*x[t,j] + h[t,j]",
+        {"n": 2, "m": 2},
+        {},
+    ),
 ]
 LIBRARY = {
     "batch_norm": {"n": 3, "d": 2},

@@ -47,6 +47,7 @@ class Draft:
         self._pending: list[Pending] = []
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
+        self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
 
@@ -208,7 +209,7 @@ class Draft:
         self._check_references(outputs)
         self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
-        extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
+        extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending, self.unfinished).solve()
         equations = []
         for number, p in enumerate(self._pending):
             box = tuple((i, extents[number, i]) for i in p.order)
