@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
-from .numpy_shim import MATH, NP, SPECIAL, Shim, UnknownName
+from .numpy_linalg import UnknownName
+from .numpy_shim import MATH, NP, SPECIAL, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .text import Fault, Steps, Values

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
 
 
-STEPS = 10**6  # of the loops of one call
+STEPS = 3 * 10**5  # of the loops of one call
 
 
 class Fault(Exception):
