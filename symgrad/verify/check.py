@@ -21,7 +21,7 @@ from mpmath import mp
 
 from ..ir import Dtype, Function
 from . import process
-from .adjoint import Artefact, adjoint_error
+from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, manners, memory_faults
 from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
@@ -34,6 +34,7 @@ from .refusals import refusals
 from .report import Finding, Report, Worst
 from .rounding import DOUBLE, SINGLE, Format, Notes, precise, rounding
 from .sampling import Case, sample
+from .sanitize import sanitized
 from .text import Array, Endless, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
@@ -90,6 +91,8 @@ class _Checking:
         self.found = Findings(function.name, to, seed)
         self.text: Text | None = None
         self.endless = False
+        self.files: Mapping[str, str] = {}
+        self.cases: tuple[Case, ...] = ()
         self.combined: set[tuple[bool, ...]] = set()
         self.example: Case | None = None  # a correct call, to make wrong ones of
         self.tell: process.Tell = lambda heading, said: None
@@ -111,10 +114,11 @@ class _Checking:
                     self.text = TEXTS[self.to](self.function, files)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
-        drawn = sample(self.declaration, self.full, self.seed)
-        self.found.discarded = drawn.discarded
-        self.found.planned = sum(case.count for case in drawn.cases)
-        for case in drawn.cases:
+        points = sample(self.declaration, self.full, self.seed)
+        self.found.discarded = points.discarded
+        self.found.planned = sum(case.count for case in points.cases)
+        self.files, self.cases = files, points.cases
+        for case in points.cases:
             if len(self.found.failures) >= ENOUGH or self.endless:
                 break
             if end is not None and perf_counter() > end:
@@ -135,6 +139,8 @@ class _Checking:
             self._calling("refusals", self.example)
             for stage, said, case in refusals(self.declaration, self.text, self.artefact, self.to, self.example):
                 self.found.fail(stage, self.function.name, said, case)
+        if not self.found.failures and isinstance(self.text, CText):
+            self._sanitized(self.text)
         if not self.found.failures:
             self._calling("adjoint", None)
             self._adjoint()
@@ -325,6 +331,21 @@ class _Checking:
                 self.found.lose(stage, name, judged, case)
             elif stage == "float64" and judged.ulps > self.found.worst.ulps:
                 self.found.worst = Worst(judged.ulps, f"{where}, case {case.number}")
+
+    def _sanitized(self, text: CText) -> None:
+        """Every case, and one at real sizes, under the compiler's sanitizers."""
+        calls = [(case.inputs, case.options, case.seeds) for case in self.cases]
+        for inputs, options in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
+            shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
+            calls.append((inputs, options, {n: np.ones(s) for n, s in shapes.items()}))
+        found = sanitized(self.function, text.unit, self.files, calls)
+        if found is not None:
+            said, number = found
+            case = self.cases[number] if number < len(self.cases) else None
+            if case is None:
+                shapes = {n: np.shape(v) for n, v in calls[-1][0].items() if v is not None}
+                said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
+            self.found.fail("sanitizer", self.function.name, said, case)
 
     def _adjoint(self) -> None:
         try:
