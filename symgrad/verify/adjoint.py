@@ -18,7 +18,7 @@ from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
-POINTS = 200_000  # of all boxes together
+COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
 
 
@@ -53,8 +53,8 @@ def drawn(
     options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
     packs: dict[str, tuple[int, ...]] = {p: (3, 17) if is_pointwise(function) else (3,) for p in function.packs}
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
-    limit = POINTS * (5 if full else 1)
-    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)))
+    limit = COST * (5 if full else 1)
+    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)
     if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
         return
     for kind in ("normal", "above", "unit"):

@@ -25,7 +25,7 @@ from .c_types import Parameter, Unit
 from .sizes import boxes
 from .text import Values, differentiable, full_shape
 
-FLAGS = ("-std=c99", "-O1", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 LARGEST = 1 << 26  # bytes that are offered to what forward saves
 LIMIT = 120.0  # seconds
