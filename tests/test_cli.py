@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -436,6 +437,12 @@ def test_check_reports():
     assert lines[0].startswith("squares   numpy   agrees with the formula and J^T v   ")
     assert lines[1].startswith("squares   c   agrees with the formula and J^T v   ")
     assert not Path("squares").exists()
+
+
+def test_a_check_that_runs_out_of_time():
+    output = run("check", "symgrad.library:mlp", "--seconds", "0.01", code=3)
+    assert re.fullmatch(r"mlp   numpy   NOT FINISHED   .*; the 0.01 s ran out, and the rest was not checked\n", output)
+    assert not json.loads(run("check", "symgrad.library:mlp", "--seconds", "0.01", "--json", code=3))[0]["ok"]
 
 
 def test_check_as_json():

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import Apply, Const, Expr, Index, Ref, postorder
+from ..expr import Apply, Const, Expr, Index, Ref, postorder, refs
 from ..ir import Equation, Function
 from ..ops import OPS
 from .rounding import REACH
@@ -113,6 +113,12 @@ class Group:
             if (kind == SELECT or (kind == APPLY and OPS[self.ops[number]].result == "bool"))
             and not all(self.codes[a][0] in (CONST, INDEX) for a in args)
         ]
+
+    def regular(self, function: Function) -> bool:
+        """Whether the sizes alone tell where the equations write."""
+        whole = {d.name for d in function.dims} | {o.name for o in function.options if o.dtype == "int"}
+        places = [s for e in self.equations for s in e.subscripts] + ([] if self.where is None else [self.where])
+        return all(r.name in whole for r in refs(*places))
 
     def decided(self, values: Sequence[Any]) -> bool:
         """Whether all that was compared are numbers."""

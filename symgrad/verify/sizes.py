@@ -76,8 +76,11 @@ def choose(
     rng: np.random.Generator,
     limit: int = COST,
     pools: tuple[tuple[int, ...], ...] | None = None,
+    largest: bool = False,
 ) -> dict[str, int]:
-    """The smallest sizes, all different if that is cheap enough, that meet the constraints."""
+    """The smallest sizes, all different if that is cheap enough, that meet the constraints; or the `largest` of those
+    that cost no more than the limit.
+    """
     dims = names(function)
     packs = dict.fromkeys(function.packs, (2,))
     best: tuple[int, dict[str, int]] | None = None
@@ -88,7 +91,8 @@ def choose(
             if not fitting(function, sizes, packs, options):
                 continue
             price = cost(function, sizes, options)
-            if best is None or price < best[0]:
+            within = largest and best is not None and best[0] <= limit
+            if best is None or (best[0] < price <= limit if within else price < best[0]):
                 best = price, sizes
         if best is not None and best[0] <= limit:
             return best[1]
