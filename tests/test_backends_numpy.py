@@ -82,6 +82,7 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]; k=2)[i:n-k] = x[i+k] - x[i]", {"n": 5}, {}),
     ("f(x[n], y[k])[i:n-k] = x[i+k]*y[0]", {"n": 5, "k": 2}, {}),
     ("f(x[..., n])[..., i:n-1] = x[..., i+1] - x[..., i]", {"...": (2, 2), "n": 3}, {}),
+    ("f(x[n]) -> a, b: a[i:n-1] = x[i+1] - x[i]; b[i:n] = x[n-1-i]**2", {"n": 4}, {}),
     # an axis that is turned
     ("f(x[n,m])[i:n,j:m] = x[(i+1) % n,j]*x[i,(j-2) % m]", N, {}),
     ("f(x[..., n]; k=2)[..., i:n] = x[..., (i-k) % n]**2", {"...": (2,), "n": 5}, {}),

@@ -95,6 +95,8 @@ class Stores:
         if joined is not None:
             return [Assign(target, joined)]
         equations = [e for e in step.equations if e.target == target]
+        if all(e.when == step.when for e in equations):
+            equations.sort(key=lambda e: not self._fills(e))  # what fills the tensor needs no zeros before it
         statements = self._bordered([e for e in step.equations if e.target != target], target)
         extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
         zeros = False
