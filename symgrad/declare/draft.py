@@ -47,6 +47,7 @@ class Draft:
         self._pending: list[Pending] = []
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
+        self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
 
     # declaring
@@ -91,7 +92,7 @@ class Draft:
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
         taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
-        taken.update(p.target for p in self._pending)
+        taken.update((*(p.target for p in self._pending), *self.reserved))
         name, number = wish, 2
         while name in taken:
             name, number = f"{wish}_{number}", number + 1

@@ -53,6 +53,10 @@ STABLE: tuple[Identity, ...] = (
     Identity("times sigmoid", V / (1 + _exp(-U)), V * apply("sigmoid", U)),
     Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
     Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
+    Identity("log sigmoid", apply("log", apply("sigmoid", U)), -apply("softplus", -U)),
+    Identity("log of 1 - sigmoid", apply("log", 1 - apply("sigmoid", U)), -apply("softplus", U)),
+    Identity("log cosh", apply("log", apply("cosh", U)), apply("log_cosh", U)),
+    Identity("logaddexp", apply("log", _exp(U) + _exp(V)), apply("logaddexp", U, V)),
     Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
     Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),
     Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
@@ -149,10 +153,7 @@ def _softmax(function: Function) -> Function:
 
     statements = []
     for e in function.statements:
-        if e.reduce == "none":
-            body = transform(e.body, rewrite)
-            e = replace(e, body=body)
-        statements.append(e)
+        statements.append(replace(e, body=transform(e.body, rewrite)))
     result: list[Equation] = []
     for e in statements:
         result.append(e)

@@ -37,6 +37,7 @@ from .truth import Truth, conditioning, differences, truth
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
 ENOUGH = 12  # failures, after which the check stops
 PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
+HUGE = 5000  # bits before the point, or zeros after it, of a number that is not written out
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
 
@@ -197,11 +198,11 @@ class _Checking:
             try:
                 for bits in PRECISIONS:
                     results, saved, notes = self._executed(variant, case, chosen, bits)
-                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits)
+                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes)
                     if not conclusive:  # the format overflows, or loses what matters: the precision does not
                         finer = precise(bits)
-                        results, _, _ = self._executed(variant, case, finer, bits)
-                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits)
+                        results, _, seen = self._executed(variant, case, finer, bits)
+                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits, seen)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
@@ -225,7 +226,7 @@ class _Checking:
         return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
 
     def _compare_text(
-        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int
+        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int, notes: Notes
     ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
         arrays: dict[str, Array] = {}
         wrong: list[tuple[str, Mismatch]] = []
@@ -245,7 +246,7 @@ class _Checking:
                     wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
                     continue
                 arrays[name] = given
-                more, told = text_mismatches(array, given, bits)
+                more, told = text_mismatches(array, given, bits, notes.beyond)
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive
@@ -258,15 +259,16 @@ class _Checking:
             return
         self.combined.add(key)
         self.example = self.example or case
-        with rounding(DOUBLE, PRECISIONS[0]):
+        with rounding(DOUBLE, PRECISIONS[0]) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0])[1]:
+                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0], notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         for needs in combinations(self.function):
-            with rounding(DOUBLE, PRECISIONS[0]):
+            with rounding(DOUBLE, PRECISIONS[0]) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             results = {f"grad_{n}": g for n, g in grads.items()}
-            for name, mismatch in self._compare_text(case, found, results, needs, PRECISIONS[0])[1]:
+            wrong = self._compare_text(case, found, results, needs, PRECISIONS[0], notes)[1]
+            for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 
     def _mismatch(self, stage: str, name: str, wrong: Mismatch, case: Case) -> None:
@@ -343,4 +345,8 @@ def _again(finding: Finding, times: int = 0) -> Finding:
 def _show(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else repr(value) if isinstance(value, float) else nstr(value, 20)
+    if isinstance(value, (str, float)):
+        return value if isinstance(value, str) else repr(value)
+    if value and mp.isfinite(value) and abs(mp.mag(value)) > HUGE:  # its digits would take minutes
+        return f"{'-' if value < 0 else ''}2^{mp.nstr(mp.mpf(mp.mag(value)), 3)}"
+    return str(nstr(value, 20))

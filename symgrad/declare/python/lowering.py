@@ -71,6 +71,7 @@ class _Lowering:
         self.lines: list[Line] = []
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
+        draft.reserved.update(self.names.values())
 
     # names
 

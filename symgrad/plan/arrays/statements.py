@@ -194,7 +194,12 @@ class _Builder:
         result: list[_Line] = []
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
         for line in lines:
-            wanted = [a for a in _nameable(line.statement) if not self.stores.changes(a)]
+            own = {*_targets(line.statement)} if isinstance(line.statement, For) else set()
+            wanted = [
+                a
+                for a in _nameable(line.statement)
+                if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
+            ]
             for a in wanted:
                 if a not in names:
                     word = "windows" if isinstance(a, Windows) else "padded" if isinstance(a, Pad) else "blocks"

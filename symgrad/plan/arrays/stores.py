@@ -59,6 +59,7 @@ from .tree import (
     Var,
     below,
     children,
+    flat,
     items_of,
     renamed,
     sizes_in,
@@ -256,7 +257,8 @@ class Stores:
             while stack:
                 a = stack.pop()
                 names = [b.name for b in below(a) if isinstance(b, Var)]
-                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not self.changes(a):
+                ours = {x.name for x in flat(loop)} & {*names}
+                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not ours and not self.changes(a):
                     found[a] = None
                 else:
                     stack += children(a)
