@@ -72,6 +72,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) -> o: h[i:n-1] = maximum(x[i+1], 1); o[j:n] = h[0]*h[0]", {"n": 3}, {}),
     ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
     ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
+    ("f(a[n], b[m]) -> o: o[2*i] = a[i]; o[2*i+1] = b[i]", {"n": 3, "m": 2}, {}),
     # optional inputs
     ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
     ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),
@@ -94,6 +95,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
     # reductions
     ("f(w[2]) = prod[q:3](prod[s:2](w[s]))", {}, {}),
+    ("f(x[n])[i:n] = prod[j:n-1](x[j])", {"n": 3}, {}),
+    ("f(x[n]) = prod[j:n-1,k:n-2](x[j] + x[k])", {"n": 4}, {}),
     ("f(x[n], w) = sum[i:n-1](w + x[i+1])*mean[q:n](w)", {"n": 3}, {}),
     ("f(x[n])[p:n,s:n] = max[r:2](x[p])", {"n": 3}, {}),
     ("f(x[n], y[m])[i] = y[i]*logsumexp[j,r:3](x[j])", {"n": 2, "m": 3}, {}),

@@ -180,6 +180,9 @@ def certain(value: Expr) -> bool | None:
         return True
     if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
         return False
+    for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
+        if isinstance(a, Apply) and a.op == "maximum":  # no less than either
+            return True if any(certain(tidy(substitute(value, {a: b}))) for b in a.args) else None
     return None
 
 

@@ -70,9 +70,16 @@ def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
     for other in (nothing, *(d for d in map(_distance, known) if d is not None)):
         rest = _combine("sub", [distance, other])
         atoms = {a for monomial in rest for a in monomial}
-        if all(c > 0 for c in rest.values()) and all(isinstance(a, Ref) and a.name in sizes for a in atoms):
+        if all(c > 0 for c in rest.values()) and all(_is_count(a, sizes) for a in atoms):
             return True
     return False
+
+
+def _is_count(atom: Expr, sizes: Set[str]) -> bool:
+    """Whether an atom is a size, or no less than 0 by itself."""
+    if isinstance(atom, Apply) and atom.op == "maximum":
+        return any(isinstance(a, Const) and a.value >= 0 for a in atom.args)
+    return isinstance(atom, Ref) and atom.name in sizes
 
 
 def _distance(condition: Expr) -> Polynomial | None:
