@@ -126,6 +126,8 @@ def interpret(
             return
         for equation in item.first:
             add(equation, fixed)
+        for inner in item.early:
+            run(inner, fixed)
         turns = range(extent_of(item.extent, sizes, numbers))
         for turn in reversed(turns) if item.reverse else turns:
             for inner in item.turn:

@@ -78,8 +78,9 @@ class _Planner:
             found.index,
             found.extent,
             found.reverse,
-            tuple(
-                replace(self._step(n, before.get(n, ()), first), begins=n not in outside) for n, first in start.items()
+            (
+                *(replace(self._step(n, before.get(n, ()), h), begins=n not in outside) for n, h in start.items()),
+                *(self._turn(item, how) for item in found.early),
             ),
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
             tuple(self._step(n, es, how[n]) for n, es in after.items()),
@@ -138,12 +139,15 @@ Axes = Sequence[tuple[str, int]]
 def _mapped(
     loop: FoundLoop, equation: Callable[[Equation], Equation], axes: Callable[[Axes], tuple[tuple[str, int], ...]]
 ) -> FoundLoop:
-    turn = tuple(
-        Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
-        for item in loop.turn
+    early, turn = (
+        tuple(
+            Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
+            for item in some
+        )
+        for some in (loop.early, loop.turn)
     )
     first, last = tuple(map(equation, loop.first)), tuple(map(equation, loop.last))
-    return replace(loop, first=first, turn=turn, last=last, axes=axes(loop.axes))
+    return replace(loop, first=first, early=early, turn=turn, last=last, axes=axes(loop.axes))
 
 
 def _at(e: Equation, index: Index) -> Equation:

@@ -141,8 +141,11 @@ class _Builder:
             subscripts = tuple(substitute(s, at) for s in e.subscripts)
             return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
 
-        turn = tuple(item if isinstance(item, Step) else self._numbered(item) for item in loop.turn)
-        return replace(loop, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
+        first, turn = (
+            tuple(item if isinstance(item, Step) else self._numbered(item) for item in some)
+            for some in (loop.first, loop.turn)
+        )
+        return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
 
     def _lines(self, item: Item) -> list[_Line]:
         """The lines of one step, or of a recurrence."""
@@ -273,7 +276,7 @@ def _written_in_turns(item: Item) -> set[str]:
     """The tensors that a loop writes element by element."""
     if isinstance(item, Step):
         return {item.target} if item.how != "fill" else set()
-    owned = {step.target for step in (*item.first, *item.last)}
+    owned = {name for inner in (*item.first, *item.last) for name in inner.targets}
     return owned.union(*(_written_in_turns(inner) for inner in item.turn))
 
 
