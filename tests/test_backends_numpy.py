@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 import symgrad as sg
 from symgrad.differentiate import differentiate
+from symgrad.expr import ref, show
+from symgrad.expr.sizes import tidy
 from symgrad.ir import interpret
 
 N = {"n": 2, "k": 3, "m": 4}
@@ -430,3 +432,8 @@ def test_options_are_passed_by_name(options):
     out, saved = code.forward(x, **options)
     assert_allclose(out, a * x**k + np.exp(-a * x), rtol=1e-14)
     assert_allclose(code.backward(saved, g)[0], g * (a * k * x ** (k - 1) - a * np.exp(-a * x)), rtol=1e-14)
+
+
+def test_sizes_are_printed_as_they_are_written_whatever_was_built_before():
+    built_first, built_last = ref("built_first"), ref("built_last")
+    assert show(tidy(built_last * built_first - 1 + built_last)) == "built_last * built_first + built_last - 1"

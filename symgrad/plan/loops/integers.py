@@ -53,7 +53,12 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
         return None
     p: Expr = ZERO
     q: Expr = ZERO
-    for atoms, c in sorted(terms.items(), key=lambda term: not term[0]):  # the constant last
+    written: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        written.setdefault(node.key, node)
+    place = {key: number for number, key in enumerate(written)}  # factors stand as `root` names them
+    for monomial, c in sorted(terms.items(), key=lambda term: not term[0]):  # the constant last
+        atoms = [written[a] for a in sorted(monomial, key=place.__getitem__)]
         term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
         p, q = (p + term, q) if c > 0 else (p, q + term)
     return p, q
