@@ -163,7 +163,8 @@ class Evaluator:
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
-        if node.op == "select" and args[0].labels and all(_plain_number(a.array) for a in args[1:]):
+        asks = node.op == "select" and not _plain_number(args[0].array)
+        if asks and all(_plain_number(a.array) for a in args[1:]):
             return self._indicator(node, args)
         return self._broadcast(node.op, args, order)
 
