@@ -67,10 +67,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if needs_input_grad[0]:
         grad_x = grad_from_hidden @ weight_input
     if needs_input_grad[1]:
-        grad_weight_input = grad_from_hidden.reshape(-1, m).T @ x.reshape(-1, d)
+        grad_weight_input = grad_from_hidden.reshape(n * b, m).T @ x.reshape(n * b, d)
     if needs_input_grad[2]:
         grad_weight_hidden = (
-            grad_from_hidden.reshape(-1, m).T @ hidden[:-1].reshape(-1, m)
+            grad_from_hidden.reshape(n * b, m).T @ hidden[:-1].reshape(n * b, m)
         )
     if needs_input_grad[3]:
         grad_bias = grad_from_hidden.sum(axis=(0, 1))

@@ -132,8 +132,8 @@ def interpret(
         for turn in reversed(turns) if item.reverse else turns:
             for inner in item.turn:
                 run(inner, {**fixed, item.index.name: turn})
-        for equation in item.last:
-            add(equation, fixed)
+        for inner in item.last:
+            run(inner, fixed)
 
     for item in scheduled(function.statements):
         run(item, {})

@@ -52,7 +52,7 @@ class Recurrence:
     first: tuple[Equation, ...]
     early: tuple[Item, ...]
     turn: tuple[Item, ...]
-    last: tuple[Equation, ...]
+    last: tuple[Item, ...]
     axes: tuple[tuple[str, int], ...]
 
 
@@ -78,9 +78,8 @@ def equations_of(item: Item) -> Iterator[Equation]:
         yield from item.equations
     else:
         yield from item.first
-        for inner in (*item.early, *item.turn):
+        for inner in (*item.early, *item.turn, *item.last):
             yield from equations_of(inner)
-        yield from item.last
 
 
 def recurrent(equations: Sequence[Equation]) -> frozenset[str]:
@@ -261,25 +260,21 @@ class _Axis:
         if min(lags) < 0 < max(lags):
             raise _Refused(f"{turn[0].equation.target} is computed from earlier elements and from later ones")
         try:
-            items, before = _turn(turn), _turn(early)
+            before, items, after = _turn(early), _turn(turn), _turn(_among(self.lines, self.last))
         except Cycle as cycle:
             raise _Refused(cycle.why) from None
-        last = tuple(line.equation for line in self.lines if line.key in self.last)
-        return Recurrence(index, extent, max(lags) > 0, first, before, items, last, tuple(self.axes.items()))
+        return Recurrence(index, extent, max(lags) > 0, first, before, items, after, tuple(self.axes.items()))
 
     def _early(self, extent: Expr) -> list[_Line]:
         """The lines that write at one place and read only what the loop does not write; the others wait for it."""
-        found: list[_Line] = []
-        for line in self.lines:
-            places = [r.subscripts[self.axes[r.name]] for r, _ in line.reads if r.name in self.axes]
-            written = [step for _, step in self.time.values()]
-            if line.key in self.last and all(
-                not indices(place) and all(_beyond(place, step, extent) for step in written) for place in places
-            ):
-                found.append(line)
-        keys = frozenset(line.key for line in found)
+
+        def known(r: Ref, keys: Collection[int]) -> bool:
+            place = r.subscripts[self.axes[r.name]]
+            return not indices(place) and all(_beyond(place, self.time[k][1], extent) for k in keys if k in self.time)
+
+        keys = {line.key for line in self.lines if all(known(r, ks) for r, ks in line.reads)} & self.last
         self.last -= keys
-        return [replace(line, reads=tuple((r, ks & keys) for r, ks in line.reads if ks & keys)) for line in found]
+        return _among(self.lines, keys)
 
     def _follow(self) -> None:
         """From the axis of one tensor to those of the others: the index that counts there counts here."""
@@ -349,6 +344,15 @@ class _Axis:
                 f"{i.name} plus a number"
             )
         return offset
+
+
+def _among(lines: Sequence[_Line], keys: set[int]) -> list[_Line]:
+    """The lines of those keys, with what they read of each other."""
+    return [
+        replace(line, reads=tuple((r, ks & keys) for r, ks in line.reads if ks & keys))
+        for line in lines
+        if line.key in keys
+    ]
 
 
 def _beyond(place: Expr, begin: int, extent: Expr) -> bool:

@@ -57,7 +57,7 @@ class Recurrence:
     reverse: bool
     first: tuple[Item, ...]
     turn: tuple[Item, ...]
-    last: tuple[Step, ...]
+    last: tuple[Item, ...]
     serves: tuple[str, ...] = ()
     when: When = ()
 
@@ -78,8 +78,9 @@ class Recurrence:
 
     def mapped(self, equation: Callable[[Equation], Equation], size: Callable[[Expr], Expr]) -> Recurrence:
         """The recurrence with other equations, and its extent passed through `size`."""
-        first, turn = (tuple(item.mapped(equation, size) for item in some) for some in (self.first, self.turn))
-        last = tuple(step.mapped(equation, size) for step in self.last)
+        first, turn, last = (
+            tuple(item.mapped(equation, size) for item in some) for some in (self.first, self.turn, self.last)
+        )
         return replace(self, extent=size(self.extent), first=first, turn=turn, last=last)
 
 

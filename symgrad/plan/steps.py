@@ -71,7 +71,7 @@ class _Planner:
                 disjoint = all(once(e) and not e.when and apart(e, mine[:n]) for n, e in enumerate(mine))
                 how[name] = "write" if disjoint else "add"
                 start[name] = how[name] if disjoint and _covers(mine, self.tensors[name]) else "fill"
-        before, after = by_target(found.first), by_target(found.last)
+        before = by_target(found.first)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]
         return Recurrence(
@@ -83,7 +83,7 @@ class _Planner:
                 *(self._turn(item, how) for item in found.early),
             ),
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
-            tuple(self._step(n, es, how[n]) for n, es in after.items()),
+            tuple(self._turn(item, how) for item in found.last),
             self._served(everything[0].target),
         )
 
@@ -139,14 +139,14 @@ Axes = Sequence[tuple[str, int]]
 def _mapped(
     loop: FoundLoop, equation: Callable[[Equation], Equation], axes: Callable[[Axes], tuple[tuple[str, int], ...]]
 ) -> FoundLoop:
-    early, turn = (
+    early, turn, last = (
         tuple(
             Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
             for item in some
         )
-        for some in (loop.early, loop.turn)
+        for some in (loop.early, loop.turn, loop.last)
     )
-    first, last = tuple(map(equation, loop.first)), tuple(map(equation, loop.last))
+    first = tuple(map(equation, loop.first))
     return replace(loop, first=first, early=early, turn=turn, last=last, axes=axes(loop.axes))
 
 

@@ -141,11 +141,11 @@ class _Builder:
             subscripts = tuple(substitute(s, at) for s in e.subscripts)
             return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
 
-        first, turn = (
+        first, turn, last = (
             tuple(item if isinstance(item, Step) else self._numbered(item) for item in some)
-            for some in (loop.first, loop.turn)
+            for some in (loop.first, loop.turn, loop.last)
         )
-        return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
+        return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn), last=last)
 
     def _lines(self, item: Item) -> list[_Line]:
         """The lines of one step, or of a recurrence."""
