@@ -153,7 +153,7 @@ class _Checking:
     # one point
 
     def _case(self, case: Case) -> None:
-        found = truth(self.declaration, case.inputs, case.options, case.seeds)
+        found = truth(self.declaration, case.inputs, case.options, case.seeds, case.count)
         self.found.undecided += found.undecided
         self.found.points += case.count
         self._witnesses(case, found)
@@ -208,7 +208,7 @@ class _Checking:
                 for name, mismatch in wrong:
                     self._mismatch(f"text{variant}", name, mismatch, case)
                 if not wrong:
-                    self._combinations(case, found, variant, saved)
+                    self._combinations(case, found, variant, saved, bits)
             except Fault as fault:
                 self.endless = isinstance(fault, Endless)
                 if not refuses_nothing(case, fault):
@@ -252,7 +252,7 @@ class _Checking:
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive
 
-    def _combinations(self, case: Case, found: Truth, variant: str, saved: Any) -> None:
+    def _combinations(self, case: Case, found: Truth, variant: str, saved: Any, bits: int) -> None:
         """Every combination of needed gradients and of memory given, once for each set of inputs that are given."""
         assert self.text is not None
         key = (bool(variant), *(case.inputs.get(n) is None for n in self.function.inputs))
@@ -260,15 +260,15 @@ class _Checking:
             return
         self.combined.add(key)
         self.example = self.example or case
-        with rounding(DOUBLE, PRECISIONS[0]) as notes:
+        with rounding(DOUBLE, bits) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0], notes)[1]:
+                for name, mismatch in self._compare_text(case, found, outputs, (), bits, notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         for needs in combinations(self.function):
-            with rounding(DOUBLE, PRECISIONS[0]) as notes:
+            with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             results = {f"grad_{n}": g for n, g in grads.items()}
-            wrong = self._compare_text(case, found, results, needs, PRECISIONS[0], notes)[1]
+            wrong = self._compare_text(case, found, results, needs, bits, notes)[1]
             for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 

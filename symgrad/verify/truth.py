@@ -51,8 +51,12 @@ class Truth:
         return self.outputs | {f"grad_{name}": g for name, g in self.gradients.items()}
 
 
-def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values) -> Truth:
-    """Evaluate the declaration and J^T v at rising precision until two precisions agree."""
+def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values, count: int = 1) -> Truth:
+    """Evaluate the declaration and J^T v at rising precision until two precisions agree.
+
+    There is no gradient where an output has no value (where `count` points are the first axis, each by itself), nor
+    where a grad_output of 0 hides that it is infinite.
+    """
     before: dict[str, Array] = {}
     undecided, low = 0, LADDER[0]
     for bits in LADDER:
@@ -72,6 +76,19 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
             if not undecided:
                 break
         before, low = after, bits
+    if any(s is not None and not np.all(s) for s in seeds.values()):
+        with mp.workprec(low):
+            whole = trace.pull({n: None if s is None else np.ones(np.shape(s)) for n, s in seeds.items()})
+        for name, array in gradients.items():
+            for position, value in np.ndenumerate(whole[name]):
+                if not mp.isfinite(value):
+                    array[position] = mp.nan
+    rows = count if count > 1 and all(len(a) == count for a in after.values()) else 1
+    for row in range(rows):
+        part = slice(row, row + 1) if rows > 1 else ...
+        if not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
+            for array in gradients.values():
+                array[part] = mp.nan
     return Truth(outputs, gradients, low, trace.kinked, undecided)
 
 

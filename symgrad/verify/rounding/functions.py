@@ -11,7 +11,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ...ops import OPS, ROWS, Op
-from .number import INF, Number, lift, now, product, rounded
+from .number import INF, Number, lift, margin, now, product, rounded
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
 WORKING = 140  # bits that suffice to see a change of relative size u
@@ -185,7 +185,7 @@ def _chosen(a: Any, b: Any, sign: int) -> Any:
     if mp.isnan(x.value) or mp.isnan(y.value):
         return x if mp.isnan(x.value) else y
     best, other = (x, y) if sign * (x.value - y.value) >= 0 else (y, x)
-    if other.err > best.err and abs(x.value - y.value) <= (x.err + y.err) * now.unit:
+    if other.err > best.err and abs(x.value - y.value) <= margin(x.err + y.err):
         return Number(best.value, other.err)
     return best
 
@@ -203,7 +203,7 @@ def minimum(a: Any, b: Any) -> Any:
 def sign(x: Any) -> Number:
     """-1, 0 or 1; uncertain where rounding may change it."""
     given = lift(x)
-    crossing = given.err and given.size <= given.err * now.unit
+    crossing = given.err and abs(given.value) <= margin(given.err)
     return Number(mpmath.mpf(mp.sign(given.value)), 1 / now.unit if crossing else 0.0)
 
 

@@ -28,6 +28,7 @@ from mpmath.libmp import to_float
 
 INF = float("inf")
 REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
+FINEST = 512  # bits of a unit roundoff that a float holds, and its products with errors
 SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
@@ -51,7 +52,7 @@ SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
 
 def precise(bits: int) -> Format:
     """A computation with `bits` bits as a format of its own, which has no largest number."""
-    return Format(bits - SPARE, DOUBLE.tiny, INF)
+    return Format(min(bits - SPARE, FINEST), DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
@@ -191,7 +192,7 @@ class Number:
 
     def _doubt(self, other: Number) -> None:
         err = self.err + other.err
-        if err and self is not other and abs(self.value - other.value) <= err * now.unit:
+        if err and self is not other and abs(self.value - other.value) <= margin(err):
             now.notes.doubts += 1
 
     def __lt__(self, other: Any) -> Any:
@@ -246,6 +247,12 @@ def product(a: Number, b: Number) -> Number:
     if a.err:
         err += (b.size + b.err * now.unit) * a.err
     return rounded(a.value * b.value, err, 1.0)
+
+
+def margin(err: float) -> Any:
+    """`err` units, also where a float has no number so small."""
+    found = err * now.unit
+    return found if found > 1e-290 else mpmath.mpf(err) * now.unit
 
 
 def compare(a: Number, b: Any, holds: Any) -> Any:
