@@ -32,7 +32,7 @@ from .points import combinations, parts, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
-from .rounding import DOUBLE, SINGLE, Format, Notes, precise, rounding
+from .rounding import DOUBLE, SINGLE, Format, Notes, rounding
 from .sampling import Case, sample
 from .sanitize import sanitized
 from .text import Array, Endless, Fault, Text, full_shape
@@ -196,13 +196,11 @@ class _Checking:
         needs = (True,) * len(self.function.inputs)
         for variant in self.text.variants:
             try:
+                arrays: dict[str, Array] = {}
                 for bits in PRECISIONS:
+                    before = arrays
                     results, saved, notes = self._executed(variant, case, chosen, bits)
-                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes)
-                    if not conclusive:  # the format overflows, or loses what matters: the precision does not
-                        finer = precise(bits)
-                        results, _, seen = self._executed(variant, case, finer, bits)
-                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits, seen)
+                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes, before)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
@@ -227,7 +225,14 @@ class _Checking:
         return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
 
     def _compare_text(
-        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int, notes: Notes
+        self,
+        case: Case,
+        found: Truth,
+        results: Mapping[str, Any],
+        needs: tuple[bool, ...],
+        bits: int,
+        notes: Notes,
+        before: Mapping[str, Array] | None = None,
     ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
         arrays: dict[str, Array] = {}
         wrong: list[tuple[str, Mismatch]] = []
@@ -247,7 +252,7 @@ class _Checking:
                     wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
                     continue
                 arrays[name] = given
-                more, told = text_mismatches(array, given, bits, notes.beyond)
+                more, told = text_mismatches(array, given, bits, notes.beyond, (before or {}).get(name))
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive

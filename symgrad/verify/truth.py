@@ -131,7 +131,7 @@ def differences(
     else:
         directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(3)]
     said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits)
-    # 1 + 1e-309 is 1 at 200 digits: a second look at more
+    # 1 + 1e-309 is 1 at 200 digits, and floor(2**500) no step function: a second look at more, and from nearer
     return said and _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + 700)
 
 
@@ -146,7 +146,8 @@ def _disagreement(
     digits: int,
 ) -> str | None:
     with mp.workdps(digits):
-        step = mpmath.mpf(10) ** -60
+        short = 3 * digits // 10
+        step = mpmath.mpf(10) ** -short
         for direction in directions:
             expected, scale = mpmath.mpf(0), mpmath.mpf(0)
             moves: dict[str, list[Any]] = {}
@@ -160,7 +161,7 @@ def _disagreement(
             found, noise = _slope(declaration, inputs, options, seeds, moves, step)
             if not mp.isfinite(found):
                 continue  # an edge of the domain
-            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (100 - digits) * noise
+            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (short + 40 - digits) * noise
             tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
                 nearer, _ = _slope(declaration, inputs, options, seeds, moves, step / 1024)

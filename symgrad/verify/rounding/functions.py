@@ -60,9 +60,11 @@ def _wave(function: Callable[..., Any], values: tuple[Any, ...], which: int, err
 
 def _tangent(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
     """`spread` of the tangent: infinite if a pole is near enough."""
+    if err == INF or not mp.isfinite(values[0]):
+        return INF
     with mp.workprec(max(WORKING, int(mp.mag(values[0] or 1)) + WORKING)):
-        step = mpmath.mpf(err) * now.unit if err != INF else mp.inf
-        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) if mp.isfinite(step) else s for s in (step, -step)]
+        step = mpmath.mpf(err) * now.unit
+        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) for s in (step, -step)]
     return spread(function, values, which, err) if turns[0] == turns[1] else INF
 
 

@@ -28,8 +28,6 @@ from mpmath.libmp import to_float
 
 INF = float("inf")
 REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
-FINEST = 512  # bits of a unit roundoff that a float holds, and its products with errors
-SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +46,6 @@ class Format:
 
 DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
 SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
-
-
-def precise(bits: int) -> Format:
-    """A computation with `bits` bits as a format of its own, which has no largest number."""
-    return Format(min(bits - SPARE, FINEST), DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
@@ -263,7 +256,7 @@ def compare(a: Number, b: Any, holds: Any) -> Any:
         b = lift(b)
     if a.err or b.err:
         a._doubt(b)
-    return bool(holds(a.value, b.value))
+    return np.bool_(holds(a.value, b.value))
 
 
 def lift(value: Any) -> Number:
