@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 from ...expr import (
     ONE,
@@ -17,8 +18,8 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    apply,
     const,
-    indices,
     is_exact,
     postorder,
     ref,
@@ -141,8 +142,10 @@ class Stores:
         if condition is None:
             statement = self._store(e, True)
             return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
-        if condition is e.where:
-            return Guard((), (), (self._turn(replace(e, where=None), alone),), (), condition)
+        if e.where is not None and condition in _conjuncts(e.where):
+            rest = reduce(partial(apply, "and"), (c for c in _conjuncts(e.where) if c is not condition), ONE)
+            inner = replace(e, where=None if rest is ONE else rest)
+            return Guard((), (), (self._turn(inner, alone),), (), condition)
         then, otherwise = (
             self._turn(replace(e, body=transform(e.body, _chosen(condition, k))), alone) for k in (1, 2)
         )
@@ -195,7 +198,8 @@ class Stores:
         if guarded:
             assert e.where is not None
             subscripts = e.subscripts
-            if not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
+            numbered = any(r in self.sizes.loops for s in subscripts for r in refs(s))  # asked before: see _turn
+            if not numbered and not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
                 # where the condition fails, 0 is added to the first element
                 subscripts = tuple(select(e.where, s, ZERO) for s in subscripts)
             guarded = subscripts is not e.subscripts
@@ -441,7 +445,13 @@ def _plain(e: Equation) -> tuple[Index, ...]:
 def _conditions(e: Equation) -> list[Expr]:
     """The conditions in an equation, outer ones first."""
     inside = [n.args[0] for n in reversed(list(postorder(e.body))) if isinstance(n, Apply) and n.op == "select"]
-    return [*([] if e.where is None else [e.where]), *inside]
+    return [*(_conjuncts(e.where) if e.where is not None else []), *inside]
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    if isinstance(condition, Apply) and condition.op == "and":
+        return [part for a in condition.args for part in _conjuncts(a)]
+    return [condition]
 
 
 def _chosen(condition: Expr, branch: int) -> Callable[[Expr], Expr]:
