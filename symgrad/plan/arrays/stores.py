@@ -70,6 +70,7 @@ from .tree import (
 from .values import Value, packed_items
 
 BACK = Slice(None, None, const(-1))
+WHOLE = frozenset("add sub mul neg floordiv mod maximum minimum lt le gt ge eq ne and or not".split())
 Conditions = tuple[tuple[str, bool], ...]
 
 
@@ -148,9 +149,13 @@ class Stores:
         return Guard((), (), (then,), (otherwise,), condition)
 
     def _is_number(self, condition: Expr) -> bool:
-        """Whether a condition is one on numbers alone."""
-        return not indices(condition) and all(
-            r.name in self.sizes.numbers and not r.subscripts for r in refs(condition)
+        """Whether a condition asks for the number of the turn, sizes and options alone, in whole numbers."""
+        asked = list(postorder(condition))
+        return any(n in self.sizes.loops for n in asked) and all(
+            (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
+            or (isinstance(n, Apply) and n.op in WHOLE)
+            or is_exact(n)
+            for n in asked
         )
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
