@@ -235,7 +235,8 @@ class Rewriting:
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
-        pivot = next((a for a, x in monomial if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
+        factors = self.normal.factors(monomial)
+        pivot = next((a for a, x in factors if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
         if pivot is None or coefficient != 1:
             return same
         assert not isinstance(pivot, Sum)
@@ -270,7 +271,7 @@ class Rewriting:
         self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
     ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
         """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in self.inline:
+        for target in (t for t in self.gradient if t in self.inline):
             equations = self.gradient[target]
             if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
                 continue
@@ -280,7 +281,8 @@ class Rewriting:
             ((monomial, coefficient),) = poly.items()
             if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
                 continue
-            pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
+            factors = self.normal.factors(monomial)
+            pivot = next((a for a, _ in factors if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
             if untold(pivot, box, self.table):

@@ -156,7 +156,7 @@ class Writer:
         """The costliest factor that some terms, but not all, have in common."""
         count: dict[Atom, int] = {}
         for monomial in poly:
-            for atom, _ in sorted(monomial, key=lambda pair: self.normal.order(pair[0])):
+            for atom, _ in self.normal.factors(monomial):
                 if isinstance(atom, (Sum, Apply)) or self._is_cotangent(atom):
                     count[atom] = count.get(atom, 0) + 1
         shared = {a: n for a, n in count.items() if 2 <= n < len(poly)}
@@ -179,7 +179,7 @@ class Writer:
         """The factors above and below the line, in the order of writing."""
         means: dict[Sum, Monomial] = {}
         rest = monomial
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.factors(monomial):
             if isinstance(atom, Sum) and exponent == 1:
                 mean = self._extents_below(atom, rest)
                 if mean is not None:
