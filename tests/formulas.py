@@ -21,6 +21,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x) = relu(x) + abs(x) + sigmoid(x)*softplus(x) + tanh(x)", {"...": (4,)}, {}),
     ("f(x; a=0.3, k=3) = a*x**k + k*exp(a*x)", {"...": (2,)}, {}),
     ("f(x, y) = 3*y", {"...": (2,)}, {}),
+    ("f(x, y) = (x % y)*y + x*(x//0.25)", {"...": (3,)}, {}),
     ("f(x) = floor(x)*x + sign(x)*x**2", {"...": (4,)}, {}),
     # products, broadcasting
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {}),
@@ -58,11 +59,32 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n])[i] = i*x[i]/n + (i % 2)*x[i]**2", {"n": 4}, {}),
     ("f(x[n]) = logsumexp[s:n](s)*x[0]", {"n": 3}, {}),
     ("f(x[n]) -> o, q: o[i:n] = i; o[i] += x[i]; q = sum[i](o[i]**2)", {"n": 3}, {}),
-    ("f(x[n], t[n]: bool) = sum[s](t[s])*x[0] + mean[s](t[s])", {"n": 4}, {"t": [1, 0, 1, 1]}),
+    ("f(x[n], t[n]: bool) = sum[s](t[s])*x[0]", {"n": 4}, {"t": [1, 0, 1, 1]}),
     ("f(x[n]) = sum[i:n-1](x[i]*x[i+1])", {"n": 4}, {}),
     ("f(x[n]): h[i:n-1] = x[i]; out = sum[i](h[i])*(n-1) + n - 1", {"n": 3}, {}),
     ("f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j]*x[k,j], 0))", {"n": 3, "d": 2}, {}),
+    # indices of one name that do not run equally far, results read before they are written
+    ("f(w[n]) -> o: o[i:n-1] = w[i]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),
+    ("f(w[n]) -> o: o[i:n-1] = w[i]*w[i+1]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),
+    ("f(x[n]) -> a, b: a[i:n-1] = exp(x[i])*x[i+1]; b[i] = exp(x[i]) + x[i]", {"n": 3}, {}),
+    ("f(x[n], y[m]) -> a, b: a[i:n-1,j] = sqrt(x[i])*y[j]; b[i,j] = sqrt(x[i])*y[j]", {"m": 2}, {"x": [0.5, 2, 3]}),
+    ("f(x[n]) -> o: h[i:n-1] = exp(x[i])*2; s = sum[j](exp(x[j])); o[i:n-1] = h[i]/s", {"n": 3}, {}),
+    ("f(x[n]) -> o: h[i:n-1] = maximum(x[i+1], 1); o[j:n] = h[0]*h[0]", {"n": 3}, {}),
+    ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
+    ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
+    ("f(a[n], b[m]) -> o: o[2*i] = a[i]; o[2*i+1] = b[i]", {"n": 3, "m": 2}, {}),
+    # optional inputs
+    ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
+    ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),
+    ("f(x[n], b[n]?) = x[0]**2", {"n": 2}, {"b": None}),
+    ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {}),
+    ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {"b": None}),
+    ("f(x[n], b[n]?) = x[0]*sum[i](b[i])", {"n": 2}, {"b": None}),
+    ("f(x[n], b[n]?) -> o, p: o[i] = x[i]*b[i]; p[i] = given(b, o[i]*x[i]*exp(b[i]), x[i])", {"n": 2}, {}),
     # gathers, scatters
+    ("f(x[n,m], t: int)[i] = x[i,t]**2", {"n": 2, "m": 3}, {"t": 2}),
+    ("f(x[n]) = x[argmax[j](x[j])]**2", {"n": 3}, {}),
+    ("f(x[..., n], t[k]: int)[..., i:k] = x[..., t[i]]**2", {"...": (2, 2), "n": 3}, {"t": [1, 0, 1, 2]}),
     ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"d": 2}, {"x": np.arange(6.0).reshape(3, 2) / 4, "t": [2, 0, 2, 2]}),
     ("f(x[n,c], t[n]: int) = sum[i](logsumexp[j](x[i,j]) - x[i,t[i]])", {"n": 3, "c": 2}, {"t": [1, 0, 1]}),
     (
@@ -72,6 +94,12 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ),
     ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
     # reductions
+    ("f(w[2]) = prod[q:3](prod[s:2](w[s]))", {}, {}),
+    ("f(x[n])[i:n] = prod[j:n-1](x[j])", {"n": 3}, {}),
+    ("f(x[n]) = prod[j:n-1,k:n-2](x[j] + x[k])", {"n": 4}, {}),
+    ("f(x[n], w) = sum[i:n-1](w + x[i+1])*mean[q:n](w)", {"n": 3}, {}),
+    ("f(x[n])[p:n,s:n] = max[r:2](x[p])", {"n": 3}, {}),
+    ("f(x[n], y[m])[i] = y[i]*logsumexp[j,r:3](x[j])", {"n": 2, "m": 3}, {}),
     ("f(x[n,m])[i] = max[j](x[i,j]**3)", {"n": 2, "m": 3}, {}),
     ("f(x[n,m]) = min[i,j](x[i,j])*max[i,j](x[i,j])", {"n": 2, "m": 3}, {}),
     ("f(x[n,m])[i] = prod[j](x[i,j])", {"n": 2, "m": 3}, {}),
@@ -89,6 +117,30 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         "attention(q[n,d], k[m,d], v[m,e]): s[i,j] = sum[l](q[i,l]*k[j,l])/sqrt(d); w[i,j] = exp(s[i,j]); "
         "out[i,p] = sum[j](w[i,j]*v[j,p])/sum[j](w[i,j])",
         {"n": 2, "m": 3, "d": 2, "e": 2},
+        {},
+    ),
+    # recurrences
+    ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[n] = 1; h[t] = a*h[t+1]*x[t]", {"n": 3}, {}),
+    ("f(x[n]) -> p: h[0] = 1; h[t+1] = h[t]*x[t]; p = h[n]", {"n": 3}, {"x": [2.0, 0.0, 3.0]}),
+    ("f(x[n]) -> h: h[0] = 0; h[1] = 1; h[t+2] = h[t+1] + sin(h[t])*x[t]", {"n": 4}, {}),
+    ("f(x[n]) -> a, b: a[0] = 1; b[t] = 2*a[t]; a[t+1] = b[t] + a[0]*x[t]", {"n": 3}, {}),
+    (
+        "f(x[n,d], w[m,m], u[m,d], h0[m]) -> out: h[0,j] = h0[j]; "
+        "h[t+1,j] = tanh(sum[k](w[j,k]*h[t,k]) + sum[i](u[j,i]*x[t,i])); out[t,j] = h[t+1,j]",
+        {"n": 2, "d": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m]) -> o: d[0,j:m+1] = j; d[i+1,0] = d[i,0] + x[i,0]; "
+        "d[i+1,j+1] = sin(d[i,j] + x[i,j]) + d[i+1,j]*d[i,j+1]; o = d[n,m]",
+        {"n": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m], b[m]?) -> c: h[0,j:m] = 0; c[t,j] = tanh(h[t,j] + b[j]); h[t+1,j] = c[t,j]*x[t,j] + h[t,j]",
+        {"n": 2, "m": 2},
         {},
     ),
 ]

@@ -63,9 +63,7 @@ void angle_between_backward(const double a[3], const double b[3], double grad_ou
     const double a1_times_b2_minus_a2_times_b1 = a1 * b2 - a2 * b1;
     const double sine = hypot(hypot_a2, a1_times_b2_minus_a2_times_b1);
     const double part = a1 * b1 + a2 * b2 + a3 * b3;
-    const double common_3 = hypot_a2 * part;
     const double part_2 = sine == 0.0 ? 1.0 : sine;
-    const double common_2 = part_2 * common;
     const double part_3 = sine * sine + part * part;
     const double part_4 = part_3 == 0.0 ? 1.0 : part_3;
     if (grad_a) {
@@ -78,10 +76,11 @@ void angle_between_backward(const double a[3], const double b[3], double grad_ou
             * (part * (b3 * a2_times_b3_minus_a3_times_b2 * hypot_a2 / common
             - b1 * a1_times_b2_minus_a2_times_b1) / part_2 - b2 * sine);
         grad_a[1] = part_6 / part_4;
-        grad_a[2] = grad_output
-            * (common_3
+        const double part_7 = grad_output
+            * (hypot_a2 * part
             * (b1 * a3_times_b1_minus_a1_times_b3 - b2 * a2_times_b3_minus_a3_times_b2)
-            / common_2 - b3 * sine) / part_4;
+            / (part_2 * common) - b3 * sine);
+        grad_a[2] = part_7 / part_4;
     }
 
     if (grad_b) {
@@ -94,10 +93,11 @@ void angle_between_backward(const double a[3], const double b[3], double grad_ou
             - a3 * a2_times_b3_minus_a3_times_b2 * hypot_a2 / common) / part_2
             - a2 * sine);
         grad_b[1] = part_6 / part_4;
-        grad_b[2] = grad_output
-            * (common_3
+        const double part_7 = grad_output
+            * (hypot_a2 * part
             * (a2 * a2_times_b3_minus_a3_times_b2 - a1 * a3_times_b1_minus_a1_times_b3)
-            / common_2 - a3 * sine) / part_4;
+            / (part_2 * common) - a3 * sine);
+        grad_b[2] = part_7 / part_4;
     }
 }
 

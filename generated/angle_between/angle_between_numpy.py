@@ -62,9 +62,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     part_3 = sine**2 + part**2
     if needs_input_grad[0]:
         part_4 = b3 * (a2 * b3 - a3 * b2) * hypot_a2 / common - b1 * (a1 * b2 - a2 * b1)
-    common_3 = hypot_a2 * (a1 * b1 + a2 * b2 + a3 * b3)
-    common_2 = np.where(sine == 0, 1, sine) * common
-    if needs_input_grad[0]:
+        part_5 = b1 * (a3 * b1 - a1 * b3) - b2 * (a2 * b3 - a3 * b2)
+        part_6 = grad_output * (
+            hypot_a2 * part * part_5 / (np.where(sine == 0, 1, sine) * common)
+            - b3 * sine
+        )
         grad_a = np.stack(
             [
                 grad_output
@@ -73,44 +75,27 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
                 grad_output
                 * (part * part_4 / np.where(sine == 0, 1, sine) - b2 * sine)
                 / np.where(part_3 == 0, 1, part_3),
-                grad_output
-                * (
-                    common_3
-                    * (b1 * (a3 * b1 - a1 * b3) - b2 * (a2 * b3 - a3 * b2))
-                    / common_2
-                    - b3 * sine
-                )
-                / np.where(
-                    sine**2 + (a1 * b1 + a2 * b2 + a3 * b3) ** 2 == 0,
-                    1,
-                    sine**2 + (a1 * b1 + a2 * b2 + a3 * b3) ** 2,
-                ),
+                part_6 / np.where(part_3 == 0, 1, part_3),
             ],
             axis=-1,
         )
     if needs_input_grad[1]:
-        part_5 = a3 * (a3 * b1 - a1 * b3) * hypot_a2 / common - a2 * (a1 * b2 - a2 * b1)
-        part_6 = a1 * (a1 * b2 - a2 * b1) - a3 * (a2 * b3 - a3 * b2) * hypot_a2 / common
+        part_7 = a3 * (a3 * b1 - a1 * b3) * hypot_a2 / common - a2 * (a1 * b2 - a2 * b1)
+        part_8 = a1 * (a1 * b2 - a2 * b1) - a3 * (a2 * b3 - a3 * b2) * hypot_a2 / common
+        part_9 = a2 * (a2 * b3 - a3 * b2) - a1 * (a3 * b1 - a1 * b3)
+        part_10 = grad_output * (
+            hypot_a2 * part * part_9 / (np.where(sine == 0, 1, sine) * common)
+            - a3 * sine
+        )
         grad_b = np.stack(
             [
                 grad_output
-                * (part * part_5 / np.where(sine == 0, 1, sine) - a1 * sine)
+                * (part * part_7 / np.where(sine == 0, 1, sine) - a1 * sine)
                 / np.where(part_3 == 0, 1, part_3),
                 grad_output
-                * (part * part_6 / np.where(sine == 0, 1, sine) - a2 * sine)
+                * (part * part_8 / np.where(sine == 0, 1, sine) - a2 * sine)
                 / np.where(part_3 == 0, 1, part_3),
-                grad_output
-                * (
-                    common_3
-                    * (a2 * (a2 * b3 - a3 * b2) - a1 * (a3 * b1 - a1 * b3))
-                    / common_2
-                    - a3 * sine
-                )
-                / np.where(
-                    sine**2 + (a1 * b1 + a2 * b2 + a3 * b3) ** 2 == 0,
-                    1,
-                    sine**2 + (a1 * b1 + a2 * b2 + a3 * b3) ** 2,
-                ),
+                part_10 / np.where(part_3 == 0, 1, part_3),
             ],
             axis=-1,
         )

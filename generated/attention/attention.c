@@ -37,7 +37,7 @@ void attention_forward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                        const double *restrict v, double *restrict quotient,
                        double *restrict out, double *work)
 {
-    double *const quotient_values = quotient ? quotient : work;
+    quotient = quotient ? quotient : work;
 
     const double sqrt_d = sqrt((double)d);
     for (size_t b = 0; b < batch; ++b) {
@@ -49,28 +49,26 @@ void attention_forward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                     total += q[(b * n + j) * d + r] * k[(b * m + p) * d + r];
                 }
                 /* score[b,j,p] = total[b, j, p] / sqrt(d) */
-                quotient_values[(b * n + j) * m + p] = total / sqrt_d;
+                quotient[(b * n + j) * m + p] = total / sqrt_d;
             }
             /* max_score[b,j] = max[p](score[b, j, p]) */
             double max_score = -INFINITY;
             for (size_t p = 0; p < m; ++p) {
-                if (quotient_values[(b * n + j) * m + p] > max_score
-                    || isnan(quotient_values[(b * n + j) * m + p])) {
-                    max_score = quotient_values[(b * n + j) * m + p];
+                if (quotient[(b * n + j) * m + p] > max_score
+                    || isnan(quotient[(b * n + j) * m + p])) {
+                    max_score = quotient[(b * n + j) * m + p];
                 }
             }
             /* sum_exp_score[b,j] = sum[p](exp_score[b, j, p]) */
             double sum_exp_score = 0.0;
-            const size_t quotient_values_row = (b * n + j) * m;
             for (size_t p = 0; p < m; ++p) {
-                const double exp_score =
-                    exp(quotient_values[quotient_values_row + p] - max_score);
-                quotient_values[quotient_values_row + p] = exp_score;
+                const double exp_score = exp(quotient[(b * n + j) * m + p] - max_score);
+                quotient[(b * n + j) * m + p] = exp_score;
                 sum_exp_score += exp_score;
             }
             /* quotient[b,j,p] = exp_score[b, j, p] / sum_exp_score[b, j] */
             for (size_t p = 0; p < m; ++p) {
-                quotient_values[(b * n + j) * m + p] /= sum_exp_score;
+                quotient[(b * n + j) * m + p] /= sum_exp_score;
             }
             /* out[b,j,l] = sum[p](quotient[b, j, p] * v[b, p, l]) */
             for (size_t l = 0; l < e; ++l) {
@@ -78,10 +76,10 @@ void attention_forward(size_t batch, size_t n, size_t d, size_t m, size_t e,
             }
             for (size_t p = 0; p < m; ++p) {
                 const size_t out_row = (b * n + j) * e;
+                const size_t quotient_row = (b * n + j) * m;
                 const size_t v_row = (b * m + p) * e;
                 for (size_t l = 0; l < e; ++l) {
-                    out[out_row + l] += quotient_values[quotient_values_row + p]
-                        * v[v_row + l];
+                    out[out_row + l] += quotient[quotient_row + p] * v[v_row + l];
                 }
             }
         }

@@ -93,17 +93,16 @@ void barycentric_backward(size_t batch, const double *restrict p,
         }
     }
 
-    double sum = 0.0;
+    double grad_area = 0.0;
     if (grad_a || grad_b || grad_c) {
         /* sum = sum[i](u[i] * grad_u[i] + v[i] * grad_v[i]) */
-        double total = 0.0;
+        double sum = 0.0;
         for (size_t i = 0; i < batch; ++i) {
-            total += u[i] * grad_u[i] + v[i] * grad_v[i];
+            sum += u[i] * grad_u[i] + v[i] * grad_v[i];
         }
-        sum = total;
+        grad_area = -sum / area;
     }
 
-    const double grad_area = -sum / area;
     if (grad_a) {
         /* grad_a[1] = sum[i]((c[0] - x[i]) * grad_v[i] / area)
          * grad_a[0] = sum[i]((y[i] - c[1]) * grad_v[i] / area)

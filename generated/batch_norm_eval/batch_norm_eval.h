@@ -49,7 +49,7 @@ void batch_norm_eval_forward(size_t n, size_t d, double eps, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for BATCH_NORM_EVAL_BACKWARD_WORK(d) doubles.
  */
-#define BATCH_NORM_EVAL_BACKWARD_WORK(d) ((d) + (d))
+#define BATCH_NORM_EVAL_BACKWARD_WORK(d) (2 * (d))
 void batch_norm_eval_backward(size_t n, size_t d, double eps, const double *x,
                               const double *mean, const double *var, const double *gain,
                               const double *grad_output, double *grad_x,

@@ -38,11 +38,9 @@ void bicycle_step_forward(double wheelbase, double dt, double x, double y,
     const double tan_steering = tan(steering);
     const double turn = speed / wheelbase * tan_steering;
     const double cos_heading = cos(heading);
-    const double common = dt * speed * cos_heading;
-    *out0 = x + common;
+    *out0 = x + dt * speed * cos_heading;
     const double sin_heading = sin(heading);
-    const double common_2 = dt * speed * sin_heading;
-    *out1 = y + common_2;
+    *out1 = y + dt * speed * sin_heading;
     *out2 = heading + dt * turn;
 }
 
@@ -76,9 +74,8 @@ void bicycle_step_backward(double wheelbase, double dt, double heading, double s
     const double cos_heading = cos(heading);
     const double sin_heading = sin(heading);
     if (grad_heading) {
-        const double common = dt * speed * cos_heading;
-        const double common_2 = dt * speed * sin_heading;
-        *grad_heading = common * grad_out1 - common_2 * grad_out0 + grad_out2;
+        *grad_heading = dt * speed * cos_heading * grad_out1
+            - dt * speed * sin_heading * grad_out0 + grad_out2;
     }
 
     const double tan_steering = tan(steering);

@@ -43,8 +43,7 @@ void black_scholes_call_forward(double rate, double spot, double strike, double 
     const double ndtr_d1 = erfc(-d1_value / sqrt(2.0)) / 2.0;
     const double ndtr_d1_2 = erfc((spread - d1_value) / sqrt(2.0)) / 2.0;
     const double exp_rate = exp(-rate * time);
-    const double common = strike * exp_rate;
-    *out = spot * ndtr_d1 - common * ndtr_d1_2;
+    *out = spot * ndtr_d1 - strike * exp_rate * ndtr_d1_2;
 }
 
 void black_scholes_call_forward_batch(size_t batch, double rate,
@@ -73,13 +72,12 @@ void black_scholes_call_backward(double rate, double spot, double strike, double
     }
 
     const double exp_rate = exp(-rate * time);
-    const double common = strike * exp_rate;
     const double sqrt_time = sqrt(time);
     const double spread = volatility * sqrt_time;
     const double exp_d1 = exp(-(d1 - spread) * (d1 - spread) / 2.0);
     const double sqrt_2_times_pi = sqrt(2.0 * PI);
-    const double grad_d1 = grad_output * (spot * exp(-d1 * d1 / 2.0) - common * exp_d1)
-        / sqrt_2_times_pi;
+    const double grad_d1 = grad_output
+        * (spot * exp(-d1 * d1 / 2.0) - strike * exp_rate * exp_d1) / sqrt_2_times_pi;
     if (grad_spot) {
         *grad_spot = grad_output * ndtr_d1 + grad_d1 / (spot * spread);
     }

@@ -43,34 +43,33 @@ void bpr_loss_backward(size_t batch, const double *restrict positive,
                        double *restrict grad_positive, double *restrict grad_negative,
                        double *work)
 {
-    double *restrict const common = work;
+    double *restrict const sigmoid_negative = work;
 
     if (grad_positive || grad_negative) {
-        /* common[b] = grad_output
-         *     * where(negative[b] - positive[b] >= 0, 1, exp_negative[b])
-         *     / (1 + exp_negative[b]) / batch
+        /* sigmoid_negative[b] =
+         *     where(negative[b] - positive[b] >= 0, 1, exp_negative[b])
+         *     / (1 + exp_negative[b])
          */
         for (size_t b = 0; b < batch; ++b) {
             const double negative_minus_positive = negative[b] - positive[b];
             const double abs_negative = fabs(negative_minus_positive);
             const double exp_negative = exp(-abs_negative);
-            common[b] = grad_output
-                * (negative_minus_positive >= 0.0 ? 1.0 : exp_negative)
-                / (1.0 + exp_negative) / (double)batch;
+            sigmoid_negative[b] = (negative_minus_positive >= 0.0 ? 1.0 : exp_negative)
+                / (1.0 + exp_negative);
         }
     }
 
     if (grad_positive) {
-        /* grad_positive[b] = -common[b] */
+        /* grad_positive[b] = -grad_output * sigmoid_negative[b] / batch */
         for (size_t b = 0; b < batch; ++b) {
-            grad_positive[b] = -common[b];
+            grad_positive[b] = -grad_output * sigmoid_negative[b] / (double)batch;
         }
     }
 
     if (grad_negative) {
-        /* grad_negative[b] = common[b] */
+        /* grad_negative[b] = grad_output * sigmoid_negative[b] / batch */
         for (size_t b = 0; b < batch; ++b) {
-            grad_negative[b] = common[b];
+            grad_negative[b] = grad_output * sigmoid_negative[b] / (double)batch;
         }
     }
 }

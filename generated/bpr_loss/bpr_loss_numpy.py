@@ -38,16 +38,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, (), positive.dtype)
     grad_positive = grad_negative = None
     exp_negative = np.exp(-np.abs(negative - positive))
-    common = (
-        grad_output
-        * np.where(negative - positive >= 0, 1, exp_negative)
-        / (1 + exp_negative)
-        / math.prod(batch)
+    sigmoid_negative = (
+        np.where(negative - positive >= 0, 1, exp_negative) / (1 + exp_negative)
     )
     if needs_input_grad[0]:
-        grad_positive = -common
+        grad_positive = -grad_output * sigmoid_negative / math.prod(batch)
     if needs_input_grad[1]:
-        grad_negative = common
+        grad_negative = grad_output * sigmoid_negative / math.prod(batch)
     return grad_positive, grad_negative
 
 

@@ -40,8 +40,8 @@ void cartesian_to_polar_backward(double x, double y, double out0, double grad_ou
 {
     const double part = out0 == 0.0 ? 1.0 : out0;
     const double y_squared_plus_x_squared = y * y + x * x;
-    const double part_2 = y_squared_plus_x_squared == 0.0 ? 1.0
-        : y_squared_plus_x_squared;
+    const double part_2 = y_squared_plus_x_squared == 0.0
+        ? 1.0 : y_squared_plus_x_squared;
     if (grad_x) {
         *grad_x = x * grad_out0 / part - y * grad_out1 / part_2;
     }

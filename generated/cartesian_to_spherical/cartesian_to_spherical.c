@@ -53,13 +53,13 @@ void cartesian_to_spherical_backward(double x, double y, double z, double out0,
     const double rho = hypot(x, y);
     const double part = out0 == 0.0 ? 1.0 : out0;
     const double rho_squared_plus_z_squared = rho * rho + z * z;
-    const double part_2 = rho_squared_plus_z_squared == 0.0 ? 1.0
-        : rho_squared_plus_z_squared;
+    const double part_2 = rho_squared_plus_z_squared == 0.0
+        ? 1.0 : rho_squared_plus_z_squared;
     const double grad_rho = rho * grad_out0 / part + z * grad_out1 / part_2;
     const double part_3 = rho == 0.0 ? 1.0 : rho;
     const double y_squared_plus_x_squared = y * y + x * x;
-    const double part_4 = y_squared_plus_x_squared == 0.0 ? 1.0
-        : y_squared_plus_x_squared;
+    const double part_4 = y_squared_plus_x_squared == 0.0
+        ? 1.0 : y_squared_plus_x_squared;
     if (grad_x) {
         *grad_x = x * grad_rho / part_3 - y * grad_out2 / part_4;
     }

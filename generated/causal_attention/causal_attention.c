@@ -38,7 +38,7 @@ void causal_attention_forward(size_t n, size_t d, size_t e, const double *restri
                               double *restrict quotient, double *restrict out,
                               double *work)
 {
-    double *const quotient_values = quotient ? quotient : work;
+    quotient = quotient ? quotient : work;
 
     const double sqrt_d = sqrt((double)d);
     for (size_t i = 0; i < n; ++i) {
@@ -50,26 +50,25 @@ void causal_attention_forward(size_t n, size_t d, size_t e, const double *restri
             }
             const double score = total / sqrt_d;
             /* seen[i,j] = where(j <= i, score[i, j], -1e+30) */
-            quotient_values[i * n + j] = j <= i ? score : -1e+30;
+            quotient[i * n + j] = j <= i ? score : -1e+30;
         }
         /* max_seen[i] = max[j](seen[i, j]) */
         double max_seen = -INFINITY;
         for (size_t j = 0; j < n; ++j) {
-            if (quotient_values[i * n + j] > max_seen
-                || isnan(quotient_values[i * n + j])) {
-                max_seen = quotient_values[i * n + j];
+            if (quotient[i * n + j] > max_seen || isnan(quotient[i * n + j])) {
+                max_seen = quotient[i * n + j];
             }
         }
         /* sum_exp_seen[i] = sum[j](exp_seen[i, j]) */
         double sum_exp_seen = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            const double exp_seen = exp(quotient_values[i * n + j] - max_seen);
-            quotient_values[i * n + j] = exp_seen;
+            const double exp_seen = exp(quotient[i * n + j] - max_seen);
+            quotient[i * n + j] = exp_seen;
             sum_exp_seen += exp_seen;
         }
         /* quotient[i,j] = exp_seen[i, j] / sum_exp_seen[i] */
         for (size_t j = 0; j < n; ++j) {
-            quotient_values[i * n + j] /= sum_exp_seen;
+            quotient[i * n + j] /= sum_exp_seen;
         }
         /* out[i,l] = sum[j](quotient[i, j] * v[j, l]) */
         for (size_t l = 0; l < e; ++l) {
@@ -77,7 +76,7 @@ void causal_attention_forward(size_t n, size_t d, size_t e, const double *restri
         }
         for (size_t j = 0; j < n; ++j) {
             for (size_t l = 0; l < e; ++l) {
-                out[i * e + l] += quotient_values[i * n + j] * v[j * e + l];
+                out[i * e + l] += quotient[i * n + j] * v[j * e + l];
             }
         }
     }

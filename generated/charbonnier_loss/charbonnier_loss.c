@@ -46,32 +46,34 @@ void charbonnier_loss_backward(size_t batch, double eps,
                                double *restrict grad_prediction,
                                double *restrict grad_target, double *work)
 {
-    double *restrict const common = work;
+    double *restrict const sqrt_prediction = work;
 
     if (grad_prediction || grad_target) {
-        /* common[b] = grad_output * (prediction[b] - target[b])
-         *     / (batch * sqrt_prediction[b])
-         */
+        /* sqrt_prediction[b] = sqrt((prediction[b] - target[b])**2 + eps**2) */
         for (size_t b = 0; b < batch; ++b) {
             const double prediction_minus_target = prediction[b] - target[b];
-            const double sqrt_prediction =
+            sqrt_prediction[b] =
                 sqrt(prediction_minus_target * prediction_minus_target + eps * eps);
-            common[b] = grad_output * prediction_minus_target
-                / ((double)batch * sqrt_prediction);
         }
     }
 
     if (grad_prediction) {
-        /* grad_prediction[b] = common[b] */
+        /* grad_prediction[b] = grad_output * (prediction[b] - target[b])
+         *     / (batch * sqrt_prediction[b])
+         */
         for (size_t b = 0; b < batch; ++b) {
-            grad_prediction[b] = common[b];
+            grad_prediction[b] = grad_output * (prediction[b] - target[b])
+                / ((double)batch * sqrt_prediction[b]);
         }
     }
 
     if (grad_target) {
-        /* grad_target[b] = -common[b] */
+        /* grad_target[b] = -grad_output * (prediction[b] - target[b])
+         *     / (batch * sqrt_prediction[b])
+         */
         for (size_t b = 0; b < batch; ++b) {
-            grad_target[b] = -common[b];
+            grad_target[b] = -grad_output * (prediction[b] - target[b])
+                / ((double)batch * sqrt_prediction[b]);
         }
     }
 }

@@ -41,13 +41,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
     grad_prediction = grad_target = None
-    common = grad_output * (prediction - target) / (
-        math.prod(batch) * np.sqrt((prediction - target) ** 2 + eps**2)
-    )
+    sqrt_prediction = np.sqrt((prediction - target) ** 2 + eps**2)
     if needs_input_grad[0]:
-        grad_prediction = common
+        grad_prediction = grad_output * (prediction - target) / (
+            math.prod(batch) * sqrt_prediction
+        )
     if needs_input_grad[1]:
-        grad_target = -common
+        grad_target = -grad_output * (prediction - target) / (
+            math.prod(batch) * sqrt_prediction
+        )
     return grad_prediction, grad_target
 
 

@@ -48,9 +48,9 @@ void contrastive_loss_forward(size_t n, size_t d, double margin,
         }
         const double d_2 = sqrt(total_i);
         const double relu_margin = margin - d_2 < 0.0 ? 0.0 : margin - d_2;
-        const double common = relu_margin * relu_margin;
-        /* out_sum = sum[i](same[i] * d_2[i]**2 + (1 - same[i]) * common[i]) */
-        out_sum += same[i] * (d_2 * d_2) + (1.0 - same[i]) * common;
+        /* out_sum = sum[i](same[i] * d_2[i]**2 + (1 - same[i]) * relu_margin[i]**2) */
+        out_sum += same[i] * (d_2 * d_2)
+            + (1.0 - same[i]) * (relu_margin * relu_margin);
     }
 
     *out = out_sum / (double)n;
@@ -65,7 +65,7 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
 {
     double *restrict const d_2 = work;
     double *restrict const relu_margin = work + n;
-    double *restrict const grad_total = work + (n + n);
+    double *restrict const grad_total = work + 2 * n;
 
     if (grad_x || grad_y || grad_same) {
         /* relu_margin[i] = maximum(margin - d_2[i], 0) */
@@ -109,10 +109,10 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
     }
 
     if (grad_same) {
-        /* grad_same[i] = grad_output * (d_2[i]**2 - common[i]) / n */
+        /* grad_same[i] = grad_output * (d_2[i]**2 - relu_margin[i]**2) / n */
         for (size_t i = 0; i < n; ++i) {
-            const double common = relu_margin[i] * relu_margin[i];
-            grad_same[i] = grad_output * (d_2[i] * d_2[i] - common) / (double)n;
+            grad_same[i] = grad_output
+                * (d_2[i] * d_2[i] - relu_margin[i] * relu_margin[i]) / (double)n;
         }
     }
 }

@@ -46,7 +46,7 @@ void contrastive_loss_forward(size_t n, size_t d, double margin, const double *x
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONTRASTIVE_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) ((n) + (n) + (n))
+#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) (3 * (n))
 void contrastive_loss_backward(size_t n, size_t d, double margin, const double *x,
                                const double *y, const double *same, const double *total,
                                double grad_output, double *grad_x, double *grad_y,

@@ -37,7 +37,7 @@ void correlation_forward(size_t batch, size_t n, const double *restrict x,
                          double *restrict sum_dy, double *restrict sqrt_sum_dx,
                          double *restrict out, double *work)
 {
-    double *const mean_x_values = mean_x ? mean_x : work;
+    mean_x = mean_x ? mean_x : work;
 
     for (size_t b = 0; b < batch; ++b) {
         /* sum_x[b] = sum[j](x[b, j]) */
@@ -45,8 +45,7 @@ void correlation_forward(size_t batch, size_t n, const double *restrict x,
         for (size_t j = 0; j < n; ++j) {
             sum_x += x[b * n + j];
         }
-        /* mean_x[b] = sum_x[b] / n */
-        mean_x_values[b] = sum_x / (double)n;
+        mean_x[b] = sum_x / (double)n;
     }
     for (size_t b = 0; b < batch; ++b) {
         /* sum_y[b] = sum[j](y[b, j]) */
@@ -66,7 +65,7 @@ void correlation_forward(size_t batch, size_t n, const double *restrict x,
         double sum_dx_b = 0.0;
         double sum_dy_b = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            const double dx = x[b * n + j] - mean_x_values[b];
+            const double dx = x[b * n + j] - mean_x[b];
             const double dy = y[b * n + j] - mean_y_b;
             total += dx * dy;
             sum_dx_b += dx * dx;

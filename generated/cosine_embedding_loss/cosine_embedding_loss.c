@@ -22,13 +22,14 @@
  *     grad_label = 0
  *
  * Saved
- *     x       for grad_x, grad_y
- *     y       for grad_x, grad_y
- *     label   for grad_x, grad_y
- *     sum_x   for grad_x
- *     sum_y   for grad_y
- *     cosine  for grad_x, grad_y
- *     common  for grad_x, grad_y
+ *     x           for grad_x, grad_y
+ *     y           for grad_x, grad_y
+ *     label       for grad_x, grad_y
+ *     sum_x       for grad_x
+ *     sum_y       for grad_y
+ *     cosine      for grad_x, grad_y
+ *     sqrt_sum_y  for grad_x, grad_y
+ *     sqrt_sum_x  for grad_x, grad_y
  *     margin
  */
 #include <math.h>
@@ -38,7 +39,8 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin,
                                    const double *restrict x, const double *restrict y,
                                    const double *restrict label, double *restrict sum_x,
                                    double *restrict sum_y, double *restrict cosine,
-                                   double *restrict common, double *restrict out)
+                                   double *restrict sqrt_sum_y,
+                                   double *restrict sqrt_sum_x, double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
@@ -60,11 +62,15 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin,
         if (sum_y) {
             sum_y[i] = sum_y_i;
         }
-        const double common_i = sqrt(sum_x_i) * sqrt(sum_y_i);
-        if (common) {
-            common[i] = common_i;
+        const double sqrt_sum_y_i = sqrt(sum_y_i);
+        if (sqrt_sum_y) {
+            sqrt_sum_y[i] = sqrt_sum_y_i;
         }
-        const double cosine_i = total / common_i;
+        const double sqrt_sum_x_i = sqrt(sum_x_i);
+        if (sqrt_sum_x) {
+            sqrt_sum_x[i] = sqrt_sum_x_i;
+        }
+        const double cosine_i = total / (sqrt_sum_x_i * sqrt_sum_y_i);
         if (cosine) {
             cosine[i] = cosine_i;
         }
@@ -73,8 +79,8 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin,
          *     - cosine[i], maximum(cosine[i] - margin, 0)))
          */
         const double cosine_minus_margin = cosine_i - margin;
-        out_sum += label[i] > 0.0 ? 1.0 - cosine_i : cosine_minus_margin < 0.0 ? 0.0
-            : cosine_minus_margin;
+        out_sum += label[i] > 0.0 ? 1.0 - cosine_i : cosine_minus_margin < 0.0
+            ? 0.0 : cosine_minus_margin;
     }
 
     *out = out_sum / (double)n;
@@ -86,8 +92,10 @@ void cosine_embedding_loss_backward(size_t n, size_t d, double margin,
                                     const double *restrict sum_x,
                                     const double *restrict sum_y,
                                     const double *restrict cosine,
-                                    const double *restrict common, double grad_output,
-                                    double *restrict grad_x, double *restrict grad_y,
+                                    const double *restrict sqrt_sum_y,
+                                    const double *restrict sqrt_sum_x,
+                                    double grad_output, double *restrict grad_x,
+                                    double *restrict grad_y,
                                     double *restrict grad_label, double *work)
 {
     double *restrict const grad_cosine = work;
@@ -95,16 +103,16 @@ void cosine_embedding_loss_backward(size_t n, size_t d, double margin,
 
     if (grad_x || grad_y) {
         const double grad_output_over_n = grad_output / (double)n;
-        /* grad_total[i] = grad_cosine[i] / common[i] */
+        /* grad_total[i] = grad_cosine[i] / (sqrt_sum_x[i] * sqrt_sum_y[i]) */
         for (size_t i = 0; i < n; ++i) {
             const double cosine_minus_margin = cosine[i] - margin;
             const double grad_cosine_i =
-                (label[i] > 0.0 ? 0.0
-                : (cosine_minus_margin < 0.0 ? 0.0 : cosine_minus_margin) > 0.0
+                (label[i] > 0.0
+                ? 0.0 : (cosine_minus_margin < 0.0 ? 0.0 : cosine_minus_margin) > 0.0
                 ? grad_output_over_n : 0.0)
                 - (label[i] > 0.0 ? grad_output_over_n : 0.0);
             grad_cosine[i] = grad_cosine_i;
-            grad_total[i] = grad_cosine_i / common[i];
+            grad_total[i] = grad_cosine_i / (sqrt_sum_x[i] * sqrt_sum_y[i]);
         }
     }
 

@@ -22,13 +22,14 @@
  *     grad_label = 0
  *
  * Saved
- *     x       for grad_x, grad_y
- *     y       for grad_x, grad_y
- *     label   for grad_x, grad_y
- *     sum_x   for grad_x
- *     sum_y   for grad_y
- *     cosine  for grad_x, grad_y
- *     common  for grad_x, grad_y
+ *     x           for grad_x, grad_y
+ *     y           for grad_x, grad_y
+ *     label       for grad_x, grad_y
+ *     sum_x       for grad_x
+ *     sum_y       for grad_y
+ *     cosine      for grad_x, grad_y
+ *     sqrt_sum_y  for grad_x, grad_y
+ *     sqrt_sum_x  for grad_x, grad_y
  *     margin
  */
 #ifndef SYMGRAD_COSINE_EMBEDDING_LOSS_H
@@ -41,23 +42,24 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: sum_x, sum_y, cosine and common; pass NULL for what is not needed.
+ * For backward: sum_x, sum_y, cosine, sqrt_sum_y and sqrt_sum_x; pass NULL for what is not needed.
  */
 void cosine_embedding_loss_forward(size_t n, size_t d, double margin, const double *x,
                                    const double *y, const double *label, double *sum_x,
-                                   double *sum_y, double *cosine, double *common,
-                                   double *out);
+                                   double *sum_y, double *cosine, double *sqrt_sum_y,
+                                   double *sqrt_sum_x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for COSINE_EMBEDDING_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define COSINE_EMBEDDING_LOSS_BACKWARD_WORK(n) ((n) + (n))
+#define COSINE_EMBEDDING_LOSS_BACKWARD_WORK(n) (2 * (n))
 void cosine_embedding_loss_backward(size_t n, size_t d, double margin, const double *x,
                                     const double *y, const double *label,
                                     const double *sum_x, const double *sum_y,
-                                    const double *cosine, const double *common,
-                                    double grad_output, double *grad_x, double *grad_y,
-                                    double *grad_label, double *work);
+                                    const double *cosine, const double *sqrt_sum_y,
+                                    const double *sqrt_sum_x, double grad_output,
+                                    double *grad_x, double *grad_y, double *grad_label,
+                                    double *work);
 
 #ifdef __cplusplus
 }

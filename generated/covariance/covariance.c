@@ -28,31 +28,31 @@ void covariance_forward(size_t n, size_t d, const double *restrict x,
                         double *restrict mean_x, double *restrict out, double *work)
 {
     double *restrict const centered = work;
-    double *const mean_x_values = mean_x ? mean_x : work + n * d;
+    mean_x = mean_x ? mean_x : work + n * d;
 
     /* sum_x[i] = sum[k](x[k, i]) */
     for (size_t i = 0; i < d; ++i) {
-        mean_x_values[i] = 0.0;
+        mean_x[i] = 0.0;
     }
     for (size_t k = 0; k < n; ++k) {
         for (size_t i = 0; i < d; ++i) {
-            mean_x_values[i] += x[k * d + i];
+            mean_x[i] += x[k * d + i];
         }
     }
 
     /* mean_x[i] = sum_x[i] / n */
     for (size_t i = 0; i < d; ++i) {
-        mean_x_values[i] /= (double)n;
+        mean_x[i] /= (double)n;
     }
 
     /* centered[k,i] = x[k, i] - mean_x[i] */
     for (size_t k = 0; k < n; ++k) {
         for (size_t i = 0; i < d; ++i) {
-            centered[k * d + i] = x[k * d + i] - mean_x_values[i];
+            centered[k * d + i] = x[k * d + i] - mean_x[i];
         }
     }
     for (size_t i = 0; i < d; ++i) {
-        /* sum_centered[i,j] = sum[k](centered[k, i] * centered[k, j]) */
+        /* out_sum[i,j] = sum[k](centered[k, i] * centered[k, j]) */
         for (size_t j = 0; j < d; ++j) {
             out[i * d + j] = 0.0;
         }
@@ -61,7 +61,7 @@ void covariance_forward(size_t n, size_t d, const double *restrict x,
                 out[i * d + j] += centered[k * d + i] * centered[k * d + j];
             }
         }
-        /* out[i,j] = sum_centered[i, j] / n */
+        /* out[i,j] = out_sum[i, j] / n */
         for (size_t j = 0; j < d; ++j) {
             out[i * d + j] /= (double)n;
         }

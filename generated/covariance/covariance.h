@@ -42,7 +42,7 @@ void covariance_forward(size_t n, size_t d, const double *x, double *mean_x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for COVARIANCE_BACKWARD_WORK(n, d) doubles.
  */
-#define COVARIANCE_BACKWARD_WORK(n, d) ((d) + (n) * (d) + (d))
+#define COVARIANCE_BACKWARD_WORK(n, d) (2 * (d) + (n) * (d))
 void covariance_backward(size_t n, size_t d, const double *x, const double *mean_x,
                          const double *grad_output, double *grad_x, double *work);
 

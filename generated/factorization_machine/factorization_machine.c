@@ -43,16 +43,16 @@ void factorization_machine_forward(size_t n, size_t d, size_t k,
     double *restrict const power = work;
     double *restrict const power_2 = work + n * d;
     double *restrict const total_2 = work + (n * d + d * k);
-    double *const total_values = total ? total : work + (n * d + d * k + k);
+    total = total ? total : work + (n * d + d * k + k);
 
     /* total[i,j] = sum[l](x[i, l] * factors[l, j]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
-            total_values[i * k + j] = 0.0;
+            total[i * k + j] = 0.0;
         }
         for (size_t l = 0; l < d; ++l) {
             for (size_t j = 0; j < k; ++j) {
-                total_values[i * k + j] += x[i * d + l] * factors[l * k + j];
+                total[i * k + j] += x[i * d + l] * factors[l * k + j];
             }
         }
     }
@@ -87,8 +87,7 @@ void factorization_machine_forward(size_t n, size_t d, size_t k,
         /* sum_squares[i] = sum[j](squares[i, j]) */
         double sum_squares = 0.0;
         for (size_t j = 0; j < k; ++j) {
-            const double squares = total_values[i * k + j] * total_values[i * k + j]
-                - total_2[j];
+            const double squares = total[i * k + j] * total[i * k + j] - total_2[j];
             sum_squares += squares;
         }
         out[i] = bias + out[i] + sum_squares / 2.0;

@@ -54,7 +54,7 @@ void factorization_machine_forward(size_t n, size_t d, size_t k, const double *x
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for FACTORIZATION_MACHINE_BACKWARD_WORK(d) doubles.
  */
-#define FACTORIZATION_MACHINE_BACKWARD_WORK(d) ((d) + (d))
+#define FACTORIZATION_MACHINE_BACKWARD_WORK(d) (2 * (d))
 void factorization_machine_backward(size_t n, size_t d, size_t k, const double *x,
                                     const double *weight, const double *factors,
                                     const double *total, const double *grad_output,

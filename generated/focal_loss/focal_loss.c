@@ -20,60 +20,62 @@
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *
  * Saved
- *     logits  for grad_logits, grad_target
- *     target  for grad_logits, grad_target
- *     exp_x   for grad_logits, grad_target
+ *     logits      for grad_target
+ *     target      for grad_logits
+ *     softplus_x  for grad_logits, grad_target
+ *     sigmoid_x   for grad_logits, grad_target
  *     gamma
  */
 #include <math.h>
 #include "focal_loss.h"
 
 void focal_loss_forward(size_t batch, double gamma, const double *restrict logits,
-                        const double *restrict target, double *restrict exp_x,
-                        double *restrict out)
+                        const double *restrict target, double *restrict softplus_x,
+                        double *restrict sigmoid_x, double *restrict out)
 {
-    /* out_sum = sum[b](common[b] * softplus_x[b]) */
+    /* out_sum = sum[b](sigmoid_x[b]**gamma * softplus_x[b]) */
     double out_sum = 0.0;
     for (size_t b = 0; b < batch; ++b) {
-        const double part = (2.0 * target[b] - 1.0) * logits[b];
-        const double abs_x = fabs(-part);
-        const double exp_x_b = exp(-abs_x);
-        if (exp_x) {
-            exp_x[b] = exp_x_b;
+        const double x = (2.0 * target[b] - 1.0) * logits[b];
+        const double abs_x = fabs(-x);
+        const double exp_x = exp(-abs_x);
+        const double softplus_x_b = (-x < 0.0 ? 0.0 : -x) + log1p(exp_x);
+        if (softplus_x) {
+            softplus_x[b] = softplus_x_b;
         }
-        const double softplus_x = (-part < 0.0 ? 0.0 : -part) + log1p(exp_x_b);
-        const double sigmoid_x = (-part >= 0.0 ? 1.0 : exp_x_b) / (1.0 + exp_x_b);
-        const double common = pow(sigmoid_x, gamma);
-        out_sum += common * softplus_x;
+        const double sigmoid_x_b = (-x >= 0.0 ? 1.0 : exp_x) / (1.0 + exp_x);
+        if (sigmoid_x) {
+            sigmoid_x[b] = sigmoid_x_b;
+        }
+        out_sum += pow(sigmoid_x_b, gamma) * softplus_x_b;
     }
 
     *out = out_sum / (double)batch;
 }
 
 void focal_loss_backward(size_t batch, double gamma, const double *restrict logits,
-                         const double *restrict target, const double *restrict exp_x,
-                         double grad_output, double *restrict grad_logits,
-                         double *restrict grad_target, double *work)
+                         const double *restrict target,
+                         const double *restrict softplus_x,
+                         const double *restrict sigmoid_x, double grad_output,
+                         double *restrict grad_logits, double *restrict grad_target,
+                         double *work)
 {
     double *restrict const grad_x = work;
 
     if (grad_logits || grad_target) {
         /* grad_x[b] =
-         *     -(grad_output * sigmoid_x[b] * common[b] / batch
+         *     -(grad_output * sigmoid_x[b] * sigmoid_x[b]**gamma / batch
          *     + where(gamma
          *     == 0, 0, gamma * grad_output * sigmoid_x[b] * softplus_x[b]
          *     * (1 - sigmoid_x[b]) * sigmoid_x[b]**(gamma - 1) / batch))
          */
         for (size_t b = 0; b < batch; ++b) {
-            const double x = (2.0 * target[b] - 1.0) * logits[b];
-            const double sigmoid_x = (-x >= 0.0 ? 1.0 : exp_x[b]) / (1.0 + exp_x[b]);
-            const double common = pow(sigmoid_x, gamma);
-            const double softplus_x = (-x < 0.0 ? 0.0 : -x) + log1p(exp_x[b]);
-            const double part = grad_output * sigmoid_x * common / (double)batch
-                + (gamma == 0.0 ? 0.0
-                : gamma * grad_output * sigmoid_x * softplus_x * (1.0 - sigmoid_x)
-                * pow(sigmoid_x, gamma - 1.0) / (double)batch);
-            grad_x[b] = -part;
+            const double part = gamma == 0.0
+                ? 0.0 : gamma * grad_output * sigmoid_x[b] * softplus_x[b]
+                * (1.0 - sigmoid_x[b]) * pow(sigmoid_x[b], gamma - 1.0) / (double)batch;
+            grad_x[b] =
+                -(grad_output * sigmoid_x[b] * pow(sigmoid_x[b], gamma) / (double)batch
+                + part);
         }
     }
 

@@ -20,9 +20,10 @@
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *
  * Saved
- *     logits  for grad_logits, grad_target
- *     target  for grad_logits, grad_target
- *     exp_x   for grad_logits, grad_target
+ *     logits      for grad_target
+ *     target      for grad_logits
+ *     softplus_x  for grad_logits, grad_target
+ *     sigmoid_x   for grad_logits, grad_target
  *     gamma
  */
 #ifndef SYMGRAD_FOCAL_LOSS_H
@@ -35,17 +36,19 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: exp_x; pass NULL for what is not needed.
+ * For backward: softplus_x and sigmoid_x; pass NULL for what is not needed.
  */
 void focal_loss_forward(size_t batch, double gamma, const double *logits,
-                        const double *target, double *exp_x, double *out);
+                        const double *target, double *softplus_x, double *sigmoid_x,
+                        double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for FOCAL_LOSS_BACKWARD_WORK(batch) doubles.
  */
 #define FOCAL_LOSS_BACKWARD_WORK(batch) ((batch))
 void focal_loss_backward(size_t batch, double gamma, const double *logits,
-                         const double *target, const double *exp_x, double grad_output,
+                         const double *target, const double *softplus_x,
+                         const double *sigmoid_x, double grad_output,
                          double *grad_logits, double *grad_target, double *work);
 
 #ifdef __cplusplus

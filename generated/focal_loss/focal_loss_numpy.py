@@ -19,9 +19,9 @@ Gradients
     grad_target[...] = 2 * grad_x[...] * logits[...]
 
 Saved
-    logits  for grad_logits, grad_target
-    target  for grad_logits, grad_target
-    exp_x   for grad_logits, grad_target
+    logits     for grad_logits, grad_target
+    target     for grad_logits, grad_target
+    sigmoid_x  for grad_logits, grad_target
     gamma
 """
 
@@ -37,26 +37,20 @@ def forward(logits, target, *, gamma=2.0):
     logits, target = _inputs(logits, target)
     x = (2 * target - 1) * logits
     exp_x = np.exp(-np.abs(-x))
-    out = (
-        (
-            (np.where(-x >= 0, 1, exp_x) / (1 + exp_x)) ** gamma * np.logaddexp(0, -x)
-        ).mean()
-    )
-    return out, (logits, target, exp_x, gamma)
+    sigmoid_x = np.where(-x >= 0, 1, exp_x) / (1 + exp_x)
+    out = (sigmoid_x**gamma * np.logaddexp(0, -x)).mean()
+    return out, (logits, target, sigmoid_x, gamma)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    logits, target, exp_x, gamma = saved
+    logits, target, sigmoid_x, gamma = saved
     batch = logits.shape
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_target = None
-    x = (2 * target - 1) * logits
-    sigmoid_x = np.where(-x >= 0, 1, exp_x) / (1 + exp_x)
-    common = sigmoid_x**gamma
-    softplus_x = np.logaddexp(0, -x)
+    softplus_x = np.logaddexp(0, -(2 * target - 1) * logits)
     grad_x = -(
-        grad_output * sigmoid_x * common / math.prod(batch)
+        grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)
         + np.where(
             gamma == 0,
             0,

@@ -50,19 +50,20 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     sin_lon2 = np.sin((lon2 - lon1) / 2)
     if needs_input_grad[0] or needs_input_grad[2]:
         common = sin_lon2**2
-        common_2 = np.sin((lat2 - lat1) / 2) * np.cos((lat2 - lat1) / 2)
+        sin_lat2 = np.sin((lat2 - lat1) / 2)
+        cos_lat2_2 = np.cos((lat2 - lat1) / 2)
     if needs_input_grad[0]:
-        grad_lat1 = -grad_h * (cos_lat2 * common * np.sin(lat1) + common_2)
+        grad_lat1 = -grad_h * (cos_lat2 * common * np.sin(lat1) + sin_lat2 * cos_lat2_2)
     if needs_input_grad[1] or needs_input_grad[2] or needs_input_grad[3]:
         cos_lat1 = np.cos(lat1)
     if needs_input_grad[1] or needs_input_grad[3]:
-        common_3 = grad_h * cos_lat1 * cos_lat2 * sin_lon2 * np.cos((lon2 - lon1) / 2)
+        cos_lon2 = np.cos((lon2 - lon1) / 2)
     if needs_input_grad[1]:
-        grad_lon1 = -common_3
+        grad_lon1 = -grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2
     if needs_input_grad[2]:
-        grad_lat2 = grad_h * (common_2 - cos_lat1 * common * np.sin(lat2))
+        grad_lat2 = grad_h * (sin_lat2 * cos_lat2_2 - cos_lat1 * common * np.sin(lat2))
     if needs_input_grad[3]:
-        grad_lon2 = common_3
+        grad_lon2 = grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2
     return grad_lat1, grad_lon1, grad_lat2, grad_lon2
 
 

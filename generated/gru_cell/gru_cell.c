@@ -70,8 +70,8 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                       double *restrict out, double *work)
 {
     double *restrict const total_5 = work;
-    double *const reset_values = reset ? reset : work + n * h;
-    double *const update_values = update ? update : work + (n * h + n * h);
+    reset = reset ? reset : work + n * h;
+    update = update ? update : work + 2 * (n * h);
 
     /* total[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
@@ -80,7 +80,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[j * k + l];
             }
-            reset_values[i * h + j] = total;
+            reset[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
@@ -90,14 +90,9 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t p = 0; p < h; ++p) {
                 total_2 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total =
-                exp(-fabs(reset_values[i * h + j] + total_2 + bias[j]));
-            /* reset[i,j] =
-             *     where(total[i, j] + total_2[i, j] + bias[0, j]
-             *     >= 0, 1, exp_total[i, j]) / (1 + exp_total[i, j])
-             */
-            reset_values[i * h + j] =
-                (reset_values[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
+            const double exp_total = exp(-fabs(reset[i * h + j] + total_2 + bias[j]));
+            reset[i * h + j] =
+                (reset[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
                 / (1.0 + exp_total);
         }
     }
@@ -109,7 +104,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(h + j) * k + l];
             }
-            update_values[i * h + j] = total;
+            update[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
@@ -120,14 +115,10 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                 total_4 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
             const double exp_total_3 =
-                exp(-fabs(update_values[i * h + j] + total_4 + bias[h + j]));
-            /* update[i,j] =
-             *     where(total_3[i, j] + total_4[i, j] + bias[1, j]
-             *     >= 0, 1, exp_total_3[i, j]) / (1 + exp_total_3[i, j])
-             */
-            update_values[i * h + j] =
-                (update_values[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0
-                : exp_total_3) / (1.0 + exp_total_3);
+                exp(-fabs(update[i * h + j] + total_4 + bias[h + j]));
+            update[i * h + j] =
+                (update[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0 : exp_total_3)
+                / (1.0 + exp_total_3);
         }
     }
 
@@ -152,13 +143,13 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                 total_6[i * h + j] = total_6_ij;
             }
             const double candidate_ij =
-                tanh(total_5[i * h + j] + reset_values[i * h + j] * total_6_ij
+                tanh(total_5[i * h + j] + reset[i * h + j] * total_6_ij
                 + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
-            out[i * h + j] = (1.0 - update_values[i * h + j]) * candidate_ij
-                + update_values[i * h + j] * hidden[i * h + j];
+            out[i * h + j] = (1.0 - update[i * h + j]) * candidate_ij
+                + update[i * h + j] * hidden[i * h + j];
         }
     }
 }
@@ -175,19 +166,14 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 {
     double *restrict const grad_total_5 = work;
     double *restrict const grad_total_3 = work + n * h;
-    double *restrict const grad_total = work + (n * h + n * h);
-    double *restrict const sum_grad_total_3_weight_x = work + (n * h + n * h + n * h);
-    double *restrict const sum_grad_total_weight_x = work
-        + (n * h + n * h + n * h + n * k);
-    double *restrict const grad_total_6 = work + (n * h + n * h + n * h + n * k + k);
-    double *restrict const grad_total_4 = work
-        + (n * h + n * h + n * h + n * k + k + n * h);
-    double *restrict const grad_total_2 = work
-        + (n * h + n * h + n * h + n * k + k + n * h + n * h);
-    double *restrict const sum_grad_total_4_weight_h = work
-        + (n * h + n * h + n * h + n * k + k + n * h + n * h + n * h);
-    double *restrict const sum_grad_total_2_weight_h = work
-        + (n * h + n * h + n * h + n * k + k + n * h + n * h + n * h + n * h);
+    double *restrict const grad_total = work + 2 * (n * h);
+    double *restrict const sum_grad_total_3_weight_x = work + 3 * (n * h);
+    double *restrict const sum_grad_total_weight_x = work + (3 * (n * h) + n * k);
+    double *restrict const grad_total_6 = work + (3 * (n * h) + n * k + k);
+    double *restrict const grad_total_4 = work + (4 * (n * h) + n * k + k);
+    double *restrict const grad_total_2 = work + (5 * (n * h) + n * k + k);
+    double *restrict const sum_grad_total_4_weight_h = work + (6 * (n * h) + n * k + k);
+    double *restrict const sum_grad_total_2_weight_h = work + (7 * (n * h) + n * k + k);
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {

@@ -72,7 +72,7 @@ extern "C" {
  * For backward: reset, update, total_6 and candidate; pass NULL for what is not needed.
  * work has room for GRU_CELL_FORWARD_WORK(n, h) doubles.
  */
-#define GRU_CELL_FORWARD_WORK(n, h) ((n) * (h) + (n) * (h) + (n) * (h))
+#define GRU_CELL_FORWARD_WORK(n, h) (3 * (n) * (h))
 void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
                       const double *hidden, const double *weight_x,
                       const double *weight_h, const double *bias, double *reset,
@@ -82,9 +82,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GRU_CELL_BACKWARD_WORK(n, k, h) doubles.
  */
-#define GRU_CELL_BACKWARD_WORK(n, k, h) \
-    ((n) * (h) + (n) * (h) + (n) * (h) + (n) * (k) + (k) + (n) * (h) + (n) * (h) \
-        + (n) * (h) + (n) * (h) + (h))
+#define GRU_CELL_BACKWARD_WORK(n, k, h) (7 * (n) * (h) + (n) * (k) + (k) + (h))
 void gru_cell_backward(size_t n, size_t k, size_t h, const double *x,
                        const double *hidden, const double *weight_x,
                        const double *weight_h, const double *reset,

@@ -21,8 +21,8 @@
 
 void hardshrink_forward(double bound, double x, double *restrict out)
 {
-    const double common = fabs(x) > bound ? 1.0 : 0.0;
-    *out = common != 0 ? x : 0.0;
+    const double abs_x = fabs(x);
+    *out = abs_x > bound ? x : 0.0;
 }
 
 void hardshrink_forward_batch(size_t batch, double bound, const double *restrict x,
@@ -37,8 +37,8 @@ void hardshrink_backward(double bound, double x, double grad_output,
                          double *restrict grad_x)
 {
     if (grad_x) {
-        const double common = fabs(x) > bound ? 1.0 : 0.0;
-        *grad_x = common != 0 ? grad_output : 0.0;
+        const double abs_x = fabs(x);
+        *grad_x = abs_x > bound ? grad_output : 0.0;
     }
 }
 

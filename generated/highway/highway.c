@@ -43,7 +43,7 @@ void highway_forward(size_t n, size_t k, const double *restrict x,
                      const double *restrict gate_bias, double *restrict t,
                      double *restrict relu_total_2, double *restrict out, double *work)
 {
-    double *const t_values = t ? t : work;
+    t = t ? t : work;
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
@@ -53,10 +53,7 @@ void highway_forward(size_t n, size_t k, const double *restrict x,
                 total += x[i * k + l] * gate_weight[j * k + l];
             }
             const double exp_total = exp(-fabs(total + gate_bias[j]));
-            /* t[i,j] = where(total[i, j] + gate_bias[j] >= 0, 1, exp_total[i, j])
-             *     / (1 + exp_total[i, j])
-             */
-            t_values[i * k + j] = (total + gate_bias[j] >= 0.0 ? 1.0 : exp_total)
+            t[i * k + j] = (total + gate_bias[j] >= 0.0 ? 1.0 : exp_total)
                 / (1.0 + exp_total);
         }
     }
@@ -72,8 +69,8 @@ void highway_forward(size_t n, size_t k, const double *restrict x,
             if (relu_total_2) {
                 relu_total_2[i * k + j] = relu_total_2_ij;
             }
-            out[i * k + j] = t_values[i * k + j] * relu_total_2_ij
-                + (1.0 - t_values[i * k + j]) * x[i * k + j];
+            out[i * k + j] = t[i * k + j] * relu_total_2_ij
+                + (1.0 - t[i * k + j]) * x[i * k + j];
         }
     }
 }
@@ -88,7 +85,7 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
 {
     double *restrict const grad_total_2 = work;
     double *restrict const grad_total = work + n * k;
-    double *restrict const sum_grad_total_gate_weight = work + (n * k + n * k);
+    double *restrict const sum_grad_total_gate_weight = work + 2 * (n * k);
 
     if (grad_x || grad_weight || grad_bias) {
         /* grad_total_2[i,j] =

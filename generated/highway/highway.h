@@ -56,7 +56,7 @@ void highway_forward(size_t n, size_t k, const double *x, const double *weight,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for HIGHWAY_BACKWARD_WORK(n, k) doubles.
  */
-#define HIGHWAY_BACKWARD_WORK(n, k) ((n) * (k) + (n) * (k) + (k))
+#define HIGHWAY_BACKWARD_WORK(n, k) (2 * (n) * (k) + (k))
 void highway_backward(size_t n, size_t k, const double *x, const double *weight,
                       const double *gate_weight, const double *t,
                       const double *relu_total_2, const double *grad_output,

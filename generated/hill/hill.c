@@ -40,8 +40,8 @@ void hill_backward(double x, double half, double n, double out, double grad_outp
     const double half_over_x = half / x;
     const double part = pow(half_over_x, n - 1.0);
     if (grad_x) {
-        *grad_x = n == 0.0 ? 0.0
-            : grad_output * half * n * (out * out) * part / (x * x);
+        *grad_x = n == 0.0
+            ? 0.0 : grad_output * half * n * (out * out) * part / (x * x);
     }
 
     if (grad_half) {

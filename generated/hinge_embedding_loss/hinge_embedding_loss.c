@@ -33,8 +33,8 @@ void hinge_embedding_loss_forward(size_t batch, double margin,
     double out_sum = 0.0;
     for (size_t b = 0; b < batch; ++b) {
         const double margin_minus_distance = margin - distance[b];
-        out_sum += label[b] > 0.0 ? distance[b] : margin_minus_distance < 0.0 ? 0.0
-            : margin_minus_distance;
+        out_sum += label[b] > 0.0 ? distance[b] : margin_minus_distance < 0.0
+            ? 0.0 : margin_minus_distance;
     }
 
     *out = out_sum / (double)batch;
@@ -56,9 +56,9 @@ void hinge_embedding_loss_backward(size_t batch, double margin,
         for (size_t b = 0; b < batch; ++b) {
             const double margin_minus_distance = margin - distance[b];
             grad_distance[b] = (label[b] > 0.0 ? grad_output_over_batch : 0.0)
-                - (label[b] > 0.0 ? 0.0
-                : (margin_minus_distance < 0.0 ? 0.0 : margin_minus_distance) > 0.0
-                ? grad_output_over_batch : 0.0);
+                - (label[b] > 0.0
+                ? 0.0 : (margin_minus_distance < 0.0 ? 0.0 : margin_minus_distance)
+                > 0.0 ? grad_output_over_batch : 0.0);
         }
     }
 

@@ -26,8 +26,8 @@ void hinge_loss_forward(size_t batch, const double *restrict score,
     double out_sum = 0.0;
     for (size_t b = 0; b < batch; ++b) {
         const double one_minus_label_times_score = 1.0 - label[b] * score[b];
-        const double relu_label = one_minus_label_times_score < 0.0 ? 0.0
-            : one_minus_label_times_score;
+        const double relu_label = one_minus_label_times_score < 0.0
+            ? 0.0 : one_minus_label_times_score;
         out_sum += relu_label;
     }
 
@@ -36,33 +36,34 @@ void hinge_loss_forward(size_t batch, const double *restrict score,
 
 void hinge_loss_backward(size_t batch, const double *restrict score,
                          const double *restrict label, double grad_output,
-                         double *restrict grad_score, double *restrict grad_label,
-                         double *work)
+                         double *restrict grad_score, double *restrict grad_label)
 {
-    double *restrict const common = work;
-
-    if (grad_score || grad_label) {
-        /* common[b] = where(relu_label[b] > 0, grad_output / batch, 0) */
-        const double grad_output_over_batch = grad_output / (double)batch;
+    const double grad_output_over_batch = grad_output / (double)batch;
+    if (grad_score) {
+        /* grad_score[b] = -label[b]
+         *     * where(relu_label[b] > 0, grad_output / batch, 0)
+         */
+        const double grad_output_over_batch_2 = grad_output_over_batch;
         for (size_t b = 0; b < batch; ++b) {
             const double one_minus_label_times_score = 1.0 - label[b] * score[b];
-            const double relu_label = one_minus_label_times_score < 0.0 ? 0.0
-                : one_minus_label_times_score;
-            common[b] = relu_label > 0.0 ? grad_output_over_batch : 0.0;
-        }
-    }
-
-    if (grad_score) {
-        /* grad_score[b] = -label[b] * common[b] */
-        for (size_t b = 0; b < batch; ++b) {
-            grad_score[b] = -label[b] * common[b];
+            const double relu_label = one_minus_label_times_score < 0.0
+                ? 0.0 : one_minus_label_times_score;
+            grad_score[b] = -label[b]
+                * (relu_label > 0.0 ? grad_output_over_batch_2 : 0.0);
         }
     }
 
     if (grad_label) {
-        /* grad_label[b] = -score[b] * common[b] */
+        /* grad_label[b] = -score[b]
+         *     * where(relu_label[b] > 0, grad_output / batch, 0)
+         */
+        const double grad_output_over_batch_2 = grad_output_over_batch;
         for (size_t b = 0; b < batch; ++b) {
-            grad_label[b] = -score[b] * common[b];
+            const double one_minus_label_times_score = 1.0 - label[b] * score[b];
+            const double relu_label = one_minus_label_times_score < 0.0
+                ? 0.0 : one_minus_label_times_score;
+            grad_label[b] = -score[b]
+                * (relu_label > 0.0 ? grad_output_over_batch_2 : 0.0);
         }
     }
 }

@@ -30,13 +30,9 @@ extern "C" {
 void hinge_loss_forward(size_t batch, const double *score, const double *label,
                         double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for HINGE_LOSS_BACKWARD_WORK(batch) doubles.
- */
-#define HINGE_LOSS_BACKWARD_WORK(batch) ((batch))
+/* Overwrite each gradient; pass NULL for one that is not needed. */
 void hinge_loss_backward(size_t batch, const double *score, const double *label,
-                         double grad_output, double *grad_score, double *grad_label,
-                         double *work);
+                         double grad_output, double *grad_score, double *grad_label);
 
 #ifdef __cplusplus
 }

@@ -37,13 +37,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     batch = score.shape
     grad_output = _cotangent(grad_output, (), score.dtype)
     grad_score = grad_label = None
-    common = np.where(
-        np.maximum(1 - label * score, 0) > 0, grad_output / math.prod(batch), 0
-    )
+    relu_label = np.maximum(1 - label * score, 0)
     if needs_input_grad[0]:
-        grad_score = -label * common
+        grad_score = -label * np.where(
+            relu_label > 0, grad_output / math.prod(batch), 0
+        )
     if needs_input_grad[1]:
-        grad_label = -score * common
+        grad_label = -score * np.where(
+            relu_label > 0, grad_output / math.prod(batch), 0
+        )
     return grad_score, grad_label
 
 

@@ -29,16 +29,16 @@
 void huber_loss_forward(size_t batch, double delta, const double *restrict prediction,
                         const double *restrict target, double *restrict out)
 {
+    /* out_sum =
+     *     sum[b](where(abs_d[b]
+     *     < delta, d[b]**2 / 2, delta * (abs_d[b] - delta / 2)))
+     */
     double out_sum = 0.0;
     const double delta_over_2 = delta / 2.0;
-    /* out_sum =
-     *     sum[b](where(common[b], d[b]**2 / 2, delta * (abs_d[b] - delta / 2)))
-     */
     for (size_t b = 0; b < batch; ++b) {
         const double d = prediction[b] - target[b];
         const double abs_d = fabs(d);
-        const double common = abs_d < delta ? 1.0 : 0.0;
-        out_sum += common != 0 ? d * d / 2.0 : delta * (abs_d - delta_over_2);
+        out_sum += abs_d < delta ? d * d / 2.0 : delta * (abs_d - delta_over_2);
     }
 
     *out = out_sum / (double)batch;
@@ -53,16 +53,16 @@ void huber_loss_backward(size_t batch, double delta, const double *restrict pred
 
     if (grad_prediction || grad_target) {
         /* grad_d[b] =
-         *     where(common[b], grad_output * d[b] / batch, delta * grad_output
-         *     * sign(d[b]) / batch)
+         *     where(abs_d[b]
+         *     < delta, grad_output * d[b] / batch, delta * grad_output * sign(d[b])
+         *     / batch)
          */
         for (size_t b = 0; b < batch; ++b) {
             const double d = prediction[b] - target[b];
             const double abs_d = fabs(d);
-            const double common = abs_d < delta ? 1.0 : 0.0;
-            grad_d[b] = common != 0 ? grad_output * d / (double)batch
-                : delta * grad_output * (d > 0.0 ? 1.0 : d < 0.0 ? -1.0 : d)
-                / (double)batch;
+            grad_d[b] = abs_d < delta
+                ? grad_output * d / (double)batch : delta * grad_output
+                * (d > 0.0 ? 1.0 : d < 0.0 ? -1.0 : d) / (double)batch;
         }
     }
 

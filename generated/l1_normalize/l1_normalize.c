@@ -57,8 +57,8 @@ void l1_normalize_backward(size_t batch, size_t n, const double *restrict x,
             for (size_t j = 0; j < n; ++j) {
                 grad_x[b * n + j] =
                     (grad_output[b * n + j]
-                    - (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0 ? -1.0
-                    : x[b * n + j]) * sum_grad_output_out) / sum_x[b];
+                    - (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0
+                    ? -1.0 : x[b * n + j]) * sum_grad_output_out) / sum_x[b];
             }
         }
     }

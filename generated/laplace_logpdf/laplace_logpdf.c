@@ -20,8 +20,8 @@
 
 void laplace_logpdf_forward(double x, double center, double width, double *restrict out)
 {
-    const double common = fabs(x - center) / width;
-    *out = -common - log(2.0 * width);
+    const double abs_x = fabs(x - center);
+    *out = -abs_x / width - log(2.0 * width);
 }
 
 void laplace_logpdf_forward_batch(size_t batch, const double *restrict x,
@@ -48,8 +48,8 @@ void laplace_logpdf_backward(double x, double center, double width, double grad_
     }
 
     if (grad_width) {
-        const double common = fabs(x - center) / width;
-        *grad_width = grad_output * (-1.0 + common) / width;
+        const double abs_x = fabs(x - center);
+        *grad_width = grad_output * (-1.0 + abs_x / width) / width;
     }
 }
 

@@ -74,8 +74,8 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
 {
     double *restrict const common = work;
     double *restrict const grad_inner = work + n * m;
-    double *restrict const grad_total = work + (n * m + n * m);
-    double *restrict const sum = work + (n * m + n * m + n * m);
+    double *restrict const grad_total = work + 2 * (n * m);
+    double *restrict const sum = work + 3 * (n * m);
 
     if (grad_x || grad_weight || grad_bias) {
         for (size_t i = 0; i < n; ++i) {

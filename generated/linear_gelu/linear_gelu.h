@@ -49,7 +49,7 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LINEAR_GELU_BACKWARD_WORK(n, m) doubles.
  */
-#define LINEAR_GELU_BACKWARD_WORK(n, m) ((n) * (m) + (n) * (m) + (n) * (m) + (m))
+#define LINEAR_GELU_BACKWARD_WORK(n, m) (3 * (n) * (m) + (m))
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *x,
                           const double *weight, const double *bias, const double *total,
                           const double *inner, const double *grad_output,

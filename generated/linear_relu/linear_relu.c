@@ -51,8 +51,8 @@ void linear_relu_backward(size_t n, size_t k, size_t m, const double *restrict x
         /* grad_total[i,j] = where(out[i, j] > 0, grad_output[i, j], 0) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * m + j] = out[i * m + j] > 0.0 ? grad_output[i * m + j]
-                    : 0.0;
+                grad_total[i * m + j] = out[i * m + j] > 0.0
+                    ? grad_output[i * m + j] : 0.0;
             }
         }
     }

@@ -40,26 +40,26 @@ void log_cosh_loss_backward(size_t batch, const double *restrict prediction,
                             double *restrict grad_prediction,
                             double *restrict grad_target, double *work)
 {
-    double *restrict const common = work;
+    double *restrict const tanh_prediction = work;
 
     if (grad_prediction || grad_target) {
-        /* common[b] = grad_output * tanh(prediction[b] - target[b]) / batch */
+        /* tanh_prediction[b] = tanh(prediction[b] - target[b]) */
         for (size_t b = 0; b < batch; ++b) {
-            common[b] = grad_output * tanh(prediction[b] - target[b]) / (double)batch;
+            tanh_prediction[b] = tanh(prediction[b] - target[b]);
         }
     }
 
     if (grad_prediction) {
-        /* grad_prediction[b] = common[b] */
+        /* grad_prediction[b] = grad_output * tanh_prediction[b] / batch */
         for (size_t b = 0; b < batch; ++b) {
-            grad_prediction[b] = common[b];
+            grad_prediction[b] = grad_output * tanh_prediction[b] / (double)batch;
         }
     }
 
     if (grad_target) {
-        /* grad_target[b] = -common[b] */
+        /* grad_target[b] = -grad_output * tanh_prediction[b] / batch */
         for (size_t b = 0; b < batch; ++b) {
-            grad_target[b] = -common[b];
+            grad_target[b] = -grad_output * tanh_prediction[b] / (double)batch;
         }
     }
 }

@@ -38,11 +38,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
     grad_prediction = grad_target = None
-    common = grad_output * np.tanh(prediction - target) / math.prod(batch)
+    tanh_prediction = np.tanh(prediction - target)
     if needs_input_grad[0]:
-        grad_prediction = common
+        grad_prediction = grad_output * tanh_prediction / math.prod(batch)
     if needs_input_grad[1]:
-        grad_target = -common
+        grad_target = -grad_output * tanh_prediction / math.prod(batch)
     return grad_prediction, grad_target
 
 

@@ -37,7 +37,7 @@ void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale,
                   const double *restrict down, const double *restrict up,
                   double *restrict total_2, double *restrict out, double *work)
 {
-    double *const total_2_values = total_2 ? total_2 : work;
+    total_2 = total_2 ? total_2 : work;
 
     /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
     for (size_t i = 0; i < n; ++i) {
@@ -57,13 +57,13 @@ void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * down[p * k + l];
             }
-            total_2_values[i * r + p] = total;
+            total_2[i * r + p] = total;
         }
         for (size_t j = 0; j < m; ++j) {
             /* total_3[i,j] = sum[p](total_2[i, p] * up[j, p]) */
             double total_3 = 0.0;
             for (size_t p = 0; p < r; ++p) {
-                total_3 += total_2_values[i * r + p] * up[j * r + p];
+                total_3 += total_2[i * r + p] * up[j * r + p];
             }
             out[i * m + j] += scale * total_3;
         }

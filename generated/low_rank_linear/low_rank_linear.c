@@ -29,7 +29,7 @@ void low_rank_linear_forward(size_t n, size_t k, size_t r, size_t m,
                              const double *restrict up, double *restrict total,
                              double *restrict out, double *work)
 {
-    double *const total_values = total ? total : work;
+    total = total ? total : work;
 
     for (size_t i = 0; i < n; ++i) {
         /* total[i,l] = sum[p](x[i, p] * down[l, p]) */
@@ -38,13 +38,13 @@ void low_rank_linear_forward(size_t n, size_t k, size_t r, size_t m,
             for (size_t p = 0; p < k; ++p) {
                 total_2 += x[i * k + p] * down[l * k + p];
             }
-            total_values[i * r + l] = total_2;
+            total[i * r + l] = total_2;
         }
         /* out[i,j] = sum[l](total[i, l] * up[j, l]) */
         for (size_t j = 0; j < m; ++j) {
             double total_2 = 0.0;
             for (size_t l = 0; l < r; ++l) {
-                total_2 += total_values[i * r + l] * up[j * r + l];
+                total_2 += total[i * r + l] * up[j * r + l];
             }
             out[i * m + j] = total_2;
         }

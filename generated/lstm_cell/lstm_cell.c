@@ -90,8 +90,8 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
 {
     double *restrict const total_5 = work;
     double *restrict const total_7 = work + n * h;
-    double *const enter_values = enter ? enter : work + (n * h + n * h);
-    double *const keep_values = keep ? keep : work + (n * h + n * h + n * h);
+    enter = enter ? enter : work + 2 * (n * h);
+    keep = keep ? keep : work + 3 * (n * h);
 
     /* total[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
@@ -100,7 +100,7 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[j * k + l];
             }
-            enter_values[i * h + j] = total;
+            enter[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
@@ -110,14 +110,9 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t p = 0; p < h; ++p) {
                 total_2 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total =
-                exp(-fabs(enter_values[i * h + j] + total_2 + bias[j]));
-            /* enter[i,j] =
-             *     where(total[i, j] + total_2[i, j] + bias[0, j]
-             *     >= 0, 1, exp_total[i, j]) / (1 + exp_total[i, j])
-             */
-            enter_values[i * h + j] =
-                (enter_values[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
+            const double exp_total = exp(-fabs(enter[i * h + j] + total_2 + bias[j]));
+            enter[i * h + j] =
+                (enter[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
                 / (1.0 + exp_total);
         }
     }
@@ -129,7 +124,7 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(h + j) * k + l];
             }
-            keep_values[i * h + j] = total;
+            keep[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
@@ -140,14 +135,10 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                 total_4 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
             const double exp_total_3 =
-                exp(-fabs(keep_values[i * h + j] + total_4 + bias[h + j]));
-            /* keep[i,j] =
-             *     where(total_3[i, j] + total_4[i, j] + bias[1, j]
-             *     >= 0, 1, exp_total_3[i, j]) / (1 + exp_total_3[i, j])
-             */
-            keep_values[i * h + j] =
-                (keep_values[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0
-                : exp_total_3) / (1.0 + exp_total_3);
+                exp(-fabs(keep[i * h + j] + total_4 + bias[h + j]));
+            keep[i * h + j] =
+                (keep[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0 : exp_total_3)
+                / (1.0 + exp_total_3);
         }
     }
 
@@ -173,8 +164,8 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
-            new_cell[i * h + j] = keep_values[i * h + j] * cell[i * h + j]
-                + enter_values[i * h + j] * candidate_ij;
+            new_cell[i * h + j] = keep[i * h + j] * cell[i * h + j]
+                + enter[i * h + j] * candidate_ij;
         }
     }
 
@@ -198,8 +189,8 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
             const double exp_total_7 =
                 exp(-fabs(total_7[i * h + j] + total_8 + bias[3 * h + j]));
             const double leave_ij =
-                (total_7[i * h + j] + total_8 + bias[3 * h + j] >= 0.0 ? 1.0
-                : exp_total_7) / (1.0 + exp_total_7);
+                (total_7[i * h + j] + total_8 + bias[3 * h + j] >= 0.0
+                ? 1.0 : exp_total_7) / (1.0 + exp_total_7);
             if (leave) {
                 leave[i * h + j] = leave_ij;
             }
@@ -223,48 +214,28 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 {
     double *restrict const tanh_new_cell = work;
     double *restrict const grad_new_cell_total = work + n * h;
-    double *restrict const grad_leave = work + (n * h + n * h);
-    double *restrict const grad_candidate = work + (n * h + n * h + n * h);
-    double *restrict const grad_keep = work + (n * h + n * h + n * h + n * h);
-    double *restrict const grad_enter = work + (n * h + n * h + n * h + n * h + n * h);
-    double *restrict const grad_total_7 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h);
-    double *restrict const grad_total_5 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h);
-    double *restrict const grad_total_3 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h);
-    double *restrict const grad_total = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h);
-    double *restrict const sum_weight_x_grad_total_5 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * h);
-    double *restrict const sum_weight_x_grad_total_3 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k);
+    double *restrict const grad_leave = work + 2 * (n * h);
+    double *restrict const grad_candidate = work + 3 * (n * h);
+    double *restrict const grad_keep = work + 4 * (n * h);
+    double *restrict const grad_enter = work + 5 * (n * h);
+    double *restrict const grad_total_7 = work + 6 * (n * h);
+    double *restrict const grad_total_5 = work + 7 * (n * h);
+    double *restrict const grad_total_3 = work + 8 * (n * h);
+    double *restrict const grad_total = work + 9 * (n * h);
+    double *restrict const sum_weight_x_grad_total_5 = work + 10 * (n * h);
+    double *restrict const sum_weight_x_grad_total_3 = work + (10 * (n * h) + n * k);
     double *restrict const sum_weight_x_grad_total = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k);
-    double *restrict const grad_total_8 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k);
-    double *restrict const grad_total_6 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h);
-    double *restrict const grad_total_4 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h + n * h);
-    double *restrict const grad_total_2 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h + n * h + n * h);
+        + (10 * (n * h) + 2 * (n * k));
+    double *restrict const grad_total_8 = work + (10 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_6 = work + (11 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_4 = work + (12 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_2 = work + (13 * (n * h) + 2 * (n * k) + k);
     double *restrict const sum_weight_h_grad_total_6 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h + n * h + n * h + n * h);
+        + (14 * (n * h) + 2 * (n * k) + k);
     double *restrict const sum_weight_h_grad_total_4 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h + n * h + n * h + n * h + n * h);
+        + (15 * (n * h) + 2 * (n * k) + k);
     double *restrict const sum_weight_h_grad_total_2 = work
-        + (n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h + n * h
-        + n * k + n * k + k + n * h + n * h + n * h + n * h + n * h + n * h);
+        + (16 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
         || grad_bias) {

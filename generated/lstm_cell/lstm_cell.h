@@ -90,7 +90,7 @@ extern "C" {
  * For backward: enter, keep, candidate and leave; pass NULL for what is not needed.
  * work has room for LSTM_CELL_FORWARD_WORK(n, h) doubles.
  */
-#define LSTM_CELL_FORWARD_WORK(n, h) ((n) * (h) + (n) * (h) + (n) * (h) + (n) * (h))
+#define LSTM_CELL_FORWARD_WORK(n, h) (4 * (n) * (h))
 void lstm_cell_forward(size_t n, size_t k, size_t h, const double *x,
                        const double *hidden, const double *cell, const double *weight_x,
                        const double *weight_h, const double *bias, double *enter,
@@ -100,10 +100,7 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LSTM_CELL_BACKWARD_WORK(n, k, h) doubles.
  */
-#define LSTM_CELL_BACKWARD_WORK(n, k, h) \
-    ((n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) \
-        + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (k) + (n) * (k) + (k) + (n) * (h) \
-        + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) + (n) * (h) + (h))
+#define LSTM_CELL_BACKWARD_WORK(n, k, h) (16 * (n) * (h) + 2 * (n) * (k) + (k) + (h))
 void lstm_cell_backward(size_t n, size_t k, size_t h, const double *x,
                         const double *hidden, const double *cell,
                         const double *weight_x, const double *weight_h,

@@ -47,7 +47,6 @@ void margin_ranking_loss_backward(size_t batch, double margin, const double *res
                                   double *restrict grad_label, double *work)
 {
     double *restrict const common_2 = work;
-    double *restrict const common_3 = work + batch;
 
     if (grad_x || grad_y || grad_label) {
         /* common_2[b] = where(common[b], grad_output / batch, 0) */
@@ -60,24 +59,17 @@ void margin_ranking_loss_backward(size_t batch, double margin, const double *res
         }
     }
 
-    if (grad_x || grad_y) {
-        /* common_3[b] = label[b] * common_2[b] */
-        for (size_t b = 0; b < batch; ++b) {
-            common_3[b] = label[b] * common_2[b];
-        }
-    }
-
     if (grad_x) {
-        /* grad_x[b] = -common_3[b] */
+        /* grad_x[b] = -label[b] * common_2[b] */
         for (size_t b = 0; b < batch; ++b) {
-            grad_x[b] = -common_3[b];
+            grad_x[b] = -label[b] * common_2[b];
         }
     }
 
     if (grad_y) {
-        /* grad_y[b] = common_3[b] */
+        /* grad_y[b] = label[b] * common_2[b] */
         for (size_t b = 0; b < batch; ++b) {
-            grad_y[b] = common_3[b];
+            grad_y[b] = label[b] * common_2[b];
         }
     }
 

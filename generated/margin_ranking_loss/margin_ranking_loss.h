@@ -39,7 +39,7 @@ void margin_ranking_loss_forward(size_t batch, double margin, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for MARGIN_RANKING_LOSS_BACKWARD_WORK(batch) doubles.
  */
-#define MARGIN_RANKING_LOSS_BACKWARD_WORK(batch) ((batch) + (batch))
+#define MARGIN_RANKING_LOSS_BACKWARD_WORK(batch) ((batch))
 void margin_ranking_loss_backward(size_t batch, double margin, const double *x,
                                   const double *y, const double *label,
                                   double grad_output, double *grad_x, double *grad_y,

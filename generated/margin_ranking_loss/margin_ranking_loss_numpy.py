@@ -45,12 +45,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_x = grad_y = grad_label = None
     common = np.maximum(-label * (x - y) + margin, 0) > 0
     common_2 = np.where(common, grad_output / math.prod(batch), 0)
-    if needs_input_grad[0] or needs_input_grad[1]:
-        common_3 = label * common_2
     if needs_input_grad[0]:
-        grad_x = -common_3
+        grad_x = -label * common_2
     if needs_input_grad[1]:
-        grad_y = common_3
+        grad_y = label * common_2
     if needs_input_grad[2]:
         grad_label = np.where(common, -common_2 * (x - y), 0)
     return grad_x, grad_y, grad_label

@@ -52,8 +52,8 @@ void mean_absolute_deviation_backward(size_t batch, size_t n, const double *rest
             double sum_x_mean_x = 0.0;
             for (size_t j = 0; j < n; ++j) {
                 const double x_minus_mean_x = x[b * n + j] - mean_x[b];
-                sum_x_mean_x += x_minus_mean_x > 0.0 ? 1.0 : x_minus_mean_x < 0.0 ? -1.0
-                    : x_minus_mean_x;
+                sum_x_mean_x += x_minus_mean_x > 0.0 ? 1.0 : x_minus_mean_x < 0.0
+                    ? -1.0 : x_minus_mean_x;
             }
             const double mean_x_mean_x = sum_x_mean_x / (double)n;
             /* grad_x[b,j] = grad_output[b]
@@ -62,8 +62,8 @@ void mean_absolute_deviation_backward(size_t batch, size_t n, const double *rest
             for (size_t j = 0; j < n; ++j) {
                 const double x_minus_mean_x = x[b * n + j] - mean_x[b];
                 grad_x[b * n + j] = grad_output[b]
-                    * ((x_minus_mean_x > 0.0 ? 1.0 : x_minus_mean_x < 0.0 ? -1.0
-                    : x_minus_mean_x) - mean_x_mean_x) / (double)n;
+                    * ((x_minus_mean_x > 0.0 ? 1.0 : x_minus_mean_x < 0.0
+                    ? -1.0 : x_minus_mean_x) - mean_x_mean_x) / (double)n;
             }
         }
     }

@@ -125,9 +125,8 @@ void mixture_density_nll_backward(size_t n, size_t k, const double *restrict log
     double *restrict const grad_norm = work;
     double *restrict const exp_log_std = work + n;
     double *restrict const z = work + (n + n * k);
-    double *restrict const grad_joint = work + (n + n * k + n * k);
-    double *restrict const grad_z = work + (n + n * k + n * k + n * k);
-    double *restrict const common = work + (n + n * k + n * k + n * k + n * k);
+    double *restrict const grad_joint = work + (n + 2 * (n * k));
+    double *restrict const grad_z = work + (n + 3 * (n * k));
 
     if (grad_logits) {
         /* grad_norm[i] = grad_output / n */
@@ -176,20 +175,11 @@ void mixture_density_nll_backward(size_t n, size_t k, const double *restrict log
         }
     }
 
-    if (grad_mean || grad_target) {
-        /* common[i,j] = grad_z[i, j] * exp_log_std[i, j] */
-        for (size_t i = 0; i < n; ++i) {
-            for (size_t j = 0; j < k; ++j) {
-                common[i * k + j] = grad_z[i * k + j] * exp_log_std[i * k + j];
-            }
-        }
-    }
-
     if (grad_mean) {
-        /* grad_mean[i,j] = -common[i, j] */
+        /* grad_mean[i,j] = -grad_z[i, j] * exp_log_std[i, j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                grad_mean[i * k + j] = -common[i * k + j];
+                grad_mean[i * k + j] = -grad_z[i * k + j] * exp_log_std[i * k + j];
             }
         }
     }
@@ -205,11 +195,11 @@ void mixture_density_nll_backward(size_t n, size_t k, const double *restrict log
     }
 
     if (grad_target) {
-        /* grad_target[i] = sum[j](common[i, j]) */
+        /* grad_target[i] = sum[j](grad_z[i, j] * exp_log_std[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             double total = 0.0;
             for (size_t j = 0; j < k; ++j) {
-                total += common[i * k + j];
+                total += grad_z[i * k + j] * exp_log_std[i * k + j];
             }
             grad_target[i] = total;
         }

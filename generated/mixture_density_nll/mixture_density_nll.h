@@ -57,8 +57,7 @@ void mixture_density_nll_forward(size_t n, size_t k, const double *logits,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) doubles.
  */
-#define MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) \
-    ((n) + (n) * (k) + (n) * (k) + (n) * (k) + (n) * (k) + (n) * (k))
+#define MIXTURE_DENSITY_NLL_BACKWARD_WORK(n, k) ((n) + 4 * (n) * (k))
 void mixture_density_nll_backward(size_t n, size_t k, const double *logits,
                                   const double *mean, const double *log_std,
                                   const double *target, const double *max_logits,

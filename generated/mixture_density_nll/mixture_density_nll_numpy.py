@@ -80,14 +80,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
         )
     if needs_input_grad[1] or needs_input_grad[2] or needs_input_grad[3]:
         grad_z = -grad_joint * z
-    if needs_input_grad[1] or needs_input_grad[3]:
-        common = grad_z * exp_log_std
     if needs_input_grad[1]:
-        grad_mean = -common
+        grad_mean = -grad_z * exp_log_std
     if needs_input_grad[2]:
         grad_log_std = -(grad_joint + grad_z * z)
     if needs_input_grad[3]:
-        grad_target = common.sum(axis=1)
+        grad_target = (grad_z * exp_log_std).sum(axis=1)
     return grad_logits, grad_mean, grad_log_std, grad_target
 
 

@@ -37,7 +37,7 @@ void mixture_of_experts_forward(size_t n, size_t k, size_t h, size_t m,
                                 const double *restrict weight, double *restrict share,
                                 double *restrict out, double *work)
 {
-    double *const share_values = share ? share : work;
+    share = share ? share : work;
 
     for (size_t i = 0; i < n; ++i) {
         /* total[i,l] = sum[q](x[i, q] * gate[l, q]) */
@@ -46,25 +46,25 @@ void mixture_of_experts_forward(size_t n, size_t k, size_t h, size_t m,
             for (size_t q = 0; q < k; ++q) {
                 total += x[i * k + q] * gate[l * k + q];
             }
-            share_values[i * h + l] = total;
+            share[i * h + l] = total;
         }
         /* max_total[i] = max[l](total[i, l]) */
         double max_total = -INFINITY;
         for (size_t l = 0; l < h; ++l) {
-            if (share_values[i * h + l] > max_total || isnan(share_values[i * h + l])) {
-                max_total = share_values[i * h + l];
+            if (share[i * h + l] > max_total || isnan(share[i * h + l])) {
+                max_total = share[i * h + l];
             }
         }
         /* sum_exp_total[i] = sum[l](exp_total[i, l]) */
         double sum_exp_total = 0.0;
         for (size_t l = 0; l < h; ++l) {
-            const double exp_total = exp(share_values[i * h + l] - max_total);
-            share_values[i * h + l] = exp_total;
+            const double exp_total = exp(share[i * h + l] - max_total);
+            share[i * h + l] = exp_total;
             sum_exp_total += exp_total;
         }
         /* share[i,l] = exp_total[i, l] / sum_exp_total[i] */
         for (size_t l = 0; l < h; ++l) {
-            share_values[i * h + l] /= sum_exp_total;
+            share[i * h + l] /= sum_exp_total;
         }
         /* out[i,j] = sum[p,c](share[i, p] * weight[p, j, c] * x[i, c]) */
         for (size_t j = 0; j < m; ++j) {
@@ -72,8 +72,7 @@ void mixture_of_experts_forward(size_t n, size_t k, size_t h, size_t m,
             for (size_t p = 0; p < h; ++p) {
                 const size_t weight_row = (p * m + j) * k;
                 for (size_t c = 0; c < k; ++c) {
-                    total += share_values[i * h + p] * weight[weight_row + c]
-                        * x[i * k + c];
+                    total += share[i * h + p] * weight[weight_row + c] * x[i * k + c];
                 }
             }
             out[i * m + j] = total;

@@ -27,8 +27,7 @@ void morse_potential_forward(double depth, double width, double center, double r
                              double *restrict out)
 {
     const double exp_width = exp(-width * (r - center));
-    const double common = 1.0 - exp_width;
-    *out = depth * (common * common);
+    *out = depth * ((1.0 - exp_width) * (1.0 - exp_width));
 }
 
 void morse_potential_forward_batch(size_t batch, double depth, double width,
@@ -45,8 +44,7 @@ void morse_potential_backward(double depth, double width, double center, double 
 {
     if (grad_r) {
         const double exp_width = exp(-width * (r - center));
-        const double common = 1.0 - exp_width;
-        *grad_r = 2.0 * depth * width * grad_output * exp_width * common;
+        *grad_r = 2.0 * depth * width * grad_output * exp_width * (1.0 - exp_width);
     }
 }
 

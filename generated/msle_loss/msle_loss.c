@@ -40,27 +40,30 @@ void msle_loss_backward(size_t batch, const double *restrict prediction,
                         double *restrict grad_prediction, double *restrict grad_target,
                         double *work)
 {
-    double *restrict const common_2 = work;
+    double *restrict const common = work;
 
     if (grad_prediction || grad_target) {
-        /* common_2[b] = 2 * grad_output * common[b] */
+        /* common[b] = log1p(prediction[b]) - log1p(target[b]) */
         for (size_t b = 0; b < batch; ++b) {
-            const double common = log1p(prediction[b]) - log1p(target[b]);
-            common_2[b] = 2.0 * grad_output * common;
+            common[b] = log1p(prediction[b]) - log1p(target[b]);
         }
     }
 
     if (grad_prediction) {
-        /* grad_prediction[b] = common_2[b] / (batch * (1 + prediction[b])) */
+        /* grad_prediction[b] = 2 * grad_output * common[b]
+         *     / (batch * (1 + prediction[b]))
+         */
         for (size_t b = 0; b < batch; ++b) {
-            grad_prediction[b] = common_2[b] / ((double)batch * (1.0 + prediction[b]));
+            grad_prediction[b] = 2.0 * grad_output * common[b]
+                / ((double)batch * (1.0 + prediction[b]));
         }
     }
 
     if (grad_target) {
-        /* grad_target[b] = -common_2[b] / (batch * (1 + target[b])) */
+        /* grad_target[b] = -2 * grad_output * common[b] / (batch * (1 + target[b])) */
         for (size_t b = 0; b < batch; ++b) {
-            grad_target[b] = -common_2[b] / ((double)batch * (1.0 + target[b]));
+            grad_target[b] = -2.0 * grad_output * common[b]
+                / ((double)batch * (1.0 + target[b]));
         }
     }
 }

@@ -39,11 +39,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
     grad_prediction = grad_target = None
-    common_2 = 2 * grad_output * (np.log1p(prediction) - np.log1p(target))
+    common = np.log1p(prediction) - np.log1p(target)
     if needs_input_grad[0]:
-        grad_prediction = common_2 / (math.prod(batch) * (1 + prediction))
+        grad_prediction = 2 * grad_output * common / (
+            math.prod(batch) * (1 + prediction)
+        )
     if needs_input_grad[1]:
-        grad_target = -common_2 / (math.prod(batch) * (1 + target))
+        grad_target = -2 * grad_output * common / (math.prod(batch) * (1 + target))
     return grad_prediction, grad_target
 
 

@@ -42,8 +42,8 @@ int multi_margin_loss_forward(size_t n, size_t c, double margin,
         double total = 0.0;
         for (size_t j = 0; j < c; ++j) {
             const double margin_minus_own_plus_score = margin - own + score[i * c + j];
-            const double relu_margin = margin_minus_own_plus_score < 0.0 ? 0.0
-                : margin_minus_own_plus_score;
+            const double relu_margin = margin_minus_own_plus_score < 0.0
+                ? 0.0 : margin_minus_own_plus_score;
             total += relu_margin;
         }
         /* sum_total = sum[i](total[i] - margin) */
@@ -71,20 +71,18 @@ int multi_margin_loss_backward(size_t n, size_t c, double margin,
         for (size_t i = 0; i < n; ++i) {
             const double own = score[i * c + (size_t)target[i]];
             /* grad_total[i] = grad_output / (n * c)
-             * sum[i] = sum[j](common[i, j])
-             * grad_score[i,j] = common[i, j]
+             * sum[i] = sum[j](where(relu_margin[i, j] > 0, grad_total[i], 0))
+             * grad_score[i,j] = where(relu_margin[i, j] > 0, grad_total[i], 0)
              * grad_score[i,target[i]] += -sum[i]
              */
             double sum = 0.0;
             for (size_t j = 0; j < c; ++j) {
                 const double margin_minus_own_plus_score = margin - own
                     + score[i * c + j];
-                const double relu_margin = margin_minus_own_plus_score < 0.0 ? 0.0
-                    : margin_minus_own_plus_score;
-                const double common = relu_margin > 0.0 ? grad_total : 0.0;
-                const double common_2 = relu_margin > 0.0 ? grad_total : 0.0;
-                sum += common;
-                grad_score[i * c + j] = common_2;
+                const double relu_margin = margin_minus_own_plus_score < 0.0
+                    ? 0.0 : margin_minus_own_plus_score;
+                sum += relu_margin > 0.0 ? grad_total : 0.0;
+                grad_score[i * c + j] = relu_margin > 0.0 ? grad_total : 0.0;
             }
             grad_score[i * c + (size_t)target[i]] -= sum;
         }

@@ -45,14 +45,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, (), score.dtype)
     grad_score = None
     if needs_input_grad[0]:
-        grad_total = np.broadcast_to(grad_output / (n * c), (n,))
-        common = np.where(
-            np.maximum(margin - score[np.arange(n), target][:, None] + score, 0) > 0,
-            grad_total[:, None],
-            0,
+        relu_margin = np.maximum(
+            margin - score[np.arange(n), target][:, None] + score, 0
         )
-        grad_score = common.copy()
-        grad_score[np.arange(n), target] -= common.sum(axis=1)
+        grad_total = np.broadcast_to(grad_output / (n * c), (n,))
+        grad_score = np.where(relu_margin > 0, grad_total[:, None], 0)
+        grad_score[np.arange(n), target] -= (
+            np.where(relu_margin > 0, grad_total[:, None], 0).sum(axis=1)
+        )
     return grad_score, None
 
 

@@ -74,12 +74,12 @@ int nll_loss_backward(size_t n, size_t c, const double *restrict log_p,
     const double grad_total = -grad_output / sum_weight;
     if (grad_log_p) {
         /* grad_log_p[i,target[i]] = grad_total * weight[target[i]] */
-        for (size_t j = 0; j < n * c; ++j) {
-            grad_log_p[j] = 0.0;
-        }
-        for (size_t i = 0; i < n; ++i) {
-            grad_log_p[i * c + (size_t)target[i]] += grad_total
-                * weight[(size_t)target[i]];
+        for (size_t j = 0; j < n; ++j) {
+            for (size_t k = 0; k < c; ++k) {
+                grad_log_p[j * c + k] = 0.0;
+            }
+            grad_log_p[j * c + (size_t)target[j]] += grad_total
+                * weight[(size_t)target[j]];
         }
     }
 

@@ -65,12 +65,12 @@ int nll_loss_ignoring_backward(size_t n, size_t c, ptrdiff_t ignore_index,
 
     if (grad_log_p) {
         /* grad_log_p[i,target[i]] = -grad_output * counts[i] / sum_counts */
-        for (size_t j = 0; j < n * c; ++j) {
-            grad_log_p[j] = 0.0;
-        }
-        for (size_t i = 0; i < n; ++i) {
-            const ptrdiff_t counts = target[i] != ignore_index ? 1 : 0;
-            grad_log_p[i * c + (size_t)target[i]] -= grad_output * (double)counts
+        for (size_t j = 0; j < n; ++j) {
+            for (size_t k = 0; k < c; ++k) {
+                grad_log_p[j * c + k] = 0.0;
+            }
+            const ptrdiff_t counts = target[j] != ignore_index ? 1 : 0;
+            grad_log_p[j * c + (size_t)target[j]] -= grad_output * (double)counts
                 / (double)sum_counts;
         }
     }

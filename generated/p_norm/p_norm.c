@@ -47,18 +47,18 @@ void p_norm_backward(size_t batch, size_t n, double p, const double *restrict x,
         const double one_over_p = 1.0 / p;
         const double one_over_p_minus_1 = one_over_p - 1.0;
         for (size_t b = 0; b < batch; ++b) {
-            const double grad_sum_x = one_over_p == 0.0 ? 0.0
-                : grad_output[b] * pow(sum_x[b], one_over_p_minus_1) / p;
+            const double grad_sum_x = one_over_p == 0.0
+                ? 0.0 : grad_output[b] * pow(sum_x[b], one_over_p_minus_1) / p;
             /* grad_x[b,j] =
              *     where(p == 0, 0, p * grad_sum_x[b] * sign(x[b, j])
              *     * abs_x[b, j]**(p - 1))
              */
             for (size_t j = 0; j < n; ++j) {
                 const double abs_x = fabs(x[b * n + j]);
-                grad_x[b * n + j] = p == 0.0 ? 0.0
-                    : p * grad_sum_x
-                    * (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0 ? -1.0
-                    : x[b * n + j]) * pow(abs_x, p - 1.0);
+                grad_x[b * n + j] = p == 0.0
+                    ? 0.0 : p * grad_sum_x
+                    * (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0
+                    ? -1.0 : x[b * n + j]) * pow(abs_x, p - 1.0);
             }
         }
     }

@@ -42,15 +42,14 @@ void planck_backward(double c1, double c2, double wavelength, double temperature
                      double *restrict grad_temperature)
 {
     const double expm1_c2 = expm1(c2 / (wavelength * temperature));
-    const double common = expm1_c2 + 1.0;
     if (grad_wavelength) {
         *grad_wavelength = grad_output
-            * (c2 * out * common / temperature - 5.0 * c1 / pow(wavelength, 4.0))
-            / (wavelength * wavelength * expm1_c2);
+            * (c2 * out * (expm1_c2 + 1.0) / temperature
+            - 5.0 * c1 / pow(wavelength, 4.0)) / (wavelength * wavelength * expm1_c2);
     }
 
     if (grad_temperature) {
-        *grad_temperature = c2 * grad_output * out * common
+        *grad_temperature = c2 * grad_output * out * (expm1_c2 + 1.0)
             / (wavelength * (temperature * temperature) * expm1_c2);
     }
 }

@@ -36,16 +36,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, wavelength.shape, wavelength.dtype)
     grad_wavelength = grad_temperature = None
     expm1_c2 = np.expm1(c2 / (wavelength * temperature))
-    common = expm1_c2 + 1
     if needs_input_grad[0]:
         grad_wavelength = (
             grad_output
-            * (c2 * out * common / temperature - (5 * c1) / wavelength**4)
+            * (c2 * out * (expm1_c2 + 1) / temperature - (5 * c1) / wavelength**4)
             / (wavelength**2 * expm1_c2)
         )
     if needs_input_grad[1]:
-        grad_temperature = c2 * grad_output * out * common / (
-            wavelength * temperature**2 * expm1_c2
+        grad_temperature = (
+            c2 * grad_output * out * (expm1_c2 + 1) / (
+                wavelength * temperature**2 * expm1_c2
+            )
         )
     return grad_wavelength, grad_temperature
 

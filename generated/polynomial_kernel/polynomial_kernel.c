@@ -67,8 +67,8 @@ void polynomial_kernel_backward(size_t n, size_t d, size_t m, double scale,
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * m + j] = degree == 0 ? 0.0
-                    : scale * (double)degree * grad_output[i * m + j]
+                grad_total[i * m + j] = degree == 0
+                    ? 0.0 : scale * (double)degree * grad_output[i * m + j]
                     * pow(scale * total[i * m + j] + offset, (double)degree - 1.0);
             }
         }

@@ -70,7 +70,7 @@ void project_backward(size_t batch, const double *restrict p,
 {
     double *restrict const r2 = work;
     double *restrict const scale = work + batch;
-    double *restrict const grad_scale = work + (batch + batch);
+    double *restrict const grad_scale = work + 2 * batch;
 
     if (grad_p || grad_focal || grad_distortion) {
         /* r2[b] = u[b]**2 + v[b]**2 */

@@ -56,7 +56,7 @@ void project_forward(size_t batch, const double *p, const double *focal,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for PROJECT_BACKWARD_WORK(batch) doubles.
  */
-#define PROJECT_BACKWARD_WORK(batch) ((batch) + (batch) + (batch))
+#define PROJECT_BACKWARD_WORK(batch) (3 * (batch))
 void project_backward(size_t batch, const double *p, const double *focal,
                       const double *distortion, const double *grad_output,
                       double *grad_p, double *grad_focal, double *grad_center,

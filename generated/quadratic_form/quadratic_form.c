@@ -26,22 +26,22 @@ void quadratic_form_forward(size_t n, const double *restrict x,
                             const double *restrict a, double *restrict total,
                             double *restrict out, double *work)
 {
-    double *const total_values = total ? total : work;
+    total = total ? total : work;
 
     /* total[i] = sum[j](x[j] * a[j, i]) */
     for (size_t i = 0; i < n; ++i) {
-        total_values[i] = 0.0;
+        total[i] = 0.0;
     }
     for (size_t j = 0; j < n; ++j) {
         for (size_t i = 0; i < n; ++i) {
-            total_values[i] += x[j] * a[j * n + i];
+            total[i] += x[j] * a[j * n + i];
         }
     }
 
     /* out = sum[i](total[i] * x[i]) */
     double total_2 = 0.0;
     for (size_t i = 0; i < n; ++i) {
-        total_2 += total_values[i] * x[i];
+        total_2 += total[i] * x[i];
     }
 
     *out = total_2;

@@ -11,9 +11,8 @@
  *
  * Gradients
  *     sum_grad_output_normal[...] = sum[j](grad_output[..., j] * normal[..., j])
- *     grad_total[...] = -2 * sum_grad_output_normal[...]
- *     grad_v[...,j] = grad_output[..., j] + grad_total[...] * normal[..., j]
- *     grad_normal[...,j] = grad_total[...] * v[..., j] - 2 * grad_output[..., j] * total[...]
+ *     grad_v[...,j] = grad_output[..., j] - 2 * normal[..., j] * sum_grad_output_normal[...]
+ *     grad_normal[...,j] = -2 * (grad_output[..., j] * total[...] + v[..., j] * sum_grad_output_normal[...])
  *
  * Saved
  *     v       for grad_normal
@@ -35,7 +34,8 @@ void reflect_forward(const double v[3], const double normal[3], double *restrict
     }
 
     for (size_t j = 0; j < 3; ++j) {
-        out[j] = v[j] - 2.0 * total_value * normal[j];
+        const double normalized = normal[j] * total_value;
+        out[j] = v[j] - normalized * 2.0;
     }
 }
 
@@ -62,16 +62,16 @@ void reflect_backward(const double v[3], const double normal[3], double total,
         sum_grad_output_normal = total_2;
     }
 
-    const double grad_total = -2.0 * sum_grad_output_normal;
     if (grad_v) {
         for (size_t j = 0; j < 3; ++j) {
-            grad_v[j] = grad_output[j] + grad_total * normal[j];
+            grad_v[j] = grad_output[j] - 2.0 * normal[j] * sum_grad_output_normal;
         }
     }
 
     if (grad_normal) {
         for (size_t j = 0; j < 3; ++j) {
-            grad_normal[j] = grad_total * v[j] - 2.0 * grad_output[j] * total;
+            grad_normal[j] = -2.0
+                * (grad_output[j] * total + v[j] * sum_grad_output_normal);
         }
     }
 }

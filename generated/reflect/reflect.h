@@ -11,9 +11,8 @@
  *
  * Gradients
  *     sum_grad_output_normal[...] = sum[j](grad_output[..., j] * normal[..., j])
- *     grad_total[...] = -2 * sum_grad_output_normal[...]
- *     grad_v[...,j] = grad_output[..., j] + grad_total[...] * normal[..., j]
- *     grad_normal[...,j] = grad_total[...] * v[..., j] - 2 * grad_output[..., j] * total[...]
+ *     grad_v[...,j] = grad_output[..., j] - 2 * normal[..., j] * sum_grad_output_normal[...]
+ *     grad_normal[...,j] = -2 * (grad_output[..., j] * total[...] + v[..., j] * sum_grad_output_normal[...])
  *
  * Saved
  *     v       for grad_normal

@@ -10,9 +10,8 @@ Shapes
 
 Gradients
     sum_grad_output_normal[...] = sum[j](grad_output[..., j] * normal[..., j])
-    grad_total[...] = -2 * sum_grad_output_normal[...]
-    grad_v[...,j] = grad_output[..., j] + grad_total[...] * normal[..., j]
-    grad_normal[...,j] = grad_total[...] * v[..., j] - 2 * grad_output[..., j] * total[...]
+    grad_v[...,j] = grad_output[..., j] - 2 * normal[..., j] * sum_grad_output_normal[...]
+    grad_normal[...,j] = -2 * (grad_output[..., j] * total[...] + v[..., j] * sum_grad_output_normal[...])
 
 Saved
     v       for grad_normal
@@ -29,7 +28,7 @@ def forward(v, normal):
     """Return out (..., 3), and what backward needs."""
     v, normal = _inputs(v, normal)
     total = (v * normal).sum(axis=-1, keepdims=True)
-    out = v - 2 * total * normal
+    out = v - normal * total * 2
     return out, (v, normal, total)
 
 
@@ -38,11 +37,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     v, normal, total = saved
     grad_output = _cotangent(grad_output, v.shape)
     grad_v = grad_normal = None
-    grad_total = -2 * (grad_output * normal).sum(axis=-1, keepdims=True)
+    sum_grad_output_normal = (grad_output * normal).sum(axis=-1, keepdims=True)
     if needs_input_grad[0]:
-        grad_v = grad_output + grad_total * normal
+        grad_v = grad_output - 2 * normal * sum_grad_output_normal
     if needs_input_grad[1]:
-        grad_normal = grad_total * v - 2 * grad_output * total
+        grad_normal = -2 * (grad_output * total + v * sum_grad_output_normal)
     return grad_v, grad_normal
 
 

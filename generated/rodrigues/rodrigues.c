@@ -51,12 +51,12 @@ void rodrigues_forward(const double w[3], const double v[3], double *restrict an
     const double c = cos(angle_value);
     const double angle_over_pi = angle_value / PI;
     const double pi_times_angle_over_pi = PI * angle_over_pi;
-    const double s = angle_over_pi == 0.0 ? 1.0
-        : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
+    const double s = angle_over_pi == 0.0
+        ? 1.0 : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
     const double angle_over_2_times_pi = angle_value / (2.0 * PI);
     const double pi_times_angle_over_2_times_pi = PI * angle_over_2_times_pi;
-    const double sinc_angle = angle_over_2_times_pi == 0.0 ? 1.0
-        : sin(pi_times_angle_over_2_times_pi) / pi_times_angle_over_2_times_pi;
+    const double sinc_angle = angle_over_2_times_pi == 0.0
+        ? 1.0 : sin(pi_times_angle_over_2_times_pi) / pi_times_angle_over_2_times_pi;
     const double common = sinc_angle * sinc_angle;
     const double k_value = common / 2.0 * (w1 * v1 + w2 * v2 + w3 * v3);
     if (k) {
@@ -94,8 +94,8 @@ void rodrigues_backward(const double w[3], const double v[3], double angle, doub
 
     const double angle_over_pi = angle / PI;
     const double pi_times_angle_over_pi = PI * angle_over_pi;
-    const double s = angle_over_pi == 0.0 ? 1.0
-        : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
+    const double s = angle_over_pi == 0.0
+        ? 1.0 : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
     const double w1 = w[0];
     const double w2 = w[1];
     const double w3 = w[2];
@@ -107,7 +107,7 @@ void rodrigues_backward(const double w[3], const double v[3], double angle, doub
     const double sinc_angle = angle_over_two_times_pi == 0.0 ? 1.0 : sin(part) / part;
     const double common = sinc_angle * sinc_angle;
     if (grad_w) {
-        const double common_3 = 0.5 * grad_k * common;
+        const double common_2 = 0.5 * grad_k * common;
         const double pi_times_angle = PI * angle;
         const double part_2 = (cos(pi_times_angle / PI) - s)
             * ((w2 * v3 - w3 * v2) * grad_output[0]
@@ -122,15 +122,15 @@ void rodrigues_backward(const double w[3], const double v[3], double angle, doub
         const double grad_angle = part_4 - v3 * sin_angle * grad_output[2];
         const double hypot_w1 = hypot(w1, w2);
         const double part_5 = angle == 0.0 ? 1.0 : angle;
-        const double common_2 = part_5 * (hypot_w1 == 0.0 ? 1.0 : hypot_w1);
+        const double part_6 = part_5 * (hypot_w1 == 0.0 ? 1.0 : hypot_w1);
         grad_w[0] = k * grad_output[0] - v3 * s * grad_output[1]
-            + v2 * s * grad_output[2] + common_3 * v1
-            + grad_angle * w1 * hypot_w1 / common_2;
+            + v2 * s * grad_output[2] + common_2 * v1
+            + grad_angle * w1 * hypot_w1 / part_6;
         grad_w[1] = v3 * s * grad_output[0] + k * grad_output[1]
-            - v1 * s * grad_output[2] + common_3 * v2
-            + grad_angle * w2 * hypot_w1 / common_2;
+            - v1 * s * grad_output[2] + common_2 * v2
+            + grad_angle * w2 * hypot_w1 / part_6;
         grad_w[2] = v1 * s * grad_output[1] - v2 * s * grad_output[0]
-            + k * grad_output[2] + common_3 * v3 + grad_angle * w3 / part_5;
+            + k * grad_output[2] + common_2 * v3 + grad_angle * w3 / part_5;
     }
 
     if (grad_v) {

@@ -82,7 +82,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         w1 * grad_output[..., 0] + w2 * grad_output[..., 1] + w3 * grad_output[..., 2]
     )
     if needs_input_grad[0]:
-        common_3 = 0.5 * grad_k * common
+        common_2 = 0.5 * grad_k * common
         part = math.pi * angle
         part_2 = (
             (w2 * v3 - w3 * v2) * grad_output[..., 0]
@@ -108,23 +108,30 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
             - v2 * sin_angle * grad_output[..., 1]
             - v3 * sin_angle * grad_output[..., 2]
         )
-        common_2 = np.where(angle == 0, 1, angle) * np.where(hypot_w1 == 0, 1, hypot_w1)
         grad_w = np.stack(
             [
                 k * grad_output[..., 0]
                 - v3 * s * grad_output[..., 1]
                 + v2 * s * grad_output[..., 2]
-                + common_3 * v1
-                + grad_angle * w1 * hypot_w1 / common_2,
+                + common_2 * v1
+                + grad_angle * w1 * hypot_w1 / (
+                    np.where(angle == 0, 1, angle) * np.where(
+                        hypot_w1 == 0, 1, hypot_w1
+                    )
+                ),
                 v3 * s * grad_output[..., 0]
                 + k * grad_output[..., 1]
                 - v1 * s * grad_output[..., 2]
-                + common_3 * v2
-                + grad_angle * w2 * hypot_w1 / common_2,
+                + common_2 * v2
+                + grad_angle * w2 * hypot_w1 / (
+                    np.where(angle == 0, 1, angle) * np.where(
+                        hypot_w1 == 0, 1, hypot_w1
+                    )
+                ),
                 v1 * s * grad_output[..., 1]
                 - v2 * s * grad_output[..., 0]
                 + k * grad_output[..., 2]
-                + common_3 * v3
+                + common_2 * v3
                 + grad_angle * w3 / np.where(angle == 0, 1, angle),
             ],
             axis=-1,

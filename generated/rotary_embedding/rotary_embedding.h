@@ -41,7 +41,7 @@ void rotary_embedding_forward(size_t n, size_t h, const double *x, const double 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for ROTARY_EMBEDDING_BACKWARD_WORK(n, h) doubles.
  */
-#define ROTARY_EMBEDDING_BACKWARD_WORK(n, h) ((n) * (h) + (n) * (h))
+#define ROTARY_EMBEDDING_BACKWARD_WORK(n, h) (2 * (n) * (h))
 void rotary_embedding_backward(size_t n, size_t h, const double *x, const double *angle,
                                const double *grad_output, double *grad_x,
                                double *grad_angle, double *work);

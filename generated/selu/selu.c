@@ -29,8 +29,9 @@ void selu_forward_batch(size_t batch, const double *restrict x, double *restrict
 void selu_backward(double x, double grad_output, double *restrict grad_x)
 {
     if (grad_x) {
-        *grad_x = x > 0.0 ? 1.0507009873554805 * grad_output
-            : 1.0507009873554805 * 1.6732632423543772 * grad_output * (expm1(x) + 1.0);
+        *grad_x = x > 0.0
+            ? 1.0507009873554805 * grad_output : 1.0507009873554805 * 1.6732632423543772
+            * grad_output * (expm1(x) + 1.0);
     }
 }
 

@@ -30,14 +30,15 @@ void smooth_l1_loss_forward(size_t batch, double beta,
                             const double *restrict prediction,
                             const double *restrict target, double *restrict out)
 {
+    /* out_sum =
+     *     sum[b](where(abs_d[b] < beta, d[b]**2 / (2 * beta), abs_d[b] - beta / 2))
+     */
     double out_sum = 0.0;
     const double beta_over_2 = beta / 2.0;
-    /* out_sum = sum[b](where(common[b], d[b]**2 / (2 * beta), abs_d[b] - beta / 2)) */
     for (size_t b = 0; b < batch; ++b) {
         const double d = prediction[b] - target[b];
         const double abs_d = fabs(d);
-        const double common = abs_d < beta ? 1.0 : 0.0;
-        out_sum += common != 0 ? d * d / (2.0 * beta) : abs_d - beta_over_2;
+        out_sum += abs_d < beta ? d * d / (2.0 * beta) : abs_d - beta_over_2;
     }
 
     *out = out_sum / (double)batch;
@@ -53,15 +54,16 @@ void smooth_l1_loss_backward(size_t batch, double beta,
 
     if (grad_prediction || grad_target) {
         /* grad_d[b] =
-         *     where(common[b], grad_output * d[b] / (beta * batch), grad_output
-         *     * sign(d[b]) / batch)
+         *     where(abs_d[b]
+         *     < beta, grad_output * d[b] / (beta * batch), grad_output * sign(d[b])
+         *     / batch)
          */
         for (size_t b = 0; b < batch; ++b) {
             const double d = prediction[b] - target[b];
             const double abs_d = fabs(d);
-            const double common = abs_d < beta ? 1.0 : 0.0;
-            grad_d[b] = common != 0 ? grad_output * d / (beta * (double)batch)
-                : grad_output * (d > 0.0 ? 1.0 : d < 0.0 ? -1.0 : d) / (double)batch;
+            grad_d[b] = abs_d < beta
+                ? grad_output * d / (beta * (double)batch) : grad_output
+                * (d > 0.0 ? 1.0 : d < 0.0 ? -1.0 : d) / (double)batch;
         }
     }
 

@@ -82,11 +82,10 @@ void softmax_entropy_forward(size_t batch, size_t n, const double *restrict x,
         if (logsumexp_x_2) {
             logsumexp_x_2[b] = logsumexp_x_2_b;
         }
-        /* total[b] = sum[j](common[b, j]) */
+        /* total[b] = sum[j](exp_x[b, j] * (x[b, j] - logsumexp_x_2[b])) */
         double total = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            const double common = exp_x[j] * (x[b * n + j] - logsumexp_x_2_b);
-            total += common;
+            total += exp_x[j] * (x[b * n + j] - logsumexp_x_2_b);
         }
         out[b] = -total;
     }
@@ -103,7 +102,7 @@ void softmax_entropy_backward(size_t batch, size_t n, const double *restrict x,
 {
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* sum[b] = sum[j](common[b, j])
+            /* sum[b] = sum[j](exp_x[b, j] * (x[b, j] - logsumexp_x_2[b]))
              * sum_x_logsumexp_x[b] = sum[j](exp_x[b, j])
              */
             double sum = 0.0;
@@ -111,9 +110,8 @@ void softmax_entropy_backward(size_t batch, size_t n, const double *restrict x,
             for (size_t j = 0; j < n; ++j) {
                 const double exp_x_2 = exp(x[b * n + j] - max_x[b]);
                 const double exp_x = exp_x_2 / sum_exp_x[b];
-                const double common = exp_x * (x[b * n + j] - logsumexp_x_2[b]);
                 grad_x[b * n + j] = exp_x;
-                sum += common;
+                sum += exp_x * (x[b * n + j] - logsumexp_x_2[b]);
                 sum_x_logsumexp_x += exp_x;
             }
             /* grad_x[b,j] = grad_output[b]

@@ -20,8 +20,8 @@
 
 void softsign_forward(double x, double *restrict out)
 {
-    const double common = 1.0 + fabs(x);
-    *out = x / common;
+    const double abs_x = fabs(x);
+    *out = x / (1.0 + abs_x);
 }
 
 void softsign_forward_batch(size_t batch, const double *restrict x,
@@ -36,9 +36,9 @@ void softsign_backward(double x, double out, double grad_output,
                        double *restrict grad_x)
 {
     if (grad_x) {
-        const double common = 1.0 + fabs(x);
+        const double abs_x = fabs(x);
         *grad_x = grad_output * (1.0 - out * (x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x))
-            / common;
+            / (1.0 + abs_x);
     }
 }
 

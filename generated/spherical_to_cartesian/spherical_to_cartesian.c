@@ -60,13 +60,13 @@ void spherical_to_cartesian_backward(double r, double theta, double phi, double 
     const double sin_theta = sin(theta);
     const double sin_phi = sin(phi);
     const double cos_phi = cos(phi);
-    const double common_2 = grad_y * sin_phi + grad_x * cos_phi;
+    const double part = grad_y * sin_phi + grad_x * cos_phi;
     if (grad_r) {
-        *grad_r = cos_theta * grad_z + sin_theta * common_2;
+        *grad_r = cos_theta * grad_z + sin_theta * part;
     }
 
     if (grad_theta) {
-        *grad_theta = r * (cos_theta * common_2 - sin_theta * grad_z);
+        *grad_theta = r * (cos_theta * part - sin_theta * grad_z);
     }
 
     if (grad_phi) {

@@ -52,12 +52,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     sin_theta = np.sin(theta)
     sin_phi = np.sin(phi)
     cos_phi = np.cos(phi)
-    if needs_input_grad[0] or needs_input_grad[1]:
-        common_2 = grad_y * sin_phi + grad_x * cos_phi
     if needs_input_grad[0]:
-        grad_r = cos_theta * grad_z + sin_theta * common_2
+        grad_r = cos_theta * grad_z + sin_theta * (grad_y * sin_phi + grad_x * cos_phi)
     if needs_input_grad[1]:
-        grad_theta = r * (cos_theta * common_2 - sin_theta * grad_z)
+        grad_theta = r * (
+            cos_theta * (grad_y * sin_phi + grad_x * cos_phi) - sin_theta * grad_z
+        )
     if needs_input_grad[2]:
         grad_phi = r * sin_theta * (cos_phi * grad_y - sin_phi * grad_x)
     return grad_r, grad_theta, grad_phi

@@ -28,8 +28,8 @@ void squared_hinge_loss_forward(size_t batch, const double *restrict score,
     double out_sum = 0.0;
     for (size_t b = 0; b < batch; ++b) {
         const double one_minus_label_times_score = 1.0 - label[b] * score[b];
-        const double relu_label = one_minus_label_times_score < 0.0 ? 0.0
-            : one_minus_label_times_score;
+        const double relu_label = one_minus_label_times_score < 0.0
+            ? 0.0 : one_minus_label_times_score;
         out_sum += relu_label * relu_label;
     }
 
@@ -39,34 +39,33 @@ void squared_hinge_loss_forward(size_t batch, const double *restrict score,
 void squared_hinge_loss_backward(size_t batch, const double *restrict score,
                                  const double *restrict label, double grad_output,
                                  double *restrict grad_score,
-                                 double *restrict grad_label, double *work)
+                                 double *restrict grad_label)
 {
-    double *restrict const common = work;
-
-    if (grad_score || grad_label) {
-        /* common[b] =
-         *     where(relu_label[b] > 0, 2 * grad_output * relu_label[b] / batch, 0)
+    if (grad_score) {
+        /* grad_score[b] = -label[b]
+         *     * where(relu_label[b] > 0, 2 * grad_output * relu_label[b] / batch, 0)
          */
         for (size_t b = 0; b < batch; ++b) {
             const double one_minus_label_times_score = 1.0 - label[b] * score[b];
-            const double relu_label = one_minus_label_times_score < 0.0 ? 0.0
-                : one_minus_label_times_score;
-            common[b] = relu_label > 0.0
-                ? 2.0 * grad_output * relu_label / (double)batch : 0.0;
-        }
-    }
-
-    if (grad_score) {
-        /* grad_score[b] = -label[b] * common[b] */
-        for (size_t b = 0; b < batch; ++b) {
-            grad_score[b] = -label[b] * common[b];
+            const double relu_label = one_minus_label_times_score < 0.0
+                ? 0.0 : one_minus_label_times_score;
+            grad_score[b] = -label[b]
+                * (relu_label > 0.0
+                ? 2.0 * grad_output * relu_label / (double)batch : 0.0);
         }
     }
 
     if (grad_label) {
-        /* grad_label[b] = -score[b] * common[b] */
+        /* grad_label[b] = -score[b]
+         *     * where(relu_label[b] > 0, 2 * grad_output * relu_label[b] / batch, 0)
+         */
         for (size_t b = 0; b < batch; ++b) {
-            grad_label[b] = -score[b] * common[b];
+            const double one_minus_label_times_score = 1.0 - label[b] * score[b];
+            const double relu_label = one_minus_label_times_score < 0.0
+                ? 0.0 : one_minus_label_times_score;
+            grad_label[b] = -score[b]
+                * (relu_label > 0.0
+                ? 2.0 * grad_output * relu_label / (double)batch : 0.0);
         }
     }
 }

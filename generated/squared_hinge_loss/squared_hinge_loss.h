@@ -32,13 +32,10 @@ extern "C" {
 void squared_hinge_loss_forward(size_t batch, const double *score, const double *label,
                                 double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for SQUARED_HINGE_LOSS_BACKWARD_WORK(batch) doubles.
- */
-#define SQUARED_HINGE_LOSS_BACKWARD_WORK(batch) ((batch))
+/* Overwrite each gradient; pass NULL for one that is not needed. */
 void squared_hinge_loss_backward(size_t batch, const double *score, const double *label,
                                  double grad_output, double *grad_score,
-                                 double *grad_label, double *work);
+                                 double *grad_label);
 
 #ifdef __cplusplus
 }

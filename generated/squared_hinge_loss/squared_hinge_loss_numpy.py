@@ -40,13 +40,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, (), score.dtype)
     grad_score = grad_label = None
     relu_label = np.maximum(1 - label * score, 0)
-    common = np.where(
-        relu_label > 0, 2 * grad_output * relu_label / math.prod(batch), 0
-    )
     if needs_input_grad[0]:
-        grad_score = -label * common
+        grad_score = -label * np.where(
+            relu_label > 0, 2 * grad_output * relu_label / math.prod(batch), 0
+        )
     if needs_input_grad[1]:
-        grad_label = -score * common
+        grad_label = -score * np.where(
+            relu_label > 0, 2 * grad_output * relu_label / math.prod(batch), 0
+        )
     return grad_score, grad_label
 
 

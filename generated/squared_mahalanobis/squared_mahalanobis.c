@@ -35,7 +35,7 @@ void squared_mahalanobis_forward(size_t n, size_t d, const double *restrict x,
                                  double *work)
 {
     double *restrict const centered = work;
-    double *const total_values = total ? total : work + d;
+    total = total ? total : work + d;
 
     for (size_t i = 0; i < n; ++i) {
         /* centered[i,j] = x[i, j] - mean[j] */
@@ -44,17 +44,17 @@ void squared_mahalanobis_forward(size_t n, size_t d, const double *restrict x,
         }
         /* total[i,j] = sum[k](centered[i, k] * precision[k, j]) */
         for (size_t j = 0; j < d; ++j) {
-            total_values[i * d + j] = 0.0;
+            total[i * d + j] = 0.0;
         }
         for (size_t k = 0; k < d; ++k) {
             for (size_t j = 0; j < d; ++j) {
-                total_values[i * d + j] += centered[k] * precision[k * d + j];
+                total[i * d + j] += centered[k] * precision[k * d + j];
             }
         }
         /* out[i] = sum[j](total[i, j] * centered[i, j]) */
         double total_2 = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            total_2 += total_values[i * d + j] * centered[j];
+            total_2 += total[i * d + j] * centered[j];
         }
         out[i] = total_2;
     }
@@ -70,7 +70,7 @@ void squared_mahalanobis_backward(size_t n, size_t d, const double *restrict x,
 {
     double *restrict const centered = work;
     double *restrict const grad_total = work + n * d;
-    double *restrict const grad_centered = work + (n * d + n * d);
+    double *restrict const grad_centered = work + 2 * (n * d);
 
     if (grad_x || grad_mean || grad_precision) {
         /* grad_total[i,j] = grad_output[i] * centered[i, j] */

@@ -47,7 +47,7 @@ void squared_mahalanobis_forward(size_t n, size_t d, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SQUARED_MAHALANOBIS_BACKWARD_WORK(n, d) doubles.
  */
-#define SQUARED_MAHALANOBIS_BACKWARD_WORK(n, d) ((n) * (d) + (n) * (d) + (n) * (d))
+#define SQUARED_MAHALANOBIS_BACKWARD_WORK(n, d) (3 * (n) * (d))
 void squared_mahalanobis_backward(size_t n, size_t d, const double *x,
                                   const double *mean, const double *precision,
                                   const double *total, const double *grad_output,

@@ -40,8 +40,8 @@ void squeeze_excite_forward(size_t n, size_t c, size_t p, size_t r,
                             double *restrict relu_value, double *restrict gate,
                             double *restrict out, double *work)
 {
-    double *const mean_x_values = mean_x ? mean_x : work;
-    double *const relu_value_values = relu_value ? relu_value : work + n * c;
+    mean_x = mean_x ? mean_x : work;
+    relu_value = relu_value ? relu_value : work + n * c;
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < c; ++j) {
@@ -50,23 +50,21 @@ void squeeze_excite_forward(size_t n, size_t c, size_t p, size_t r,
             for (size_t k = 0; k < p; ++k) {
                 sum_x += x[(i * c + j) * p + k];
             }
-            /* mean_x[i,j] = sum_x[i, j] / p */
-            mean_x_values[i * c + j] = sum_x / (double)p;
+            mean_x[i * c + j] = sum_x / (double)p;
         }
         for (size_t l = 0; l < r; ++l) {
             /* total[i,l] = sum[j](mean_x[i, j] * down[l, j]) */
             double total = 0.0;
             for (size_t j = 0; j < c; ++j) {
-                total += mean_x_values[i * c + j] * down[l * c + j];
+                total += mean_x[i * c + j] * down[l * c + j];
             }
-            /* relu_value[i,l] = maximum(total[i, l], 0) */
-            relu_value_values[i * r + l] = total < 0.0 ? 0.0 : total;
+            relu_value[i * r + l] = total < 0.0 ? 0.0 : total;
         }
         for (size_t j = 0; j < c; ++j) {
             /* total_2[i,j] = sum[l](relu_value[i, l] * up[j, l]) */
             double total_2 = 0.0;
             for (size_t l = 0; l < r; ++l) {
-                total_2 += relu_value_values[i * r + l] * up[j * r + l];
+                total_2 += relu_value[i * r + l] * up[j * r + l];
             }
             const double exp_total_2 = exp(-fabs(total_2));
             const double gate_ij = (total_2 >= 0.0 ? 1.0 : exp_total_2)

@@ -46,9 +46,9 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
                           double *restrict hidden, double *restrict sigmoid_total,
                           double *restrict out, double *work)
 {
-    double *const total_values = total ? total : work;
-    double *const sigmoid_total_values = sigmoid_total ? sigmoid_total : work + n * h;
-    double *const hidden_values = hidden ? hidden : work + (n * h + n * h);
+    total = total ? total : work;
+    sigmoid_total = sigmoid_total ? sigmoid_total : work + n * h;
+    hidden = hidden ? hidden : work + 2 * (n * h);
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
@@ -57,13 +57,10 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
             for (size_t p = 0; p < k; ++p) {
                 total_3 += x[i * k + p] * gate[l * k + p];
             }
-            const double total_values_il = total_3;
-            total_values[i * h + l] = total_values_il;
-            const double exp_total = exp(-fabs(total_values_il));
-            /* sigmoid_total[i,l] = where(total[i, l] >= 0, 1, exp_total[i, l])
-             *     / (1 + exp_total[i, l])
-             */
-            sigmoid_total_values[i * h + l] = (total_values_il >= 0.0 ? 1.0 : exp_total)
+            const double total_il = total_3;
+            total[i * h + l] = total_il;
+            const double exp_total = exp(-fabs(total_il));
+            sigmoid_total[i * h + l] = (total_il >= 0.0 ? 1.0 : exp_total)
                 / (1.0 + exp_total);
         }
     }
@@ -77,15 +74,14 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
             if (total_2) {
                 total_2[i * h + l] = total_2_il;
             }
-            /* hidden[i,l] = total[i, l] * sigmoid_total[i, l] * total_2[i, l] */
-            hidden_values[i * h + l] = total_values[i * h + l]
-                * sigmoid_total_values[i * h + l] * total_2_il;
+            hidden[i * h + l] = total[i * h + l] * sigmoid_total[i * h + l]
+                * total_2_il;
         }
         /* out[i,j] = sum[l](hidden[i, l] * down[j, l]) */
         for (size_t j = 0; j < m; ++j) {
             double total_3 = 0.0;
             for (size_t l = 0; l < h; ++l) {
-                total_3 += hidden_values[i * h + l] * down[j * h + l];
+                total_3 += hidden[i * h + l] * down[j * h + l];
             }
             out[i * m + j] = total_3;
         }
@@ -104,8 +100,8 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
 {
     double *restrict const grad_hidden = work;
     double *restrict const grad_total_2 = work + n * h;
-    double *restrict const grad_total = work + (n * h + n * h);
-    double *restrict const sum_grad_total_gate = work + (n * h + n * h + n * h);
+    double *restrict const grad_total = work + 2 * (n * h);
+    double *restrict const sum_grad_total_gate = work + 3 * (n * h);
 
     if (grad_x || grad_gate || grad_up) {
         /* grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l]) */

@@ -49,7 +49,7 @@ extern "C" {
  * For backward: total, total_2, hidden and sigmoid_total; pass NULL for what is not needed.
  * work has room for SWIGLU_LAYER_FORWARD_WORK(n, h) doubles.
  */
-#define SWIGLU_LAYER_FORWARD_WORK(n, h) ((n) * (h) + (n) * (h) + (n) * (h))
+#define SWIGLU_LAYER_FORWARD_WORK(n, h) (3 * (n) * (h))
 void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m, const double *x,
                           const double *gate, const double *up, const double *down,
                           double *total, double *total_2, double *hidden,
@@ -58,7 +58,7 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m, const double *
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SWIGLU_LAYER_BACKWARD_WORK(n, k, h) doubles.
  */
-#define SWIGLU_LAYER_BACKWARD_WORK(n, k, h) ((n) * (h) + (n) * (h) + (n) * (h) + (k))
+#define SWIGLU_LAYER_BACKWARD_WORK(n, k, h) (3 * (n) * (h) + (k))
 void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m, const double *x,
                            const double *gate, const double *up, const double *down,
                            const double *total, const double *total_2,

@@ -41,35 +41,29 @@ void three_link_arm_forward(size_t batch, const double *restrict angle,
                             const double *restrict length, double *restrict x,
                             double *restrict y, double *restrict heading)
 {
-    /* x[i] = common_3[i] + common[i]
-     * y[i] = common_6[i] + common_4[i]
+    /* x[i] = length[0] * cos_a[i] + common[i] + length[2] * cos_heading[i]
+     * y[i] = length[0] * sin_a[i] + common_2[i] + length[2] * sin_heading[i]
      */
     for (size_t i = 0; i < batch; ++i) {
         const double a = angle[i * 3];
         const double b = angle[i * 3 + 1];
         const double c = angle[i * 3 + 2];
         const double heading_i = a + b + c;
-        heading[i] = heading_i;
-        const double cos_heading = cos(heading_i);
         const double a_2 = angle[i * 3];
-        const double cos_a = cos(a_2);
-        const double common = length[2] * cos_heading;
-        const double a_3 = angle[i * 3];
         const double b_2 = angle[i * 3 + 1];
-        const double cos_a_2 = cos(a_3 + b_2);
-        const double common_2 = length[1] * cos_a_2;
-        const double common_3 = length[0] * cos_a + common_2;
-        x[i] = common_3 + common;
-        const double sin_heading = sin(heading_i);
-        const double a_4 = angle[i * 3];
-        const double sin_a = sin(a_4);
-        const double common_4 = length[2] * sin_heading;
-        const double a_5 = angle[i * 3];
+        const double cos_a_2 = cos(a_2 + b_2);
+        const double common = length[1] * cos_a_2;
+        const double cos_a = cos(angle[i * 3]);
+        const double cos_heading = cos(heading_i);
+        const double a_3 = angle[i * 3];
         const double b_3 = angle[i * 3 + 1];
-        const double sin_a_2 = sin(a_5 + b_3);
-        const double common_5 = length[1] * sin_a_2;
-        const double common_6 = length[0] * sin_a + common_5;
-        y[i] = common_6 + common_4;
+        const double sin_a_2 = sin(a_3 + b_3);
+        const double common_2 = length[1] * sin_a_2;
+        const double sin_a = sin(angle[i * 3]);
+        const double sin_heading = sin(heading_i);
+        heading[i] = heading_i;
+        x[i] = length[0] * cos_a + common + length[2] * cos_heading;
+        y[i] = length[0] * sin_a + common_2 + length[2] * sin_heading;
     }
 }
 
@@ -84,16 +78,16 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
 {
     double *restrict const cos_a = work;
     double *restrict const cos_a_2 = work + batch;
-    double *restrict const sin_a = work + (batch + batch);
-    double *restrict const sin_a_2 = work + (batch + batch + batch);
-    double *restrict const cos_heading = work + (batch + batch + batch + batch);
-    double *restrict const sin_heading = work + (batch + batch + batch + batch + batch);
+    double *restrict const sin_a_2 = work + 2 * batch;
+    double *restrict const sin_a = work + 3 * batch;
+    double *restrict const cos_heading = work + 4 * batch;
+    double *restrict const sin_heading = work + 5 * batch;
 
     if (grad_angle || grad_length) {
         /* cos_a[i] = cos(a[i])
          * cos_a_2[i] = cos(a[i] + b[i])
-         * sin_a[i] = sin(a[i])
          * sin_a_2[i] = sin(a[i] + b[i])
+         * sin_a[i] = sin(a[i])
          * cos_heading[i] = cos(heading[i])
          * sin_heading[i] = sin(heading[i])
          */
@@ -102,36 +96,33 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
             const double a_2 = angle[i * 3];
             const double b = angle[i * 3 + 1];
             const double a_3 = angle[i * 3];
-            const double a_4 = angle[i * 3];
             const double b_2 = angle[i * 3 + 1];
+            const double a_4 = angle[i * 3];
             cos_a[i] = cos(a);
             cos_a_2[i] = cos(a_2 + b);
-            sin_a[i] = sin(a_3);
-            sin_a_2[i] = sin(a_4 + b_2);
+            sin_a_2[i] = sin(a_3 + b_2);
+            sin_a[i] = sin(a_4);
             cos_heading[i] = cos(heading[i]);
             sin_heading[i] = sin(heading[i]);
         }
     }
 
     if (grad_angle) {
-        /* grad_angle[i,0] = grad_y[i] * common_3[i] - grad_x[i] * common_6[i]
+        /* grad_angle[i,0] = grad_y[i] * (length[0] * cos_a[i] + common[i])
+         *     - grad_x[i] * (common_2[i] + length[0] * sin_a[i])
          *     + grad_heading_total[i]
-         * grad_angle[i,1] = common_2[i] * grad_y[i] - common_5[i] * grad_x[i]
+         * grad_angle[i,1] = common[i] * grad_y[i] - common_2[i] * grad_x[i]
          *     + grad_heading_total[i]
          * grad_angle[i,2] = grad_heading_total[i]
          */
         for (size_t i = 0; i < batch; ++i) {
-            const double common_2 = length[1] * cos_a_2[i];
-            const double common_3 = length[0] * cos_a[i] + common_2;
-            const double common_5 = length[1] * sin_a_2[i];
-            const double common_6 = length[0] * sin_a[i] + common_5;
-            const double common = length[2] * cos_heading[i];
-            const double common_4 = length[2] * sin_heading[i];
-            const double grad_heading_total = common * grad_y[i] - common_4 * grad_x[i]
-                + grad_heading[i];
-            grad_angle[i * 3] = grad_y[i] * common_3 - grad_x[i] * common_6
-                + grad_heading_total;
-            grad_angle[i * 3 + 1] = common_2 * grad_y[i] - common_5 * grad_x[i]
+            const double common = length[1] * cos_a_2[i];
+            const double common_2 = length[1] * sin_a_2[i];
+            const double grad_heading_total = length[2] * cos_heading[i] * grad_y[i]
+                - length[2] * sin_heading[i] * grad_x[i] + grad_heading[i];
+            grad_angle[i * 3] = grad_y[i] * (length[0] * cos_a[i] + common)
+                - grad_x[i] * (common_2 + length[0] * sin_a[i]) + grad_heading_total;
+            grad_angle[i * 3 + 1] = common * grad_y[i] - common_2 * grad_x[i]
                 + grad_heading_total;
             grad_angle[i * 3 + 2] = grad_heading_total;
         }

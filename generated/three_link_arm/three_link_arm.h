@@ -50,8 +50,7 @@ void three_link_arm_forward(size_t batch, const double *angle, const double *len
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for THREE_LINK_ARM_BACKWARD_WORK(batch) doubles.
  */
-#define THREE_LINK_ARM_BACKWARD_WORK(batch) \
-    ((batch) + (batch) + (batch) + (batch) + (batch) + (batch))
+#define THREE_LINK_ARM_BACKWARD_WORK(batch) (6 * (batch))
 void three_link_arm_backward(size_t batch, const double *angle, const double *length,
                              const double *heading, const double *grad_x,
                              const double *grad_y, const double *grad_heading,

@@ -66,13 +66,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     b = angle[..., 1]
     cos_a_2 = np.cos(a + b)
     if needs_input_grad[0]:
-        common_2 = length[1] * cos_a_2
-        common_3 = length[0] * cos_a + common_2
-    sin_a = np.sin(a)
+        common = length[1] * cos_a_2
     sin_a_2 = np.sin(a + b)
     if needs_input_grad[0]:
-        common_5 = length[1] * sin_a_2
-        common_6 = length[0] * sin_a + common_5
+        common_2 = length[1] * sin_a_2
+    sin_a = np.sin(a)
     cos_heading = np.cos(heading)
     sin_heading = np.sin(heading)
     if needs_input_grad[0]:
@@ -83,8 +81,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         )
         grad_angle = np.stack(
             [
-                grad_y * common_3 - grad_x * common_6 + grad_heading_total,
-                common_2 * grad_y - common_5 * grad_x + grad_heading_total,
+                grad_y * (length[0] * cos_a + common)
+                - grad_x * (common_2 + length[0] * sin_a)
+                + grad_heading_total,
+                common * grad_y - common_2 * grad_x + grad_heading_total,
                 grad_heading_total,
             ],
             axis=-1,

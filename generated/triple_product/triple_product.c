@@ -40,7 +40,7 @@
 void triple_product_forward(const double a[3], const double b[3], const double c[3],
                             double stacked[3], double *restrict out, double *work)
 {
-    double *const stacked_values = stacked ? stacked : work;
+    stacked = stacked ? stacked : work;
 
     const double a1 = b[0];
     const double a2 = b[1];
@@ -48,12 +48,12 @@ void triple_product_forward(const double a[3], const double b[3], const double c
     const double b1 = c[0];
     const double b2 = c[1];
     const double b3 = c[2];
-    stacked_values[0] = a2 * b3 - a3 * b2;
-    stacked_values[1] = a3 * b1 - a1 * b3;
-    stacked_values[2] = a1 * b2 - a2 * b1;
+    stacked[0] = a2 * b3 - a3 * b2;
+    stacked[1] = a3 * b1 - a1 * b3;
+    stacked[2] = a1 * b2 - a2 * b1;
     double total = 0.0;
     for (size_t j = 0; j < 3; ++j) {
-        total += a[j] * stacked_values[j];
+        total += a[j] * stacked[j];
     }
 
     *out = total;

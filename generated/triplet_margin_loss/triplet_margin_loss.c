@@ -65,8 +65,8 @@ void triplet_margin_loss_forward(size_t n, size_t d, double margin,
             far[i] = far_i;
         }
         const double near_minus_far_plus_margin = near_i - far_i + margin;
-        const double relu_near_i = near_minus_far_plus_margin < 0.0 ? 0.0
-            : near_minus_far_plus_margin;
+        const double relu_near_i = near_minus_far_plus_margin < 0.0
+            ? 0.0 : near_minus_far_plus_margin;
         if (relu_near) {
             relu_near[i] = relu_near_i;
         }

@@ -51,7 +51,7 @@ void triplet_margin_loss_forward(size_t n, size_t d, double margin,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for TRIPLET_MARGIN_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define TRIPLET_MARGIN_LOSS_BACKWARD_WORK(n) ((n) + (n))
+#define TRIPLET_MARGIN_LOSS_BACKWARD_WORK(n) (2 * (n))
 void triplet_margin_loss_backward(size_t n, size_t d, const double *anchor,
                                   const double *positive, const double *negative,
                                   const double *near, const double *far,

@@ -28,13 +28,12 @@
 void two_link_arm_forward(double length1, double length2, double a, double b,
                           double *restrict x, double *restrict y)
 {
-    const double cos_a = cos(a + b);
-    const double common = length1 * cos(a) + length2 * cos_a;
-    *x = common;
-    const double sin_a = sin(a + b);
-    const double common_2 = length1 * sin(a);
-    const double common_3 = length2 * sin_a;
-    *y = common_2 + common_3;
+    const double cos_a = cos(a);
+    const double cos_a_2 = cos(a + b);
+    *x = length1 * cos_a + length2 * cos_a_2;
+    const double sin_a = sin(a);
+    const double sin_a_2 = sin(a + b);
+    *y = length1 * sin_a + length2 * sin_a_2;
 }
 
 void two_link_arm_forward_batch(size_t batch, double length1, double length2,
@@ -51,17 +50,22 @@ void two_link_arm_backward(double length1, double length2, double a, double b,
                            double grad_x, double grad_y, double *restrict grad_a,
                            double *restrict grad_b)
 {
-    const double cos_a = cos(a + b);
-    const double sin_a = sin(a + b);
+    double cos_a = 0.0;
+    double sin_a = 0.0;
     if (grad_a) {
-        const double common = length1 * cos(a) + length2 * cos_a;
-        const double common_3 = length2 * sin_a;
-        const double common_2 = length1 * sin(a);
-        *grad_a = grad_y * common - common_3 * grad_x - common_2 * grad_x;
+        cos_a = cos(a);
+        sin_a = sin(a);
+    }
+
+    const double cos_a_2 = cos(a + b);
+    const double sin_a_2 = sin(a + b);
+    if (grad_a) {
+        *grad_a = grad_y * (length1 * cos_a + length2 * cos_a_2)
+            - length2 * sin_a_2 * grad_x - length1 * sin_a * grad_x;
     }
 
     if (grad_b) {
-        *grad_b = length2 * (cos_a * grad_y - sin_a * grad_x);
+        *grad_b = length2 * (cos_a_2 * grad_y - sin_a_2 * grad_x);
     }
 }
 

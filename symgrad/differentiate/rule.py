@@ -39,7 +39,9 @@ from ..expr import (
     refs,
     select,
     size,
+    substitute,
 )
+from ..expr.sizes import count
 from ..ir import (
     Box,
     Derivative,
@@ -49,6 +51,7 @@ from ..ir import (
     Role,
     Tensor,
     alive,
+    inside,
     names_of,
     ordered,
     recurrent,
@@ -161,13 +164,21 @@ class Sweep:
                 summed = any(i not in shown for i, _ in first.box)
                 box = _shown_first(first, element.subscripts)
                 where = first.where
-                if not (everywhere(element) or element in certain):  # where it is not read, the target is not there
+                if not (self._is_there(element, first) or element in certain):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
                 self.statements.append(
                     Equation(target, element.subscripts, "sum" if summed else "none", adjoint, box, where, first.when)
                 )
+
+    def _is_there(self, element: Ref, e: Equation) -> bool:
+        """Whether the element exists at every point of the box of `e`, whatever a condition says."""
+        extents = dict(e.box)
+        axes = zip(element.subscripts, self.function.table[element.name].shape, strict=True)
+        return everywhere(element) and all(
+            inside({s: s}, ((s, size),), extents) for s, size in axes if isinstance(s, Index)
+        )
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""
@@ -212,19 +223,23 @@ class Sweep:
         *outer, (i, extent) = reduced
         around = (*e.shown, *outer)
         at, row = tuple(j for j, _ in around), (*around, (i, extent))
-        longer = (*around, (i, extent + 1))
+        end = count(extent, {o.name for o in self.function.options})
+        longer = (*around, (i, end + 1))
         before, after = (self._local(f"{word}_{e.target}", longer) for word in ("before", "after"))
-        for name, place, body, box in (
-            (before, ZERO, ONE, around),
-            (before, i + 1, ref(before, *at, i) * factor, row),
-            (after, extent, ONE, around),
-            (after, i, factor * ref(after, *at, i + 1), row),
-        ):
-            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
+        first, last = (before, ZERO, ONE, around), (after, end, ONE, around)
+        up, down = ref(before, *at, i) * factor, factor * ref(after, *at, i + 1)
         others = ref(before, *at, i) * ref(after, *at, i + 1)
+        recurrences = [first, (before, i + 1, up, row), last, (after, i, down, row)]
+        if end is not extent:  # an empty row may have an extent below 0: from its end, places count from 0 too
+            back: dict[Expr, Expr] = {i: extent - 1 - i}
+            down = substitute(factor, back) * ref(after, *at, i)
+            others = ref(before, *at, i) * ref(after, *at, extent - 1 - i)
+            recurrences[2:] = [(after, ZERO, ONE, around), (after, i + 1, down, row)]
+        for name, place, body, box in recurrences:
+            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
         if not outer:
             return others
-        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, extent))
+        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, end))
 
     def _local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
         """The name of a new tensor with an axis for each index of the box."""

@@ -166,6 +166,14 @@ from .normalization import (
     rms_norm,
     standardize,
 )
+from .optimization import (
+    ackley,
+    beale,
+    booth,
+    himmelblau,
+    rastrigin,
+    rosenbrock,
+)
 from .physics import (
     arrhenius,
     black_scholes_call,
@@ -188,13 +196,7 @@ from .physics import (
     van_der_waals,
 )
 from .scalars import (
-    ackley,
-    beale,
-    booth,
-    himmelblau,
     polynomial,
-    rastrigin,
-    rosenbrock,
     sine_and_double,
     squares,
     twice,
@@ -221,6 +223,7 @@ from .statistics import (
     softmax_temperature,
     softmin,
     std,
+    total_variation,
     var,
 )
 
@@ -420,6 +423,7 @@ __all__ = [
     "tanhshrink",
     "three_link_arm",
     "threshold",
+    "total_variation",
     "transe_score",
     "triangle_area",
     "triple_product",

@@ -6,15 +6,18 @@ defined, whose right-hand side neither overflows nor cancels where the left-hand
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from ..expr import (
+    ONE,
     ZERO,
     Apply,
     Expr,
     Index,
     Ref,
     apply,
+    factors,
     indices,
     postorder,
     ref,
@@ -26,6 +29,7 @@ from ..expr import (
 from ..expr.sizes import tidy
 from ..ir import Equation, Function, Role, Tensor, alive, range_of
 from .match import match
+from .normalised import with_normalised
 
 U, V = ref("?u"), ref("?v")
 
@@ -74,7 +78,7 @@ def stable(function: Function) -> Function:
     function = replace(function, statements=tuple(_identities(e) for e in function.statements))
     function = _softmax(function)
     function = _rename_copies(function)
-    function = _hoist(function)
+    function = with_normalised(_hoist(function))
     return _without_dead(function)
 
 
@@ -204,7 +208,7 @@ def _elementwise(function: Function) -> dict[str, Equation]:
 
 
 def _rename_copies(function: Function) -> Function:
-    """`total[i] = sum ...; out[i] = total[i]`: the reduction is written to `out` at once."""
+    """`total[i] = sum ...; out[i] = total[i]`: the reduction is written to `out` at once, and so is a mean."""
     readers: dict[str, int] = {}
     for e in function.statements:
         for r in e.reads:
@@ -212,7 +216,7 @@ def _rename_copies(function: Function) -> Function:
     statements = list(function.statements)
     gone: set[str] = set()
     for place, e in enumerate(statements):
-        source = e.body
+        source, below = e.body.args if isinstance(e.body, Apply) and e.body.op == "div" else (e.body, ONE)
         if not (isinstance(source, Ref) and e.reduce == "none" and e.where is None and not e.when and e.plain):
             continue
         tensor = function.table.get(source.name)
@@ -223,6 +227,8 @@ def _rename_copies(function: Function) -> Function:
             continue
         inner = writers[0]
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
+        if below is not ONE and not _is_mean(inner, below):
+            continue
         if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
             continue
         names = dict(zip(inner.subscripts, source.subscripts, strict=True))
@@ -235,12 +241,19 @@ def _rename_copies(function: Function) -> Function:
             e.target,
             e.subscripts,
             inner.reduce,
-            substitute(inner.body, names),
+            substitute(inner.body, names) / below,
             (*shown, *(pair for pair in box if pair not in shown)),
             None if inner.where is None else substitute(inner.where, names),
         )
         gone.add(source.name)
     return replace(function, statements=tuple(e for e in statements if e.target not in gone))
+
+
+def _is_mean(total: Equation, below: Expr) -> bool:
+    """Whether a sum divided by `below` is a mean."""
+    divisors, others = factors(below)
+    extents = [extent for _, extent in total.reduced]
+    return total.reduce == "sum" and not others and Counter(divisors) == Counter(extents)
 
 
 def _along(e: Equation, source: Ref, tensor: Tensor) -> bool:
