@@ -14,17 +14,18 @@
  *     margin  option, 1.0
  *
  * Gradients
- *     grad_total[i] = grad_output * same[i] / n - 0.5 * where(relu(margin - d_2[i]) > 0, 2 * grad_output * (1 -
- *         same[i]) * relu(margin - d_2[i]) / n, 0) / d_2[i]
+ *     grad_total[i] = grad_output * same[i] / n
+ *         - 0.5 * where(relu(margin - d_2[i]) > 0,
+ *         2 * grad_output * (1 - same[i]) * relu(margin - d_2[i]) / n, 0) / d_2[i]
  *     grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j])
  *     grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j])
  *     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
  *
  * Saved
- *     x      for grad_x, grad_y
- *     y      for grad_x, grad_y
- *     same   for grad_x, grad_y
- *     total  for grad_x, grad_y, grad_same
+ *     x       for grad_x, grad_y
+ *     y       for grad_x, grad_y
+ *     same    for grad_x, grad_y
+ *     total   for all gradients
  *     margin
  */
 #ifndef SYMGRAD_CONTRASTIVE_LOSS_H

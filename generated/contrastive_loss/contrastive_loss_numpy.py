@@ -13,17 +13,18 @@ Shapes
     margin  option, 1.0
 
 Gradients
-    grad_total[i] = grad_output * same[i] / n - 0.5 * where(relu(margin - d_2[i]) > 0, 2 * grad_output * (1 -
-        same[i]) * relu(margin - d_2[i]) / n, 0) / d_2[i]
+    grad_total[i] = grad_output * same[i] / n
+        - 0.5 * where(relu(margin - d_2[i]) > 0,
+        2 * grad_output * (1 - same[i]) * relu(margin - d_2[i]) / n, 0) / d_2[i]
     grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j])
     grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j])
     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
 
 Saved
-    x      for grad_x, grad_y
-    y      for grad_x, grad_y
-    same   for grad_x, grad_y
-    total  for grad_x, grad_y, grad_same
+    x       for grad_x, grad_y
+    y       for grad_x, grad_y
+    same    for grad_x, grad_y
+    total   for all gradients
     margin
 """
 
@@ -33,7 +34,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, same, *, margin=1.0):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x (n, d), y (n, d) and same (n,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y, same = _inputs(x, y, same)
     total = ((x - y) ** 2).sum(axis=1)
     d_2 = np.sqrt(total)
@@ -42,7 +47,10 @@ def forward(x, y, same, *, margin=1.0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, y, same, total, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
@@ -73,34 +81,27 @@ def _inputs(x, y, same):
     y = _real("y", y)
     same = _real("same", same)
     if x.ndim != 2:
-        raise ValueError(
-            f"contrastive_loss: x has shape {x.shape}, expected (n,"
-            " d)"
-        )
+        raise ValueError(f"contrastive_loss: x has shape {x.shape}, expected (n, d)")
     if y.ndim != 2:
-        raise ValueError(
-            f"contrastive_loss: y has shape {y.shape}, expected (n,"
-            " d)"
-        )
+        raise ValueError(f"contrastive_loss: y has shape {y.shape}, expected (n, d)")
     if y.shape[0] != x.shape[0]:
         raise ValueError(
-            f"contrastive_loss: x has n = {x.shape[0]} (axis 0),"
-            f" y has n = {y.shape[0]} (axis 0)"
+            f"contrastive_loss: x has n = {x.shape[0]} (axis 0), "
+            f"y has n = {y.shape[0]} (axis 0)"
         )
     if y.shape[1] != x.shape[1]:
         raise ValueError(
-            f"contrastive_loss: x has d = {x.shape[1]} (axis 1),"
-            f" y has d = {y.shape[1]} (axis 1)"
+            f"contrastive_loss: x has d = {x.shape[1]} (axis 1), "
+            f"y has d = {y.shape[1]} (axis 1)"
         )
     if same.ndim != 1:
         raise ValueError(
-            f"contrastive_loss: same has shape {same.shape},"
-            " expected (n,)"
+            f"contrastive_loss: same has shape {same.shape}, expected (n,)"
         )
     if same.shape[0] != x.shape[0]:
         raise ValueError(
-            f"contrastive_loss: x has n = {x.shape[0]} (axis 0),"
-            f" same has n = {same.shape[0]} (axis 0)"
+            f"contrastive_loss: x has n = {x.shape[0]} (axis 0), "
+            f"same has n = {same.shape[0]} (axis 0)"
         )
     return x, y, same
 
@@ -110,8 +111,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"contrastive_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"contrastive_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

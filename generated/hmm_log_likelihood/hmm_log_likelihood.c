@@ -15,21 +15,21 @@
  *
  * Gradients
  *     grad_built[n,j] = grad_output * exp(built[n, j] - out)
- *     grad_built[t,i] += sum[j](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
+ *     grad_built[t,i] += sum[j](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
  *     grad_log_start[j] = grad_built[0, j]
- *     grad_log_move[i,j] = sum[t](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
- *     grad_log_emit[t,i] = sum[j](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
+ *     grad_log_move[i,j] = sum[t](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
+ *     grad_log_emit[t,i] = sum[j](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
  *
  * Saved
- *     log_move       for grad_log_start, grad_log_move, grad_log_emit
- *     log_emit       for grad_log_start, grad_log_move, grad_log_emit
- *     out            for grad_log_start, grad_log_move, grad_log_emit
- *     built          for grad_log_start, grad_log_move, grad_log_emit
- *     max_built      for grad_log_start, grad_log_move, grad_log_emit
- *     sum_exp_built  for grad_log_start, grad_log_move, grad_log_emit
+ *     log_move       for all gradients
+ *     log_emit       for all gradients
+ *     out            for all gradients
+ *     built          for all gradients
+ *     max_built      for all gradients
+ *     sum_exp_built  for all gradients
  */
 #include <math.h>
 #include "hmm_log_likelihood.h"
@@ -65,9 +65,8 @@ void hmm_log_likelihood_forward(size_t m, size_t n, const double *restrict log_s
             /* sum_exp_built[t,j] = sum[i](exp_built[t, j, i]) */
             double sum_exp_built_tj = 0.0;
             for (size_t i = 0; i < m; ++i) {
-                const double exp_built =
-                    exp(built[t * m + i] + log_emit[t * m + i] + log_move[i * m + j]
-                    - max_built_tj);
+                const double exp_built = exp(built[t * m + i] + log_emit[t * m + i]
+                    + log_move[i * m + j] - max_built_tj);
                 sum_exp_built_tj += exp_built;
             }
             if (sum_exp_built) {
@@ -119,8 +118,8 @@ void hmm_log_likelihood_backward(size_t m, size_t n, const double *restrict log_
             for (size_t j = 0; j < m; ++j) {
                 const size_t exp_built_row = (t * m + j) * m;
                 for (size_t i = 0; i < m; ++i) {
-                    exp_built[exp_built_row + i] =
-                        exp(built[t * m + i] + log_emit[t * m + i] + log_move[i * m + j]
+                    exp_built[exp_built_row + i] = exp(built[t * m + i]
+                        + log_emit[t * m + i] + log_move[i * m + j]
                         - max_built[t * m + j]);
                 }
             }

@@ -15,21 +15,21 @@
  *
  * Gradients
  *     grad_built[n,j] = grad_output * exp(built[n, j] - out)
- *     grad_built[t,i] += sum[j](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
+ *     grad_built[t,i] += sum[j](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
  *     grad_log_start[j] = grad_built[0, j]
- *     grad_log_move[i,j] = sum[t](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
- *     grad_log_emit[t,i] = sum[j](grad_built[t + 1, j] * exp(built[t, i] + log_emit[t, i] + log_move[i, j] -
- *         logsumexp[t, j]))
+ *     grad_log_move[i,j] = sum[t](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
+ *     grad_log_emit[t,i] = sum[j](grad_built[t + 1, j]
+ *         * exp(built[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
  *
  * Saved
- *     log_move       for grad_log_start, grad_log_move, grad_log_emit
- *     log_emit       for grad_log_start, grad_log_move, grad_log_emit
- *     out            for grad_log_start, grad_log_move, grad_log_emit
- *     built          for grad_log_start, grad_log_move, grad_log_emit
- *     max_built      for grad_log_start, grad_log_move, grad_log_emit
- *     sum_exp_built  for grad_log_start, grad_log_move, grad_log_emit
+ *     log_move       for all gradients
+ *     log_emit       for all gradients
+ *     out            for all gradients
+ *     built          for all gradients
+ *     max_built      for all gradients
+ *     sum_exp_built  for all gradients
  */
 #ifndef SYMGRAD_HMM_LOG_LIKELIHOOD_H
 #define SYMGRAD_HMM_LOG_LIKELIHOOD_H

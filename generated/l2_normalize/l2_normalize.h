@@ -12,10 +12,7 @@
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
  *     grad_maximum_sum_x[...] = -sum_grad_output_out[...] / maximum_sum_x[...]
- *     grad_x[...,j] = grad_output[..., j] / maximum_sum_x[...] + 2 * x[..., j] * where(sqrt(sum_x[...]) == eps |
- *         ~(sqrt(sum_x[...]) == eps) & sqrt(sum_x[...]) > eps, where(sqrt(sum_x[...]) == eps,
- *         grad_maximum_sum_x[...] * 0.5, where(sqrt(sum_x[...]) > eps, grad_maximum_sum_x[...], 0)) / (2 *
- *         sqrt(sum_x[...])), 0)
+ *     grad_x[...,j] = ... (long: symgrad show prints it)
  *
  * Saved
  *     x      for grad_x

@@ -20,7 +20,7 @@
  *     grad_start[i] = grad_state_total[0, i]
  *
  * Saved
- *     decay  for grad_x, grad_decay, grad_start
+ *     decay  for all gradients
  *     state  for grad_decay
  *     n
  */

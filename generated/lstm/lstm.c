@@ -3,9 +3,9 @@
  *     from_input[t,r,g,i] = sum[l](x[t, r, l] * weight_input[g, i, l])
  *     from_hidden[t,r,g,i] = sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
  *     gates[t,r,g,i] = from_input[t, r, g, i] + from_hidden[t, r, g, i] + bias[g, i]
+ *     entering[t,r,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
  *     cell[0,r,i] = cell_start[r, i]
- *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r,
- *         2, i])
+ *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering[t, r, i]
  *     hidden[0,r,i] = hidden_start[r, i]
  *     hidden[t + 1,r,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
  *
@@ -25,18 +25,20 @@
  * Gradients
  *     grad_hidden_total[i,j,k] = grad_hidden[i, j, k]
  *     grad_cell_total[i,j,k] = grad_cell[i, j, k]
- *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i]) * (1 - sigmoid(gates[t, r, 3,
- *         i])) * grad_hidden_total[t + 1, r, i]
- *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i]) * (1 - tanh(cell[t + 1, r, i])**2) *
- *         grad_hidden_total[t + 1, r, i]
- *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] * (1 - sigmoid(gates[t, r, 1, i])) *
- *         grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i]) * (1 - sigmoid(gates[t, r, 0,
- *         i])) * grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i]) * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1,
- *         r, i]
- *     grad_hidden_total[t,r,j] += sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
- *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i]) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
+ *         * (1 - sigmoid(gates[t, r, 3, i])) * grad_hidden_total[t + 1, r, i]
+ *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i])
+ *         * (1 - tanh(cell[t + 1, r, i])**2) * grad_hidden_total[t + 1, r, i]
+ *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i]
+ *         * (1 - sigmoid(gates[t, r, 1, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
+ *         * (1 - sigmoid(gates[t, r, 0, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i])
+ *         * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1, r, i]
+ *     grad_hidden_total[t,r,j] +=
+ *         sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
+ *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i])
+ *         * grad_cell_total[t + 1, r, i]
  *     grad_x[t,r,l] = sum[g,i](weight_input[g, i, l] * grad_gates[t, r, g, i])
  *     grad_weight_input[g,i,l] = sum[t,r](x[t, r, l] * grad_gates[t, r, g, i])
  *     grad_weight_hidden[g,i,j] = sum[t,r](hidden[t, r, j] * grad_gates[t, r, g, i])
@@ -47,13 +49,13 @@
  * Saved
  *     x                for grad_weight_input
  *     weight_input     for grad_x
- *     weight_hidden    for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
- *     cell             for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
+ *     weight_hidden    for all gradients
+ *     cell             for all gradients
  *     hidden           for grad_weight_hidden
- *     tanh_gates       for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
- *     sigmoid_gates    for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
- *     sigmoid_gates_2  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
- *     sigmoid_gates_3  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
+ *     tanh_gates_2     for all gradients
+ *     sigmoid_gates_0  for all gradients
+ *     sigmoid_gates_1  for all gradients
+ *     sigmoid_gates_3  for all gradients
  */
 #include <math.h>
 #include "lstm.h"
@@ -62,8 +64,8 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                   const double *restrict weight_input,
                   const double *restrict weight_hidden, const double *restrict bias,
                   const double *restrict hidden_start,
-                  const double *restrict cell_start, double *restrict tanh_gates,
-                  double *restrict sigmoid_gates, double *restrict sigmoid_gates_2,
+                  const double *restrict cell_start, double *restrict tanh_gates_2,
+                  double *restrict sigmoid_gates_0, double *restrict sigmoid_gates_1,
                   double *restrict sigmoid_gates_3, double *restrict hidden,
                   double *restrict cell, double *work)
 {
@@ -114,29 +116,30 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                 }
             }
             /* hidden[t + 1,r,i] = sigmoid_gates_3[t, r, i] * tanh_cell[t, r, i] */
-            const size_t tanh_gates_row = (t * b + r) * m;
-            const size_t sigmoid_gates_row = (t * b + r) * m;
-            const size_t sigmoid_gates_2_row = (t * b + r) * m;
+            const size_t tanh_gates_2_row = (t * b + r) * m;
+            const size_t sigmoid_gates_0_row = (t * b + r) * m;
+            const size_t sigmoid_gates_1_row = (t * b + r) * m;
             const size_t sigmoid_gates_3_row = (t * b + r) * m;
             const size_t cell_row = (t * b + r) * m;
             const size_t cell_row_2 = ((t + 1) * b + r) * m;
             const size_t hidden_row = ((t + 1) * b + r) * m;
             for (size_t i = 0; i < m; ++i) {
-                const double tanh_gates_tri = tanh(gates[2 * m + i]);
-                if (tanh_gates) {
-                    tanh_gates[tanh_gates_row + i] = tanh_gates_tri;
+                const double tanh_gates_2_tri = tanh(gates[2 * m + i]);
+                if (tanh_gates_2) {
+                    tanh_gates_2[tanh_gates_2_row + i] = tanh_gates_2_tri;
                 }
-                const double exp_gates = exp(-fabs(gates[i]));
-                const double sigmoid_gates_tri = (gates[i] >= 0.0 ? 1.0 : exp_gates)
-                    / (1.0 + exp_gates);
-                if (sigmoid_gates) {
-                    sigmoid_gates[sigmoid_gates_row + i] = sigmoid_gates_tri;
+                const double exp_gates_0 = exp(-fabs(gates[i]));
+                const double sigmoid_gates_0_tri = (gates[i] >= 0.0 ? 1.0 : exp_gates_0)
+                    / (1.0 + exp_gates_0);
+                if (sigmoid_gates_0) {
+                    sigmoid_gates_0[sigmoid_gates_0_row + i] = sigmoid_gates_0_tri;
                 }
-                const double exp_gates_2 = exp(-fabs(gates[m + i]));
-                const double sigmoid_gates_2_tri =
-                    (gates[m + i] >= 0.0 ? 1.0 : exp_gates_2) / (1.0 + exp_gates_2);
-                if (sigmoid_gates_2) {
-                    sigmoid_gates_2[sigmoid_gates_2_row + i] = sigmoid_gates_2_tri;
+                const double entering = sigmoid_gates_0_tri * tanh_gates_2_tri;
+                const double exp_gates_1 = exp(-fabs(gates[m + i]));
+                const double sigmoid_gates_1_tri =
+                    (gates[m + i] >= 0.0 ? 1.0 : exp_gates_1) / (1.0 + exp_gates_1);
+                if (sigmoid_gates_1) {
+                    sigmoid_gates_1[sigmoid_gates_1_row + i] = sigmoid_gates_1_tri;
                 }
                 const double exp_gates_3 = exp(-fabs(gates[3 * m + i]));
                 const double sigmoid_gates_3_tri =
@@ -144,8 +147,8 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                 if (sigmoid_gates_3) {
                     sigmoid_gates_3[sigmoid_gates_3_row + i] = sigmoid_gates_3_tri;
                 }
-                const double cell_ri = sigmoid_gates_2_tri * cell[cell_row + i]
-                    + sigmoid_gates_tri * tanh_gates_tri;
+                const double cell_ri = sigmoid_gates_1_tri * cell[cell_row + i]
+                    + entering;
                 const double tanh_cell = tanh(cell_ri);
                 cell[cell_row_2 + i] = cell_ri;
                 hidden[hidden_row + i] = sigmoid_gates_3_tri * tanh_cell;
@@ -157,9 +160,9 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
 void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict x,
                    const double *restrict weight_input,
                    const double *restrict weight_hidden, const double *restrict cell,
-                   const double *restrict hidden, const double *restrict tanh_gates,
-                   const double *restrict sigmoid_gates,
-                   const double *restrict sigmoid_gates_2,
+                   const double *restrict hidden, const double *restrict tanh_gates_2,
+                   const double *restrict sigmoid_gates_0,
+                   const double *restrict sigmoid_gates_1,
                    const double *restrict sigmoid_gates_3,
                    const double *restrict grad_hidden, const double *restrict grad_cell,
                    double *restrict grad_x, double *restrict grad_weight_input,
@@ -208,14 +211,16 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
                  *     * grad_hidden_total[t + 1, r, i]
                  * grad_cell_total[t + 1,r,i] = sigmoid_gates_3[t, r, i]
                  *     * (1 - tanh_cell[t, r, i]**2) * grad_hidden_total[t + 1, r, i]
-                 * grad_gates[t,r,1,i] = sigmoid_gates_2[t, r, i] * cell[t, r, i]
-                 *     * (1 - sigmoid_gates_2[t, r, i])
+                 * grad_gates[t,r,1,i] = sigmoid_gates_1[t, r, i] * cell[t, r, i]
+                 *     * (1 - sigmoid_gates_1[t, r, i])
                  *     * grad_cell_total[t + 1, r, i]
-                 * grad_gates[t,r,0,i] = sigmoid_gates[t, r, i] * tanh_gates[t, r, i]
-                 *     * (1 - sigmoid_gates[t, r, i]) * grad_cell_total[t + 1, r, i]
-                 * grad_gates[t,r,2,i] = sigmoid_gates[t, r, i]
-                 *     * (1 - tanh_gates[t, r, i]**2) * grad_cell_total[t + 1, r, i]
-                 * grad_cell_total[t,r,i] += sigmoid_gates_2[t, r, i]
+                 * grad_gates[t,r,0,i] = sigmoid_gates_0[t, r, i]
+                 *     * tanh_gates_2[t, r, i] * (1 - sigmoid_gates_0[t, r, i])
+                 *     * grad_cell_total[t + 1, r, i]
+                 * grad_gates[t,r,2,i] = sigmoid_gates_0[t, r, i]
+                 *     * (1 - tanh_gates_2[t, r, i]**2)
+                 *     * grad_cell_total[t + 1, r, i]
+                 * grad_cell_total[t,r,i] += sigmoid_gates_1[t, r, i]
                  *     * grad_cell_total[t + 1, r, i]
                  */
                 const size_t grad_gates_row = ((t * b + r) * 4 + 3) * m;
@@ -224,11 +229,11 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
                 const size_t grad_hidden_total_row = ((t + 1) * b + r) * m;
                 const size_t grad_cell_total_row = ((t + 1) * b + r) * m;
                 const size_t grad_gates_row_2 = ((t * b + r) * 4 + 1) * m;
-                const size_t sigmoid_gates_2_row = (t * b + r) * m;
+                const size_t sigmoid_gates_1_row = (t * b + r) * m;
                 const size_t cell_row = (t * b + r) * m;
                 const size_t grad_gates_row_3 = (t * b + r) * 4 * m;
-                const size_t sigmoid_gates_row = (t * b + r) * m;
-                const size_t tanh_gates_row = (t * b + r) * m;
+                const size_t sigmoid_gates_0_row = (t * b + r) * m;
+                const size_t tanh_gates_2_row = (t * b + r) * m;
                 const size_t grad_gates_row_4 = ((t * b + r) * 4 + 2) * m;
                 const size_t grad_cell_total_row_2 = (t * b + r) * m;
                 for (size_t i = 0; i < m; ++i) {
@@ -243,21 +248,21 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
                         * tanh_cell[tanh_cell_row + i])
                         * grad_hidden_total[grad_hidden_total_row + i];
                     grad_gates[grad_gates_row_2 + i] =
-                        sigmoid_gates_2[sigmoid_gates_2_row + i] * cell[cell_row + i]
-                        * (1.0 - sigmoid_gates_2[sigmoid_gates_2_row + i])
+                        sigmoid_gates_1[sigmoid_gates_1_row + i] * cell[cell_row + i]
+                        * (1.0 - sigmoid_gates_1[sigmoid_gates_1_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_gates[grad_gates_row_3 + i] =
-                        sigmoid_gates[sigmoid_gates_row + i]
-                        * tanh_gates[tanh_gates_row + i]
-                        * (1.0 - sigmoid_gates[sigmoid_gates_row + i])
+                        sigmoid_gates_0[sigmoid_gates_0_row + i]
+                        * tanh_gates_2[tanh_gates_2_row + i]
+                        * (1.0 - sigmoid_gates_0[sigmoid_gates_0_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_gates[grad_gates_row_4 + i] =
-                        sigmoid_gates[sigmoid_gates_row + i]
-                        * (1.0 - tanh_gates[tanh_gates_row + i]
-                        * tanh_gates[tanh_gates_row + i])
+                        sigmoid_gates_0[sigmoid_gates_0_row + i]
+                        * (1.0 - tanh_gates_2[tanh_gates_2_row + i]
+                        * tanh_gates_2[tanh_gates_2_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_cell_total[grad_cell_total_row_2 + i] +=
-                        sigmoid_gates_2[sigmoid_gates_2_row + i]
+                        sigmoid_gates_1[sigmoid_gates_1_row + i]
                         * grad_cell_total[grad_cell_total_row + i];
                 }
                 /* grad_hidden_total[t,r,j] =

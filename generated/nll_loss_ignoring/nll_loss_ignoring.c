@@ -13,11 +13,12 @@
  *     ignore_index  option, 0
  *
  * Gradients
- *     grad_log_p[i,target[i]] = -grad_output / sum_target  where target[i] != ignore_index
+ *     grad_log_p[i,target[i]] = -grad_output / sum_target
+ *         where target[i] != ignore_index
  *
  * Saved
- *     target      for grad_log_p
- *     sum_target  for grad_log_p
+ *     target        for grad_log_p
+ *     sum_target    for grad_log_p
  *     c
  *     ignore_index
  */
@@ -64,8 +65,8 @@ int nll_loss_ignoring_backward(size_t n, size_t c, ptrdiff_t ignore_index,
 
     if (grad_log_p) {
         const double part = -grad_output / (double)sum_target;
-        /* grad_log_p[i,target[i]] = -grad_output / sum_target  where target[i]
-         *     != ignore_index
+        /* grad_log_p[i,target[i]] = -grad_output / sum_target
+         *     where target[i] != ignore_index
          */
         for (size_t j = 0; j < n; ++j) {
             for (size_t k = 0; k < c; ++k) {

@@ -13,11 +13,12 @@
  *     ignore_index  option, 0
  *
  * Gradients
- *     grad_log_p[i,target[i]] = -grad_output / sum_target  where target[i] != ignore_index
+ *     grad_log_p[i,target[i]] = -grad_output / sum_target
+ *         where target[i] != ignore_index
  *
  * Saved
- *     target      for grad_log_p
- *     sum_target  for grad_log_p
+ *     target        for grad_log_p
+ *     sum_target    for grad_log_p
  *     c
  *     ignore_index
  */

@@ -18,8 +18,10 @@
  *
  * Gradients
  *     grad_hidden_total[i,j,k] = grad_output[i, j, k]
- *     grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i] * (1 - hidden[t + 1, r, i]**2)
- *     grad_hidden_total[t,r,j] += sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
+ *     grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i]
+ *         * (1 - hidden[t + 1, r, i]**2)
+ *     grad_hidden_total[t,r,j] +=
+ *         sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
  *     grad_x[t,r,l] = sum[i](grad_from_hidden[t, r, i] * weight_input[i, l])
  *     grad_weight_input[i,l] = sum[t,r](grad_from_hidden[t, r, i] * x[t, r, l])
  *     grad_weight_hidden[i,j] = sum[t,r](grad_from_hidden[t, r, i] * hidden[t, r, j])
@@ -29,8 +31,8 @@
  * Saved
  *     x              for grad_weight_input
  *     weight_input   for grad_x
- *     weight_hidden  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_start
- *     hidden         for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_start
+ *     weight_hidden  for all gradients
+ *     hidden         for all gradients
  */
 #ifndef SYMGRAD_RNN_H
 #define SYMGRAD_RNN_H

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..expr import ONE, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
+from ..expr import (
+    ONE,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    component_name,
+    indices,
+    postorder,
+    ref,
+    refs,
+    size,
+    substitute,
+    transform,
+)
 from ..ir import Equation, Tensor, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
@@ -270,6 +285,6 @@ def _word(node: Expr) -> str:
     while isinstance(node, Apply) and node.op == "neg":
         node = node.args[0]
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
-        names = [r.name for r in refs(node) if r.name.isidentifier()]
+        names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         return f"{node.op}_{names[0]}" if names else node.op
     return "common"
