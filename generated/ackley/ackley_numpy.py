@@ -26,7 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,) and y (...,).
+    The arguments are floating point: x and y, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y = _inputs(x, y)

@@ -33,7 +33,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (..., 3) and b (..., 3).
+    The arguments are floating point: a and b, all (..., 3).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b = _inputs(a, b)

@@ -26,8 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(temperature, energy, factor, *, gas_constant=8.314):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: temperature (...,), energy (...,) and factor
-    (...,).
+    The arguments are floating point: temperature, energy and factor, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     temperature, energy, factor = _inputs(temperature, energy, factor)

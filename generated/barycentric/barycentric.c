@@ -20,8 +20,8 @@
  *     v  (...,)
  *
  * Gradients
- *     sum = sum[...](u[...] * grad_u[...] + v[...] * grad_v[...])
- *     grad_area = -sum / area
+ *     row_sum = sum[...](u[...] * grad_u[...] + v[...] * grad_v[...])
+ *     grad_area = -row_sum / area
  *     grad_p[...,0] = ((b[1] - c[1]) * grad_u[...] + (c[1] - a[1]) * grad_v[...])
  *         / area
  *     grad_p[...,1] = ((c[0] - b[0]) * grad_u[...] + (a[0] - c[0]) * grad_v[...])
@@ -101,12 +101,12 @@ void barycentric_backward(size_t batch, const double *restrict p,
 
     double grad_area = 0.0;
     if (grad_a || grad_b || grad_c) {
-        /* sum = sum[i](u[i] * grad_u[i] + v[i] * grad_v[i]) */
-        double sum = 0.0;
+        /* row_sum = sum[i](u[i] * grad_u[i] + v[i] * grad_v[i]) */
+        double row_sum = 0.0;
         for (size_t i = 0; i < batch; ++i) {
-            sum += u[i] * grad_u[i] + v[i] * grad_v[i];
+            row_sum += u[i] * grad_u[i] + v[i] * grad_v[i];
         }
-        grad_area = -sum / area;
+        grad_area = -row_sum / area;
     }
 
     if (grad_a) {

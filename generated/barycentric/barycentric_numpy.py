@@ -19,8 +19,8 @@ Shapes
     v  (...,)
 
 Gradients
-    sum = sum[...](u[...] * grad_u[...] + v[...] * grad_v[...])
-    grad_area = -sum / area
+    row_sum = sum[...](u[...] * grad_u[...] + v[...] * grad_v[...])
+    grad_area = -row_sum / area
     grad_p[...,0] = ((b[1] - c[1]) * grad_u[...] + (c[1] - a[1]) * grad_v[...])
         / area
     grad_p[...,1] = ((c[0] - b[0]) * grad_u[...] + (a[0] - c[0]) * grad_v[...])

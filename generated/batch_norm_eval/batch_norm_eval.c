@@ -18,9 +18,9 @@
  *     grad_x[i,j] = grad_output[i, j] * gain[j] / sqrt_var[j]
  *     sum_grad_output[j] = sum[i](grad_output[i, j])
  *     grad_mean[j] = -gain[j] * sum_grad_output[j] / sqrt_var[j]
- *     sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
- *     grad_var[j] = -0.5 * gain[j] * sum[j] / sqrt_var[j]**3
- *     grad_gain[j] = sum[j] / sqrt_var[j]
+ *     row_sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
+ *     grad_var[j] = -0.5 * gain[j] * row_sum[j] / sqrt_var[j]**3
+ *     grad_gain[j] = row_sum[j] / sqrt_var[j]
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
@@ -62,7 +62,7 @@ void batch_norm_eval_backward(size_t n, size_t d, double eps, const double *rest
                               double *restrict grad_bias, double *work)
 {
     double *restrict const sqrt_var = work;
-    double *restrict const sum = work + d;
+    double *restrict const row_sum = work + d;
 
     if (grad_x || grad_mean || grad_var || grad_gain) {
         /* sqrt_var[j] = sqrt(var[j] + eps) */
@@ -97,29 +97,29 @@ void batch_norm_eval_backward(size_t n, size_t d, double eps, const double *rest
     }
 
     if (grad_var || grad_gain) {
-        /* sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j])) */
+        /* row_sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j])) */
         for (size_t j = 0; j < d; ++j) {
-            sum[j] = 0.0;
+            row_sum[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                sum[j] += grad_output[i * d + j] * (x[i * d + j] - mean[j]);
+                row_sum[j] += grad_output[i * d + j] * (x[i * d + j] - mean[j]);
             }
         }
     }
 
     if (grad_var) {
-        /* grad_var[j] = -0.5 * gain[j] * sum[j] / sqrt_var[j]**3 */
+        /* grad_var[j] = -0.5 * gain[j] * row_sum[j] / sqrt_var[j]**3 */
         for (size_t j = 0; j < d; ++j) {
-            grad_var[j] = -0.5 * gain[j] * sum[j]
+            grad_var[j] = -0.5 * gain[j] * row_sum[j]
                 / (sqrt_var[j] * sqrt_var[j] * sqrt_var[j]);
         }
     }
 
     if (grad_gain) {
-        /* grad_gain[j] = sum[j] / sqrt_var[j] */
+        /* grad_gain[j] = row_sum[j] / sqrt_var[j] */
         for (size_t j = 0; j < d; ++j) {
-            grad_gain[j] = sum[j] / sqrt_var[j];
+            grad_gain[j] = row_sum[j] / sqrt_var[j];
         }
     }
 

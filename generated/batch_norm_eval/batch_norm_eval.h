@@ -18,9 +18,9 @@
  *     grad_x[i,j] = grad_output[i, j] * gain[j] / sqrt_var[j]
  *     sum_grad_output[j] = sum[i](grad_output[i, j])
  *     grad_mean[j] = -gain[j] * sum_grad_output[j] / sqrt_var[j]
- *     sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
- *     grad_var[j] = -0.5 * gain[j] * sum[j] / sqrt_var[j]**3
- *     grad_gain[j] = sum[j] / sqrt_var[j]
+ *     row_sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
+ *     grad_var[j] = -0.5 * gain[j] * row_sum[j] / sqrt_var[j]**3
+ *     grad_gain[j] = row_sum[j] / sqrt_var[j]
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved

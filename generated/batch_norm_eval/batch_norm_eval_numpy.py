@@ -18,9 +18,9 @@ Gradients
     grad_x[i,j] = grad_output[i, j] * gain[j] / sqrt_var[j]
     sum_grad_output[j] = sum[i](grad_output[i, j])
     grad_mean[j] = -gain[j] * sum_grad_output[j] / sqrt_var[j]
-    sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
-    grad_var[j] = -0.5 * gain[j] * sum[j] / sqrt_var[j]**3
-    grad_gain[j] = sum[j] / sqrt_var[j]
+    row_sum[j] = sum[i](grad_output[i, j] * (x[i, j] - mean[j]))
+    grad_var[j] = -0.5 * gain[j] * row_sum[j] / sqrt_var[j]**3
+    grad_gain[j] = row_sum[j] / sqrt_var[j]
     grad_bias[j] = sum[i](grad_output[i, j])
 
 Saved
@@ -39,8 +39,8 @@ __all__ = ["backward", "forward"]
 def forward(x, mean, var, gain, bias, *, eps=1e-05):
     """Return out (n, d), and what backward needs.
 
-    The arguments are floating point: x (n, d), mean (d,), var (d,), gain (d,) and bias
-    (d,).
+    The arguments are floating point: x (n, d), mean (d,), var (d,),
+    gain (d,) and bias (d,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, mean, var, gain, bias = _inputs(x, mean, var, gain, bias)
@@ -63,11 +63,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if needs_input_grad[1]:
         grad_mean = -gain * grad_output.sum(axis=0) / sqrt_var
     if needs_input_grad[2] or needs_input_grad[3]:
-        sum = (grad_output * (x - mean)).sum(axis=0)
+        row_sum = (grad_output * (x - mean)).sum(axis=0)
     if needs_input_grad[2]:
-        grad_var = -0.5 * gain * sum / sqrt_var**3
+        grad_var = -0.5 * gain * row_sum / sqrt_var**3
     if needs_input_grad[3]:
-        grad_gain = sum / sqrt_var
+        grad_gain = row_sum / sqrt_var
     if needs_input_grad[4]:
         grad_bias = grad_output.sum(axis=0)
     return grad_x, grad_mean, grad_var, grad_gain, grad_bias

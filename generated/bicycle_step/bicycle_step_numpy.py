@@ -35,8 +35,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, heading, speed, steering, *, wheelbase=2.5, dt=0.1):
     """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), y (...,), heading (...,), speed (...,)
-    and steering (...,).
+    The arguments are floating point: x, y, heading, speed and steering, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, heading, speed, steering = _inputs(x, y, heading, speed, steering)

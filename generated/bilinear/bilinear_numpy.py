@@ -30,8 +30,8 @@ __all__ = ["backward", "forward"]
 def forward(x, y, weight, bias=None):
     """Return out (n, m), and what backward needs.
 
-    The arguments are floating point: x (n, a), y (n, b), weight (m, a, b) and bias (m,)
-    or None.
+    The arguments are floating point: x (n, a), y (n, b),
+    weight (m, a, b) and bias (m,) or None.
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, weight, bias = _inputs(x, y, weight, bias)

@@ -31,8 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(f00, f01, f10, f11, x, y):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: f00 (...,), f01 (...,), f10 (...,), f11 (...,), x
-    (...,) and y (...,).
+    The arguments are floating point: f00, f01, f10, f11, x and y, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     f00, f01, f10, f11, x, y = _inputs(f00, f01, f10, f11, x, y)

@@ -25,12 +25,12 @@
 void binary_cross_entropy_forward(size_t batch, const double *restrict p,
                                   const double *restrict target, double *restrict out)
 {
-    /* mean_sum = sum[b](target[b] * log_p[b] + (1 - target[b]) * log_p_2[b]) */
+    /* mean_sum = sum[b](target[b] * log_p[b] + (1 - target[b]) * log_1_minus_p[b]) */
     double mean_sum = 0.0;
     for (size_t b = 0; b < batch; ++b) {
         const double log_p = log(p[b]);
-        const double log_p_2 = log(1.0 - p[b]);
-        mean_sum += target[b] * log_p + (1.0 - target[b]) * log_p_2;
+        const double log_1_minus_p = log(1.0 - p[b]);
+        mean_sum += target[b] * log_p + (1.0 - target[b]) * log_1_minus_p;
     }
 
     const double mean = mean_sum / (double)batch;
@@ -53,11 +53,11 @@ void binary_cross_entropy_backward(size_t batch, const double *restrict p,
     }
 
     if (grad_target) {
-        /* grad_target[b] = grad_output * (log_p_2[b] - log_p[b]) / batch */
+        /* grad_target[b] = grad_output * (log_1_minus_p[b] - log_p[b]) / batch */
         for (size_t b = 0; b < batch; ++b) {
-            const double log_p_2 = log(1.0 - p[b]);
+            const double log_1_minus_p = log(1.0 - p[b]);
             const double log_p = log(p[b]);
-            grad_target[b] = grad_output * (log_p_2 - log_p) / (double)batch;
+            grad_target[b] = grad_output * (log_1_minus_p - log_p) / (double)batch;
         }
     }
 }

@@ -30,7 +30,7 @@ __all__ = ["backward", "forward"]
 def forward(p, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: p (...,) and target (...,).
+    The arguments are floating point: p and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     p, target = _inputs(p, target)

@@ -29,7 +29,7 @@ __all__ = ["backward", "forward"]
 def forward(logits, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: logits (...,) and target (...,).
+    The arguments are floating point: logits and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     logits, target = _inputs(logits, target)

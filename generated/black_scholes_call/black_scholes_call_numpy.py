@@ -35,8 +35,7 @@ __all__ = ["backward", "forward"]
 def forward(spot, strike, time, volatility, *, rate=0.05):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: spot (...,), strike (...,), time (...,) and
-    volatility (...,).
+    The arguments are floating point: spot, strike, time and volatility, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     spot, strike, time, volatility = _inputs(spot, strike, time, volatility)
@@ -69,10 +68,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[0]:
         grad_spot = grad_output * special.ndtr(d1) + grad_d1 / (spot * spread)
     if needs_input_grad[1] or needs_input_grad[2]:
-        ndtr_d1_2 = special.ndtr(d1 - spread)
+        ndtr_d1_minus_spread = special.ndtr(d1 - spread)
     if needs_input_grad[1]:
         grad_strike = -(
-            grad_output * exp_rate * ndtr_d1_2 + grad_d1 / (strike * spread)
+            grad_output * exp_rate * ndtr_d1_minus_spread + grad_d1 / (strike * spread)
         )
     if needs_input_grad[2] or needs_input_grad[3]:
         grad_spread = (
@@ -81,7 +80,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
         )
     if needs_input_grad[2]:
         grad_time = (
-            rate * grad_output * strike * exp_rate * ndtr_d1_2
+            rate * grad_output * strike * exp_rate * ndtr_d1_minus_spread
             + grad_d1 * (rate + volatility**2 / 2) / spread
             + 0.5 * grad_spread * volatility / sqrt_time
         )

@@ -29,7 +29,7 @@ __all__ = ["backward", "forward"]
 def forward(positive, negative):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: positive (...,) and negative (...,).
+    The arguments are floating point: positive and negative, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     positive, negative = _inputs(positive, negative)

@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, z):
     """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), y (...,) and z (...,).
+    The arguments are floating point: x, y and z, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, z = _inputs(x, y, z)

@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(x, center, width):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), center (...,) and width (...,).
+    The arguments are floating point: x, center and width, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, center, width = _inputs(x, center, width)

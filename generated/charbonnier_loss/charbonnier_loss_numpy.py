@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(prediction, target, *, eps=0.001):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: prediction (...,) and target (...,).
+    The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     prediction, target = _inputs(prediction, target)

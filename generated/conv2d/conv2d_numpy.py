@@ -56,8 +56,9 @@ def forward(x, weight, *, stride=1, padding=0, dilation=1):
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
-    grad_output has the shape of out, (n, o, (h + 2 * padding - dilation * (p - 1) - 1)
-    // stride + 1, (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1).
+    grad_output has the shape of out,
+    (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1,
+    (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1).
     """
     x, weight, stride, padding, dilation = saved
     n, c, h, w = x.shape

@@ -12,11 +12,11 @@ Shapes
 Gradients
     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
-    mean[i] =
+    row_mean[i] =
         sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
         / n)
     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
-        - mean[i]) / n
+        - row_mean[i]) / n
 
 Saved
     x       for grad_x
@@ -56,8 +56,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         centered = x - mean_x
         sum_grad_output_centered = centered @ grad_output.T
         sum_grad_output_centered_2 = centered @ grad_output
-        mean = (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
-        grad_x = (sum_grad_output_centered + sum_grad_output_centered_2 - mean) / n
+        row_mean = (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
+        grad_x = (sum_grad_output_centered + sum_grad_output_centered_2 - row_mean) / n
     return (grad_x,)
 
 

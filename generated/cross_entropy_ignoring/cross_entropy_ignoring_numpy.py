@@ -37,8 +37,8 @@ def forward(logits, target, *, ignore_index=0):
     """Return out (), and what backward needs.
 
     The arguments are arrays: logits (n, c) and target (n,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     logits, target = _inputs(logits, target)
     n = logits.shape[0]

@@ -29,8 +29,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, c, d, t):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (...,), b (...,), c (...,), d (...,) and t
-    (...,).
+    The arguments are floating point: a, b, c, d and t, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b, c, d, t = _inputs(a, b, c, d, t)

@@ -37,7 +37,7 @@ __all__ = ["backward", "forward"]
 def forward(p, target, *, smooth=1.0):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: p (n, m) and target (n, m).
+    The arguments are floating point: p and target, all (n, m).
     TypeError and ValueError tell which argument has another type or shape.
     """
     p, target = _inputs(p, target)

@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (..., n) and y (..., n).
+    The arguments are floating point: x and y, all (..., n).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y = _inputs(x, y)

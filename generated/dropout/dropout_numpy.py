@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(x, keep, *, p=0.5):
     """Return out (...,), and what backward needs.
 
-    The arguments are arrays: x (...,) and keep (...,).
+    The arguments are arrays: x and keep, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, keep = _inputs(x, keep)

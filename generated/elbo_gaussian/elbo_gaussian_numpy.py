@@ -27,7 +27,7 @@ __all__ = ["backward", "forward"]
 def forward(mean, log_var):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: mean (n, d) and log_var (n, d).
+    The arguments are floating point: mean and log_var, all (n, d).
     TypeError and ValueError tell which argument has another type or shape.
     """
     mean, log_var = _inputs(mean, log_var)

@@ -26,8 +26,8 @@ def forward(table, token):
     """Return out (n, d), and what backward needs.
 
     The arguments are arrays: table (v, d) and token (n,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     table, token = _inputs(table, token)
     out = table[token]

@@ -23,9 +23,9 @@
  *         * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
  *     grad_bias = sum[i](grad_output[i])
  *     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
- *     sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
+ *     row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
  *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
- *     grad_factors[l,j] = sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+ *     grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
  *
  * Saved
  *     x          for grad_x, grad_weight, grad_factors
@@ -163,7 +163,7 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
     }
 
     if (grad_factors) {
-        /* sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j]) */
+        /* row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j]) */
         for (size_t l = 0; l < d; ++l) {
             for (size_t j = 0; j < k; ++j) {
                 grad_factors[l * k + j] = 0.0;
@@ -185,7 +185,9 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
                 sum_grad_output_power[l] += grad_output[i] * power;
             }
         }
-        /* grad_factors[l,j] = sum[l, j] - factors[l, j] * sum_grad_output_power[l] */
+        /* grad_factors[l,j] = row_sum[l, j]
+         *     - factors[l, j] * sum_grad_output_power[l]
+         */
         for (size_t l = 0; l < d; ++l) {
             for (size_t j = 0; j < k; ++j) {
                 grad_factors[l * k + j] -= factors[l * k + j]

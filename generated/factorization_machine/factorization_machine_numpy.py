@@ -23,9 +23,9 @@ Gradients
         * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
     grad_bias = sum[i](grad_output[i])
     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
-    sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
+    row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
-    grad_factors[l,j] = sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+    grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
 
 Saved
     x          for grad_x, grad_weight, grad_factors

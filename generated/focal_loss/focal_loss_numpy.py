@@ -37,7 +37,7 @@ __all__ = ["backward", "forward"]
 def forward(logits, target, *, gamma=2.0):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: logits (...,) and target (...,).
+    The arguments are floating point: logits and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     logits, target = _inputs(logits, target)

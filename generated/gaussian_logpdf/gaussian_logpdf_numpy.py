@@ -26,7 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(x, mean, std):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), mean (...,) and std (...,).
+    The arguments are floating point: x, mean and std, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, mean, std = _inputs(x, mean, std)

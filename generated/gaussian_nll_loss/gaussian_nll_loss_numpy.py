@@ -38,7 +38,7 @@ __all__ = ["backward", "forward"]
 def forward(mean, target, var, *, eps=1e-06):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: mean (...,), target (...,) and var (...,).
+    The arguments are floating point: mean, target and var, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     mean, target, var = _inputs(mean, target, var)

@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(value, gate):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: value (...,) and gate (...,).
+    The arguments are floating point: value and gate, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     value, gate = _inputs(value, gate)
@@ -43,12 +43,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, value.shape, value.dtype)
     grad_value = grad_gate = None
     tanh_inner = np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))
-    common = 1 + tanh_inner
+    one_plus_tanh_inner = 1 + tanh_inner
     if needs_input_grad[0]:
-        grad_value = 0.5 * grad_output * gate * common
+        grad_value = 0.5 * grad_output * gate * one_plus_tanh_inner
     if needs_input_grad[1]:
         grad_gate = 0.5 * grad_output * value * (
-            common
+            one_plus_tanh_inner
             + math.sqrt(2 / math.pi) * gate * (1 - tanh_inner**2) * (
                 1 + 3 * 0.044715 * gate**2
             )

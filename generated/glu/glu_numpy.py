@@ -24,7 +24,7 @@ __all__ = ["backward", "forward"]
 def forward(value, gate):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: value (...,) and gate (...,).
+    The arguments are floating point: value and gate, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     value, gate = _inputs(value, gate)

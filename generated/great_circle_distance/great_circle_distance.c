@@ -72,27 +72,25 @@ void great_circle_distance_backward(double radius, double lat1, double lon1,
     const double common = sin_lon2 * sin_lon2;
     const double lat2_minus_lat1_over_2 = (lat2 - lat1) / 2.0;
     const double sin_lat2 = sin(lat2_minus_lat1_over_2);
-    const double cos_lat2_2 = cos(lat2_minus_lat1_over_2);
-    const double sin_lat2_times_cos_lat2_2 = sin_lat2 * cos_lat2_2;
+    const double cos_lat2_minus_lat1_over_2 = cos(lat2_minus_lat1_over_2);
+    const double part = sin_lat2 * cos_lat2_minus_lat1_over_2;
     if (grad_lat1) {
-        *grad_lat1 = -grad_h
-            * (cos_lat2 * common * sin(lat1) + sin_lat2_times_cos_lat2_2);
+        *grad_lat1 = -grad_h * (cos_lat2 * common * sin(lat1) + part);
     }
 
     const double cos_lat1 = cos(lat1);
     const double cos_lon2 = cos(lon2_minus_lon1_over_2);
-    const double part = grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2;
+    const double part_2 = grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2;
     if (grad_lon1) {
-        *grad_lon1 = -part;
+        *grad_lon1 = -part_2;
     }
 
     if (grad_lat2) {
-        *grad_lat2 = grad_h
-            * (sin_lat2_times_cos_lat2_2 - cos_lat1 * common * sin(lat2));
+        *grad_lat2 = grad_h * (part - cos_lat1 * common * sin(lat2));
     }
 
     if (grad_lon2) {
-        *grad_lon2 = part;
+        *grad_lon2 = part_2;
     }
 }
 

@@ -31,8 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(lat1, lon1, lat2, lon2, *, radius=6371.0):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: lat1 (...,), lon1 (...,), lat2 (...,) and lon2
-    (...,).
+    The arguments are floating point: lat1, lon1, lat2 and lon2, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     lat1, lon1, lat2, lon2 = _inputs(lat1, lon1, lat2, lon2)
@@ -60,9 +59,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[0] or needs_input_grad[2]:
         common = sin_lon2**2
         sin_lat2 = np.sin((lat2 - lat1) / 2)
-        cos_lat2_2 = np.cos((lat2 - lat1) / 2)
+        cos_lat2_minus_lat1_over_2 = np.cos((lat2 - lat1) / 2)
     if needs_input_grad[0]:
-        grad_lat1 = -grad_h * (cos_lat2 * common * np.sin(lat1) + sin_lat2 * cos_lat2_2)
+        grad_lat1 = -grad_h * (
+            cos_lat2 * common * np.sin(lat1) + sin_lat2 * cos_lat2_minus_lat1_over_2
+        )
     if any(needs_input_grad[1:]):
         cos_lat1 = np.cos(lat1)
     if needs_input_grad[1] or needs_input_grad[3]:
@@ -70,7 +71,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[1]:
         grad_lon1 = -grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2
     if needs_input_grad[2]:
-        grad_lat2 = grad_h * (sin_lat2 * cos_lat2_2 - cos_lat1 * common * np.sin(lat2))
+        grad_lat2 = grad_h * (
+            sin_lat2 * cos_lat2_minus_lat1_over_2 - cos_lat1 * common * np.sin(lat2)
+        )
     if needs_input_grad[3]:
         grad_lon2 = grad_h * cos_lat1 * cos_lat2 * sin_lon2 * cos_lon2
     return grad_lat1, grad_lon1, grad_lat2, grad_lon2

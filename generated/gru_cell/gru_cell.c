@@ -22,48 +22,44 @@
  * Gradients
  *     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
- *     grad_hidden_weight_h_2[i,j] = grad_candidate[i, j] * reset[i, j]
+ *     grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h_1[i,j] = grad_update[i, j] * update[i, j]
+ *     grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
  *         * (1 - update[i, j])
- *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h_2[i, j]
+ *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     grad_x_weight_x_2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_x_weight_x_1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_x_weight_x_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_x_weight_x_2_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_2[i, j] * weight_x[2, j, l])
- *     sum_grad_x_weight_x_1_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_1[i, j] * weight_x[1, j, l])
- *     sum_grad_x_weight_x_0_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_0[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_x_weight_x_2_weight_x[i, l]
- *         + sum_grad_x_weight_x_1_weight_x[i, l] + sum_grad_x_weight_x_0_weight_x[i, l]
- *     sum[i,j] = sum[l](grad_hidden_weight_h_2[i, l] * weight_h[2, l, j])
- *     sum_2[i,j] = sum[l](grad_hidden_weight_h_1[i, l] * weight_h[1, l, j])
- *     sum_3[i,j] = sum[l](grad_hidden_weight_h_0[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum[i, j] + sum_2[i, j]
- *         + sum_3[i, j]
- *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x_2[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x_1[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x_0[i, j] * x[i, l])
- *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h_2[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h_1[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h_0[i, j] * hidden[i, p])
+ *     grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+ *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+ *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+ *         + row_sum_5[i, j] + row_sum_6[i, j]
+ *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+ *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
+ *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
  *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
  *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x                  for grad_weight_x
- *     hidden             for all gradients
- *     weight_x           for grad_x
- *     weight_h           for grad_hidden
- *     reset              for all gradients
- *     update             for all gradients
- *     hidden_weight_h_2  for all gradients
- *     candidate          for all gradients
+ *     x                 for grad_weight_x
+ *     hidden            for all gradients
+ *     weight_x          for grad_x
+ *     weight_h          for grad_hidden
+ *     reset             for all gradients
+ *     update            for all gradients
+ *     hidden_weight_h2  for all gradients
+ *     candidate         for all gradients
  */
 #include <math.h>
 #include "gru_cell.h"
@@ -72,14 +68,14 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                       const double *restrict hidden, const double *restrict weight_x,
                       const double *restrict weight_h, const double *restrict bias,
                       double *restrict reset, double *restrict update,
-                      double *restrict hidden_weight_h_2, double *restrict candidate,
+                      double *restrict hidden_weight_h2, double *restrict candidate,
                       double *restrict out, double *work)
 {
-    double *restrict const x_weight_x_2 = work;
+    double *restrict const x_weight_x2 = work;
     reset = reset ? reset : work + n * h;
     update = update ? update : work + 2 * (n * h);
 
-    /* x_weight_x_0[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
+    /* x_weight_x0[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -91,19 +87,19 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* hidden_weight_h_0[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
-            double hidden_weight_h_0 = 0.0;
+            /* hidden_weight_h0[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
+            double hidden_weight_h0 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                hidden_weight_h_0 += hidden[i * h + p] * weight_h[j * h + p];
+                hidden_weight_h0 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_x_weight_x_0 =
-                exp(-fabs(reset[i * h + j] + hidden_weight_h_0 + bias[j]));
-            reset[i * h + j] = (reset[i * h + j] + hidden_weight_h_0 + bias[j] >= 0.0
-                ? 1.0 : exp_x_weight_x_0) / (1.0 + exp_x_weight_x_0);
+            const double exp_x_weight_x0 =
+                exp(-fabs(reset[i * h + j] + hidden_weight_h0 + bias[j]));
+            reset[i * h + j] = (reset[i * h + j] + hidden_weight_h0 + bias[j] >= 0.0
+                ? 1.0 : exp_x_weight_x0) / (1.0 + exp_x_weight_x0);
         }
     }
 
-    /* x_weight_x_1[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
+    /* x_weight_x1[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -115,41 +111,41 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* hidden_weight_h_1[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
-            double hidden_weight_h_1 = 0.0;
+            /* hidden_weight_h1[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
+            double hidden_weight_h1 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                hidden_weight_h_1 += hidden[i * h + p] * weight_h[(h + j) * h + p];
+                hidden_weight_h1 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
-            const double exp_x_weight_x_1 =
-                exp(-fabs(update[i * h + j] + hidden_weight_h_1 + bias[h + j]));
-            update[i * h + j] = (update[i * h + j] + hidden_weight_h_1 + bias[h + j]
-                >= 0.0 ? 1.0 : exp_x_weight_x_1) / (1.0 + exp_x_weight_x_1);
+            const double exp_x_weight_x1 =
+                exp(-fabs(update[i * h + j] + hidden_weight_h1 + bias[h + j]));
+            update[i * h + j] = (update[i * h + j] + hidden_weight_h1 + bias[h + j]
+                >= 0.0 ? 1.0 : exp_x_weight_x1) / (1.0 + exp_x_weight_x1);
         }
     }
 
-    /* x_weight_x_2[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
+    /* x_weight_x2[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(2 * h + j) * k + l];
             }
-            x_weight_x_2[i * h + j] = total;
+            x_weight_x2[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* hidden_weight_h_2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
-            double hidden_weight_h_2_ij = 0.0;
+            /* hidden_weight_h2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
+            double hidden_weight_h2_ij = 0.0;
             const size_t weight_h_row = (2 * h + j) * h;
             for (size_t p = 0; p < h; ++p) {
-                hidden_weight_h_2_ij += hidden[i * h + p] * weight_h[weight_h_row + p];
+                hidden_weight_h2_ij += hidden[i * h + p] * weight_h[weight_h_row + p];
             }
-            if (hidden_weight_h_2) {
-                hidden_weight_h_2[i * h + j] = hidden_weight_h_2_ij;
+            if (hidden_weight_h2) {
+                hidden_weight_h2[i * h + j] = hidden_weight_h2_ij;
             }
-            const double candidate_ij = tanh(x_weight_x_2[i * h + j]
-                + reset[i * h + j] * hidden_weight_h_2_ij + bias[2 * h + j]);
+            const double candidate_ij = tanh(x_weight_x2[i * h + j]
+                + reset[i * h + j] * hidden_weight_h2_ij + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
@@ -163,32 +159,31 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                        const double *restrict hidden, const double *restrict weight_x,
                        const double *restrict weight_h, const double *restrict reset,
                        const double *restrict update,
-                       const double *restrict hidden_weight_h_2,
+                       const double *restrict hidden_weight_h2,
                        const double *restrict candidate,
                        const double *restrict grad_output, double *restrict grad_x,
                        double *restrict grad_hidden, double *restrict grad_weight_x,
                        double *restrict grad_weight_h, double *restrict grad_bias,
                        double *work)
 {
-    double *restrict const grad_x_weight_x_2 = work;
-    double *restrict const grad_x_weight_x_1 = work + n * h;
-    double *restrict const grad_x_weight_x_0 = work + 2 * (n * h);
-    double *restrict const sum_grad_x_weight_x_1_weight_x = work + 3 * (n * h);
-    double *restrict const sum_grad_x_weight_x_0_weight_x = work
-        + (3 * (n * h) + n * k);
-    double *restrict const grad_hidden_weight_h_2 = work + (3 * (n * h) + n * k + k);
-    double *restrict const grad_hidden_weight_h_1 = work + (4 * (n * h) + n * k + k);
-    double *restrict const grad_hidden_weight_h_0 = work + (5 * (n * h) + n * k + k);
-    double *restrict const sum_2 = work + (6 * (n * h) + n * k + k);
-    double *restrict const sum_3 = work + (7 * (n * h) + n * k + k);
+    double *restrict const grad_x_weight_x2 = work;
+    double *restrict const grad_x_weight_x1 = work + n * h;
+    double *restrict const grad_x_weight_x0 = work + 2 * (n * h);
+    double *restrict const row_sum_2 = work + 3 * (n * h);
+    double *restrict const row_sum_3 = work + (3 * (n * h) + n * k);
+    double *restrict const grad_hidden_weight_h2 = work + (3 * (n * h) + n * k + k);
+    double *restrict const grad_hidden_weight_h1 = work + (4 * (n * h) + n * k + k);
+    double *restrict const grad_hidden_weight_h0 = work + (5 * (n * h) + n * k + k);
+    double *restrict const row_sum_5 = work + (6 * (n * h) + n * k + k);
+    double *restrict const row_sum_6 = work + (7 * (n * h) + n * k + k);
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_x_weight_x_2[i,j] = grad_candidate[i, j]
+            /* grad_x_weight_x2[i,j] = grad_candidate[i, j]
              *     * (1 - candidate[i, j]**2)
-             * grad_x_weight_x_1[i,j] = grad_update[i, j] * update[i, j]
+             * grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j]
              *     * (1 - update[i, j])
-             * grad_x_weight_x_0[i,j] = grad_reset[i, j] * reset[i, j]
+             * grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j]
              *     * (1 - reset[i, j])
              */
             for (size_t j = 0; j < h; ++j) {
@@ -198,22 +193,20 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                     - candidate[i * h + j] * candidate[i * h + j];
                 const double grad_update = grad_output[i * h + j]
                     * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * hidden_weight_h_2[i * h + j]
+                const double grad_reset = grad_candidate * hidden_weight_h2[i * h + j]
                     * one_minus_candidate_squared;
-                grad_x_weight_x_2[i * h + j] = grad_candidate
+                grad_x_weight_x2[i * h + j] = grad_candidate
                     * one_minus_candidate_squared;
-                grad_x_weight_x_1[i * h + j] = grad_update * update[i * h + j]
+                grad_x_weight_x1[i * h + j] = grad_update * update[i * h + j]
                     * one_minus_update;
-                grad_x_weight_x_0[i * h + j] = grad_reset * reset[i * h + j]
+                grad_x_weight_x0[i * h + j] = grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);
             }
         }
     }
 
     if (grad_x) {
-        /* sum_grad_x_weight_x_2_weight_x[i,l] =
-         *     sum[j](grad_x_weight_x_2[i, j] * weight_x[2, j, l])
-         */
+        /* row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
@@ -221,59 +214,49 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_x_weight_x_2[i * h + j]
+                    grad_x[i * k + l] += grad_x_weight_x2[i * h + j]
                         * weight_x[weight_x_row + l];
                 }
             }
         }
-        /* sum_grad_x_weight_x_1_weight_x[i,l] =
-         *     sum[j](grad_x_weight_x_1[i, j] * weight_x[1, j, l])
-         */
+        /* row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_x_weight_x_1_weight_x[i * k + l] = 0.0;
+                row_sum_2[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_x_weight_x_1_weight_x[i * k + l] +=
-                        grad_x_weight_x_1[i * h + j] * weight_x[weight_x_row + l];
+                    row_sum_2[i * k + l] += grad_x_weight_x1[i * h + j]
+                        * weight_x[weight_x_row + l];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_x_weight_x_0_weight_x[i,l] =
-             *     sum[j](grad_x_weight_x_0[i, j] * weight_x[0, j, l])
-             */
+            /* row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l]) */
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_x_weight_x_0_weight_x[l] = 0.0;
+                row_sum_3[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
-                const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_x_weight_x_0_weight_x[l] += grad_x_weight_x_0[i * h + j]
-                        * weight_x[weight_x_row + l];
+                    row_sum_3[l] += grad_x_weight_x0[i * h + j] * weight_x[j * k + l];
                 }
             }
-            /* grad_x[i,l] = sum_grad_x_weight_x_2_weight_x[i, l]
-             *     + sum_grad_x_weight_x_1_weight_x[i, l]
-             *     + sum_grad_x_weight_x_0_weight_x[i, l]
-             */
+            /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] */
             for (size_t l = 0; l < k; ++l) {
-                grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_grad_x_weight_x_1_weight_x[i * k + l]
-                    + sum_grad_x_weight_x_0_weight_x[l];
+                grad_x[i * k + l] = grad_x[i * k + l] + row_sum_2[i * k + l]
+                    + row_sum_3[l];
             }
         }
     }
 
     if (grad_hidden || grad_weight_h) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_hidden_weight_h_2[i,j] = grad_candidate[i, j] * reset[i, j]
+            /* grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
              *     * (1 - candidate[i, j]**2)
-             * grad_hidden_weight_h_1[i,j] = grad_update[i, j] * update[i, j]
+             * grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
              *     * (1 - update[i, j])
-             * grad_hidden_weight_h_0[i,j] = grad_reset[i, j] * reset[i, j]
+             * grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j]
              *     * (1 - reset[i, j])
              */
             for (size_t j = 0; j < h; ++j) {
@@ -283,20 +266,20 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                     - candidate[i * h + j] * candidate[i * h + j];
                 const double grad_update = grad_output[i * h + j]
                     * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * hidden_weight_h_2[i * h + j]
+                const double grad_reset = grad_candidate * hidden_weight_h2[i * h + j]
                     * one_minus_candidate_squared;
-                grad_hidden_weight_h_2[i * h + j] = grad_candidate * reset[i * h + j]
+                grad_hidden_weight_h2[i * h + j] = grad_candidate * reset[i * h + j]
                     * one_minus_candidate_squared;
-                grad_hidden_weight_h_1[i * h + j] = grad_update * update[i * h + j]
+                grad_hidden_weight_h1[i * h + j] = grad_update * update[i * h + j]
                     * one_minus_update;
-                grad_hidden_weight_h_0[i * h + j] = grad_reset * reset[i * h + j]
+                grad_hidden_weight_h0[i * h + j] = grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);
             }
         }
     }
 
     if (grad_hidden) {
-        /* sum[i,j] = sum[l](grad_hidden_weight_h_2[i, l] * weight_h[2, l, j]) */
+        /* row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
                 grad_hidden[i * h + j] = 0.0;
@@ -304,48 +287,52 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (2 * h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    grad_hidden[i * h + j] += grad_hidden_weight_h_2[i * h + l]
+                    grad_hidden[i * h + j] += grad_hidden_weight_h2[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
         }
-        /* sum_2[i,j] = sum[l](grad_hidden_weight_h_1[i, l] * weight_h[1, l, j]) */
+        /* row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                sum_2[i * h + j] = 0.0;
+                row_sum_5[i * h + j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    sum_2[i * h + j] += grad_hidden_weight_h_1[i * h + l]
+                    row_sum_5[i * h + j] += grad_hidden_weight_h1[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_3[i,j] = sum[l](grad_hidden_weight_h_0[i, l] * weight_h[0, l, j]) */
+            /* row_sum_6[i,j] =
+             *     sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+             */
             for (size_t j = 0; j < h; ++j) {
-                sum_3[j] = 0.0;
+                row_sum_6[j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
+                const size_t weight_h_row = l * h;
                 for (size_t j = 0; j < h; ++j) {
-                    sum_3[j] += grad_hidden_weight_h_0[i * h + l] * weight_h[l * h + j];
+                    row_sum_6[j] += grad_hidden_weight_h0[i * h + l]
+                        * weight_h[weight_h_row + j];
                 }
             }
-            /* grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum[i, j]
-             *     + sum_2[i, j] + sum_3[i, j]
+            /* grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+             *     + row_sum_5[i, j] + row_sum_6[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
                 grad_hidden[i * h + j] = grad_output[i * h + j] * update[i * h + j]
-                    + grad_hidden[i * h + j] + sum_2[i * h + j] + sum_3[j];
+                    + grad_hidden[i * h + j] + row_sum_5[i * h + j] + row_sum_6[j];
             }
         }
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[2,j,l] = sum[i](grad_x_weight_x_2[i, j] * x[i, l])
-         * grad_weight_x[1,j,l] = sum[i](grad_x_weight_x_1[i, j] * x[i, l])
-         * grad_weight_x[0,j,l] = sum[i](grad_x_weight_x_0[i, j] * x[i, l])
+        /* grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
+         * grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
+         * grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -354,7 +341,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x_2[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x2[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -364,7 +351,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x_1[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x1[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -374,7 +361,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x_0[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x0[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -382,9 +369,9 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h_2[i, j] * hidden[i, p])
-         * grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h_1[i, j] * hidden[i, p])
-         * grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h_0[i, j] * hidden[i, p])
+        /* grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
+         * grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
+         * grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -394,7 +381,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] +=
-                        grad_hidden_weight_h_2[i * h + j] * hidden[i * h + p];
+                        grad_hidden_weight_h2[i * h + j] * hidden[i * h + p];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -404,7 +391,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] +=
-                        grad_hidden_weight_h_1[i * h + j] * hidden[i * h + p];
+                        grad_hidden_weight_h1[i * h + j] * hidden[i * h + p];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -414,7 +401,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] +=
-                        grad_hidden_weight_h_0[i * h + j] * hidden[i * h + p];
+                        grad_hidden_weight_h0[i * h + j] * hidden[i * h + p];
                 }
             }
         }
@@ -455,7 +442,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
                 const double grad_reset = grad_output[i * h + j]
-                    * (1.0 - update[i * h + j]) * hidden_weight_h_2[i * h + j]
+                    * (1.0 - update[i * h + j]) * hidden_weight_h2[i * h + j]
                     * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
                 grad_bias[j] += grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);

@@ -22,48 +22,44 @@
  * Gradients
  *     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
- *     grad_hidden_weight_h_2[i,j] = grad_candidate[i, j] * reset[i, j]
+ *     grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h_1[i,j] = grad_update[i, j] * update[i, j]
+ *     grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
  *         * (1 - update[i, j])
- *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h_2[i, j]
+ *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     grad_x_weight_x_2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_x_weight_x_1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_x_weight_x_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_x_weight_x_2_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_2[i, j] * weight_x[2, j, l])
- *     sum_grad_x_weight_x_1_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_1[i, j] * weight_x[1, j, l])
- *     sum_grad_x_weight_x_0_weight_x[i,l] =
- *         sum[j](grad_x_weight_x_0[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_x_weight_x_2_weight_x[i, l]
- *         + sum_grad_x_weight_x_1_weight_x[i, l] + sum_grad_x_weight_x_0_weight_x[i, l]
- *     sum[i,j] = sum[l](grad_hidden_weight_h_2[i, l] * weight_h[2, l, j])
- *     sum_2[i,j] = sum[l](grad_hidden_weight_h_1[i, l] * weight_h[1, l, j])
- *     sum_3[i,j] = sum[l](grad_hidden_weight_h_0[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum[i, j] + sum_2[i, j]
- *         + sum_3[i, j]
- *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x_2[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x_1[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x_0[i, j] * x[i, l])
- *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h_2[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h_1[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h_0[i, j] * hidden[i, p])
+ *     grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+ *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+ *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+ *         + row_sum_5[i, j] + row_sum_6[i, j]
+ *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+ *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
+ *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
  *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
  *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x                  for grad_weight_x
- *     hidden             for all gradients
- *     weight_x           for grad_x
- *     weight_h           for grad_hidden
- *     reset              for all gradients
- *     update             for all gradients
- *     hidden_weight_h_2  for all gradients
- *     candidate          for all gradients
+ *     x                 for grad_weight_x
+ *     hidden            for all gradients
+ *     weight_x          for grad_x
+ *     weight_h          for grad_hidden
+ *     reset             for all gradients
+ *     update            for all gradients
+ *     hidden_weight_h2  for all gradients
+ *     candidate         for all gradients
  */
 #ifndef SYMGRAD_GRU_CELL_H
 #define SYMGRAD_GRU_CELL_H
@@ -75,7 +71,7 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: reset, update, hidden_weight_h_2 and candidate;
+ * For backward: reset, update, hidden_weight_h2 and candidate;
  *     pass NULL for what is not needed.
  * work has room for GRU_CELL_FORWARD_WORK(n, h) doubles.
  */
@@ -83,7 +79,7 @@ extern "C" {
 void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
                       const double *hidden, const double *weight_x,
                       const double *weight_h, const double *bias, double *reset,
-                      double *update, double *hidden_weight_h_2, double *candidate,
+                      double *update, double *hidden_weight_h2, double *candidate,
                       double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -93,7 +89,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
 void gru_cell_backward(size_t n, size_t k, size_t h, const double *x,
                        const double *hidden, const double *weight_x,
                        const double *weight_h, const double *reset,
-                       const double *update, const double *hidden_weight_h_2,
+                       const double *update, const double *hidden_weight_h2,
                        const double *candidate, const double *grad_output,
                        double *grad_x, double *grad_hidden, double *grad_weight_x,
                        double *grad_weight_h, double *grad_bias, double *work);

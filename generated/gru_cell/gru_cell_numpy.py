@@ -21,48 +21,44 @@ Shapes
 Gradients
     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
-    grad_hidden_weight_h_2[i,j] = grad_candidate[i, j] * reset[i, j]
+    grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
         * (1 - candidate[i, j]**2)
-    grad_hidden_weight_h_1[i,j] = grad_update[i, j] * update[i, j]
+    grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
         * (1 - update[i, j])
-    grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h_2[i, j]
+    grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
         * (1 - candidate[i, j]**2)
-    grad_hidden_weight_h_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
-    grad_x_weight_x_2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
-    grad_x_weight_x_1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
-    grad_x_weight_x_0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
-    sum_grad_x_weight_x_2_weight_x[i,l] =
-        sum[j](grad_x_weight_x_2[i, j] * weight_x[2, j, l])
-    sum_grad_x_weight_x_1_weight_x[i,l] =
-        sum[j](grad_x_weight_x_1[i, j] * weight_x[1, j, l])
-    sum_grad_x_weight_x_0_weight_x[i,l] =
-        sum[j](grad_x_weight_x_0[i, j] * weight_x[0, j, l])
-    grad_x[i,l] = sum_grad_x_weight_x_2_weight_x[i, l]
-        + sum_grad_x_weight_x_1_weight_x[i, l] + sum_grad_x_weight_x_0_weight_x[i, l]
-    sum[i,j] = sum[l](grad_hidden_weight_h_2[i, l] * weight_h[2, l, j])
-    sum_2[i,j] = sum[l](grad_hidden_weight_h_1[i, l] * weight_h[1, l, j])
-    sum_3[i,j] = sum[l](grad_hidden_weight_h_0[i, l] * weight_h[0, l, j])
-    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum[i, j] + sum_2[i, j]
-        + sum_3[i, j]
-    grad_weight_x[2,j,l] = sum[i](grad_x_weight_x_2[i, j] * x[i, l])
-    grad_weight_x[1,j,l] = sum[i](grad_x_weight_x_1[i, j] * x[i, l])
-    grad_weight_x[0,j,l] = sum[i](grad_x_weight_x_0[i, j] * x[i, l])
-    grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h_2[i, j] * hidden[i, p])
-    grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h_1[i, j] * hidden[i, p])
-    grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h_0[i, j] * hidden[i, p])
+    grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+    grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+    grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+    row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+    row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+    grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+    row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+    row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+    row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+        + row_sum_5[i, j] + row_sum_6[i, j]
+    grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
+    grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
+    grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+    grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
+    grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
+    grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
 
 Saved
-    x                  for grad_weight_x
-    hidden             for all gradients
-    weight_x           for grad_x
-    weight_h           for grad_hidden
-    reset              for all gradients
-    update             for all gradients
-    hidden_weight_h_2  for all gradients
-    candidate          for all gradients
+    x                 for grad_weight_x
+    hidden            for all gradients
+    weight_x          for grad_x
+    weight_h          for grad_hidden
+    reset             for all gradients
+    update            for all gradients
+    hidden_weight_h2  for all gradients
+    candidate         for all gradients
 """
 
 import numpy as np
@@ -78,25 +74,32 @@ def forward(x, hidden, weight_x, weight_h, bias):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, hidden, weight_x, weight_h, bias = _inputs(x, hidden, weight_x, weight_h, bias)
-    x_weight_x_0 = x @ weight_x[0].T
-    hidden_weight_h_0 = hidden @ weight_h[0].T
-    exp_x_weight_x_0 = np.exp(-np.abs(x_weight_x_0 + hidden_weight_h_0 + bias[0]))
+    x_weight_x0 = x @ weight_x[0].T
+    hidden_weight_h0 = hidden @ weight_h[0].T
+    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
     reset = (
-        np.where(x_weight_x_0 + hidden_weight_h_0 + bias[0] >= 0, 1, exp_x_weight_x_0)
-        / (1 + exp_x_weight_x_0)
+        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
+        / (1 + exp_x_weight_x0)
     )
-    x_weight_x_1 = x @ weight_x[1].T
-    hidden_weight_h_1 = hidden @ weight_h[1].T
-    exp_x_weight_x_1 = np.exp(-np.abs(x_weight_x_1 + hidden_weight_h_1 + bias[1]))
+    x_weight_x1 = x @ weight_x[1].T
+    hidden_weight_h1 = hidden @ weight_h[1].T
+    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
     update = (
-        np.where(x_weight_x_1 + hidden_weight_h_1 + bias[1] >= 0, 1, exp_x_weight_x_1)
-        / (1 + exp_x_weight_x_1)
+        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
+        / (1 + exp_x_weight_x1)
     )
-    hidden_weight_h_2 = hidden @ weight_h[2].T
-    candidate = np.tanh(x @ weight_x[2].T + reset * hidden_weight_h_2 + bias[2])
+    hidden_weight_h2 = hidden @ weight_h[2].T
+    candidate = np.tanh(x @ weight_x[2].T + reset * hidden_weight_h2 + bias[2])
     out = (1 - update) * candidate + update * hidden
     return out, (
-        x, hidden, weight_x, weight_h, reset, update, hidden_weight_h_2, candidate
+        x,
+        hidden,
+        weight_x,
+        weight_h,
+        reset,
+        update,
+        hidden_weight_h2,
+        candidate,
     )
 
 
@@ -105,47 +108,47 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
 
     grad_output has the shape of out, (n, h).
     """
-    x, hidden, weight_x, weight_h, reset, update, hidden_weight_h_2, candidate = saved
+    x, hidden, weight_x, weight_h, reset, update, hidden_weight_h2, candidate = saved
     grad_output = _cotangent(grad_output, hidden.shape)
     grad_x = grad_hidden = grad_weight_x = grad_weight_h = grad_bias = None
     grad_candidate = grad_output * (1 - update)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_x_weight_x_2 = grad_candidate * (1 - candidate**2)
+        grad_x_weight_x2 = grad_candidate * (1 - candidate**2)
     grad_update = grad_output * (hidden - candidate)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_x_weight_x_1 = grad_update * update * (1 - update)
-    grad_reset = grad_candidate * hidden_weight_h_2 * (1 - candidate**2)
+        grad_x_weight_x1 = grad_update * update * (1 - update)
+    grad_reset = grad_candidate * hidden_weight_h2 * (1 - candidate**2)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_x_weight_x_0 = grad_reset * reset * (1 - reset)
+        grad_x_weight_x0 = grad_reset * reset * (1 - reset)
     if needs_input_grad[0]:
         grad_x = (
-            grad_x_weight_x_2 @ weight_x[2]
-            + grad_x_weight_x_1 @ weight_x[1]
-            + grad_x_weight_x_0 @ weight_x[0]
+            grad_x_weight_x2 @ weight_x[2]
+            + grad_x_weight_x1 @ weight_x[1]
+            + grad_x_weight_x0 @ weight_x[0]
         )
     if needs_input_grad[1] or needs_input_grad[3]:
-        grad_hidden_weight_h_2 = grad_candidate * reset * (1 - candidate**2)
-        grad_hidden_weight_h_1 = grad_update * update * (1 - update)
-        grad_hidden_weight_h_0 = grad_reset * reset * (1 - reset)
+        grad_hidden_weight_h2 = grad_candidate * reset * (1 - candidate**2)
+        grad_hidden_weight_h1 = grad_update * update * (1 - update)
+        grad_hidden_weight_h0 = grad_reset * reset * (1 - reset)
     if needs_input_grad[1]:
-        sum_3 = grad_hidden_weight_h_0 @ weight_h[0]
+        row_sum_6 = grad_hidden_weight_h0 @ weight_h[0]
         grad_hidden = (
             grad_output * update
-            + grad_hidden_weight_h_2 @ weight_h[2]
-            + grad_hidden_weight_h_1 @ weight_h[1]
-            + sum_3
+            + grad_hidden_weight_h2 @ weight_h[2]
+            + grad_hidden_weight_h1 @ weight_h[1]
+            + row_sum_6
         )
     if needs_input_grad[2]:
         grad_weight_x = np.stack(
-            [grad_x_weight_x_0.T @ x, grad_x_weight_x_1.T @ x, grad_x_weight_x_2.T @ x],
+            [grad_x_weight_x0.T @ x, grad_x_weight_x1.T @ x, grad_x_weight_x2.T @ x],
             axis=-3,
         )
     if needs_input_grad[3]:
         grad_weight_h = np.stack(
             [
-                grad_hidden_weight_h_0.T @ hidden,
-                grad_hidden_weight_h_1.T @ hidden,
-                grad_hidden_weight_h_2.T @ hidden,
+                grad_hidden_weight_h0.T @ hidden,
+                grad_hidden_weight_h1.T @ hidden,
+                grad_hidden_weight_h2.T @ hidden,
             ],
             axis=-3,
         )

@@ -21,9 +21,9 @@
  *         where(relu(x_weight[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
  *     grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
  *     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
- *     sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
+ *     row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
  *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_x_weight_weight[i, j]
- *         + sum[i, j]
+ *         + row_sum[i, j]
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *     grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l])
@@ -87,7 +87,7 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
 {
     double *restrict const grad_x_weight = work;
     double *restrict const grad_x_gate_weight = work + n * k;
-    double *restrict const sum = work + 2 * (n * k);
+    double *restrict const row_sum = work + 2 * (n * k);
 
     if (grad_x || grad_weight || grad_bias) {
         /* grad_x_weight[i,j] =
@@ -129,21 +129,22 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j]) */
+            /* row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j]) */
             for (size_t j = 0; j < k; ++j) {
-                sum[j] = 0.0;
+                row_sum[j] = 0.0;
             }
             for (size_t l = 0; l < k; ++l) {
                 for (size_t j = 0; j < k; ++j) {
-                    sum[j] += grad_x_gate_weight[i * k + l] * gate_weight[l * k + j];
+                    row_sum[j] += grad_x_gate_weight[i * k + l]
+                        * gate_weight[l * k + j];
                 }
             }
             /* grad_x[i,j] = grad_output[i, j] * (1 - t[i, j])
-             *     + sum_grad_x_weight_weight[i, j] + sum[i, j]
+             *     + sum_grad_x_weight_weight[i, j] + row_sum[i, j]
              */
             for (size_t j = 0; j < k; ++j) {
                 grad_x[i * k + j] = grad_output[i * k + j] * (1.0 - t[i * k + j])
-                    + grad_x[i * k + j] + sum[j];
+                    + grad_x[i * k + j] + row_sum[j];
             }
         }
     }

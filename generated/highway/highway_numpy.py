@@ -20,9 +20,9 @@ Gradients
         where(relu(x_weight[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
     grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
-    sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
+    row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_x_weight_weight[i, j]
-        + sum[i, j]
+        + row_sum[i, j]
     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
     grad_bias[j] = sum[i](grad_x_weight[i, j])
     grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l])
@@ -44,8 +44,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight, bias, gate_weight, gate_bias):
     """Return out (n, k), and what backward needs.
 
-    The arguments are floating point: x (n, k), weight (k, k), bias (k,), gate_weight
-    (k, k) and gate_bias (k,).
+    The arguments are floating point: x (n, k), weight (k, k), bias (k,),
+    gate_weight (k, k) and gate_bias (k,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight, bias, gate_weight, gate_bias = _inputs(

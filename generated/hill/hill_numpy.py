@@ -24,7 +24,7 @@ __all__ = ["backward", "forward"]
 def forward(x, half, n):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), half (...,) and n (...,).
+    The arguments are floating point: x, half and n, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, half, n = _inputs(x, half, n)

@@ -33,7 +33,7 @@ __all__ = ["backward", "forward"]
 def forward(distance, label, *, margin=1.0):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: distance (...,) and label (...,).
+    The arguments are floating point: distance and label, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     distance, label = _inputs(distance, label)

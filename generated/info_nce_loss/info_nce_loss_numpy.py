@@ -34,7 +34,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, *, temperature=0.1):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: x (n, d) and y (n, d).
+    The arguments are floating point: x and y, all (n, d).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y = _inputs(x, y)

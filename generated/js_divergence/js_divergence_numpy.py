@@ -32,7 +32,7 @@ __all__ = ["backward", "forward"]
 def forward(p, q):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: p (..., n) and q (..., n).
+    The arguments are floating point: p and q, all (..., n).
     TypeError and ValueError tell which argument has another type or shape.
     """
     p, q = _inputs(p, q)

@@ -29,7 +29,7 @@ __all__ = ["backward", "forward"]
 def forward(log_q, p):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: log_q (n, c) and p (n, c).
+    The arguments are floating point: log_q and p, all (n, c).
     TypeError and ValueError tell which argument has another type or shape.
     """
     log_q, p = _inputs(log_q, p)

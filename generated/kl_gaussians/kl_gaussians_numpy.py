@@ -26,8 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(mean1, std1, mean2, std2):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: mean1 (...,), std1 (...,), mean2 (...,) and std2
-    (...,).
+    The arguments are floating point: mean1, std1, mean2 and std2, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     mean1, std1, mean2, std2 = _inputs(mean1, std1, mean2, std2)

@@ -24,7 +24,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, angle):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (...,), b (...,) and angle (...,).
+    The arguments are floating point: a, b and angle, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b, angle = _inputs(a, b, angle)

@@ -26,7 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, t):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (...,), b (...,) and t (...,).
+    The arguments are floating point: a, b and t, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b, t = _inputs(a, b, t)

@@ -24,9 +24,9 @@
  *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     sum_grad_output_inner[j] = sum[i](grad_output[i, j] * (1 + tanh(inner[i, j])))
- *     sum[j] =
+ *     row_sum[j] =
  *         sum[i](grad_inner[i, j] * (1 + 3 * 0.044715 * (x_weight[i, j] + bias[j])**2))
- *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
+ *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
  *
  * Saved
  *     x         for grad_weight
@@ -65,8 +65,8 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
                 inner[i * m + j] = inner_ij;
             }
             const double tanh_inner = tanh(inner_ij);
-            const double common = 1.0 + tanh_inner;
-            out[i * m + j] = 0.5 * (x_weight_ij + bias[j]) * common;
+            const double one_plus_tanh_inner = 1.0 + tanh_inner;
+            out[i * m + j] = 0.5 * (x_weight_ij + bias[j]) * one_plus_tanh_inner;
         }
     }
 }
@@ -78,20 +78,20 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
 {
-    double *restrict const common = work;
+    double *restrict const one_plus_tanh_inner = work;
     double *restrict const grad_inner = work + n * m;
     double *restrict const grad_x_weight = work + 2 * (n * m);
-    double *restrict const sum = work + 3 * (n * m);
+    double *restrict const row_sum = work + 3 * (n * m);
 
     if (grad_x || grad_weight || grad_bias) {
         for (size_t i = 0; i < n; ++i) {
-            /* common[i,j] = 1 + tanh_inner[i, j]
+            /* one_plus_tanh_inner[i,j] = 1 + tanh_inner[i, j]
              * grad_inner[i,j] = 0.5 * grad_output[i, j] * (x_weight[i, j] + bias[j])
              *     * (1 - tanh_inner[i, j]**2)
              */
             for (size_t j = 0; j < m; ++j) {
                 const double tanh_inner = tanh(inner[i * m + j]);
-                common[i * m + j] = 1.0 + tanh_inner;
+                one_plus_tanh_inner[i * m + j] = 1.0 + tanh_inner;
                 grad_inner[i * m + j] = 0.5 * grad_output[i * m + j]
                     * (x_weight[i * m + j] + bias[j]) * (1.0 - tanh_inner * tanh_inner);
             }
@@ -100,7 +100,7 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
 
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight) {
-        /* grad_x_weight[i,j] = 0.5 * grad_output[i, j] * common[i, j]
+        /* grad_x_weight[i,j] = 0.5 * grad_output[i, j] * one_plus_tanh_inner[i, j]
          *     + sqrt(2 / pi) * grad_inner[i, j]
          *     * (1 + 3 * 0.044715 * (x_weight[i, j] + bias[j])**2)
          */
@@ -109,7 +109,7 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
             for (size_t j = 0; j < m; ++j) {
                 const double x_weight_plus_bias = x_weight[i * m + j] + bias[j];
                 grad_x_weight[i * m + j] = 0.5 * grad_output[i * m + j]
-                    * common[i * m + j]
+                    * one_plus_tanh_inner[i * m + j]
                     + sqrt_2_over_pi_2 * grad_inner[i * m + j]
                     * (1.0 + 3.0 * 0.044715
                     * (x_weight_plus_bias * x_weight_plus_bias));
@@ -146,27 +146,28 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
     }
 
     if (grad_bias) {
-        /* sum_grad_output_inner[j] = sum[i](grad_output[i, j] * common[i, j])
-         * sum[j] = sum[i](grad_inner[i, j]
+        /* sum_grad_output_inner[j] =
+         *     sum[i](grad_output[i, j] * one_plus_tanh_inner[i, j])
+         * row_sum[j] = sum[i](grad_inner[i, j]
          *     * (1 + 3 * 0.044715 * (x_weight[i, j] + bias[j])**2))
          */
         for (size_t j = 0; j < m; ++j) {
             grad_bias[j] = 0.0;
-            sum[j] = 0.0;
+            row_sum[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
                 const double x_weight_plus_bias = x_weight[i * m + j] + bias[j];
-                grad_bias[j] += grad_output[i * m + j] * common[i * m + j];
-                sum[j] += grad_inner[i * m + j]
+                grad_bias[j] += grad_output[i * m + j] * one_plus_tanh_inner[i * m + j];
+                row_sum[j] += grad_inner[i * m + j]
                     * (1.0 + 3.0 * 0.044715
                     * (x_weight_plus_bias * x_weight_plus_bias));
             }
         }
-        /* grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j] */
+        /* grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j] */
         const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
         for (size_t j = 0; j < m; ++j) {
-            grad_bias[j] = 0.5 * grad_bias[j] + sqrt_2_over_pi_2 * sum[j];
+            grad_bias[j] = 0.5 * grad_bias[j] + sqrt_2_over_pi_2 * row_sum[j];
         }
     }
 }

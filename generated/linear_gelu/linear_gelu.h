@@ -24,9 +24,9 @@
  *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     sum_grad_output_inner[j] = sum[i](grad_output[i, j] * (1 + tanh(inner[i, j])))
- *     sum[j] =
+ *     row_sum[j] =
  *         sum[i](grad_inner[i, j] * (1 + 3 * 0.044715 * (x_weight[i, j] + bias[j])**2))
- *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
+ *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
  *
  * Saved
  *     x         for grad_weight

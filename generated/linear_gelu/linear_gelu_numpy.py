@@ -23,9 +23,9 @@ Gradients
     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
     sum_grad_output_inner[j] = sum[i](grad_output[i, j] * (1 + tanh(inner[i, j])))
-    sum[j] =
+    row_sum[j] =
         sum[i](grad_inner[i, j] * (1 + 3 * 0.044715 * (x_weight[i, j] + bias[j])**2))
-    grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
+    grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
 
 Saved
     x         for grad_weight
@@ -66,11 +66,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_output = _cotangent(grad_output, x_weight.shape)
     grad_x = grad_weight = grad_bias = None
     tanh_inner = np.tanh(inner)
-    common = 1 + tanh_inner
+    one_plus_tanh_inner = 1 + tanh_inner
     grad_inner = 0.5 * grad_output * (x_weight + bias) * (1 - tanh_inner**2)
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_x_weight = (
-            0.5 * grad_output * common
+            0.5 * grad_output * one_plus_tanh_inner
             + math.sqrt(2 / math.pi) * grad_inner * (
                 1 + 3 * 0.044715 * (x_weight + bias) ** 2
             )
@@ -80,9 +80,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     if needs_input_grad[1]:
         grad_weight = grad_x_weight.T @ x
     if needs_input_grad[2]:
-        sum = (grad_inner * (1 + 3 * 0.044715 * (x_weight + bias) ** 2)).sum(axis=0)
+        row_sum = (grad_inner * (1 + 3 * 0.044715 * (x_weight + bias) ** 2)).sum(axis=0)
         grad_bias = (
-            0.5 * (grad_output * common).sum(axis=0) + math.sqrt(2 / math.pi) * sum
+            0.5 * (grad_output * one_plus_tanh_inner).sum(axis=0)
+            + math.sqrt(2 / math.pi) * row_sum
         )
     return grad_x, grad_weight, grad_bias
 

@@ -35,8 +35,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight, bias, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: x (n, k), weight (m, k), bias (m,) and target (n,
-    m).
+    The arguments are floating point: x (n, k), weight (m, k),
+    bias (m,) and target (n, m).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight, bias, target = _inputs(x, weight, bias, target)

@@ -28,7 +28,7 @@ __all__ = ["backward", "forward"]
 def forward(prediction, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: prediction (...,) and target (...,).
+    The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     prediction, target = _inputs(prediction, target)

@@ -24,7 +24,7 @@ __all__ = ["backward", "forward"]
 def forward(x, r):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,) and r (...,).
+    The arguments are floating point: x and r, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, r = _inputs(x, r)

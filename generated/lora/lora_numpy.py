@@ -39,8 +39,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight, down, up, *, scale=1.0):
     """Return out (n, m), and what backward needs.
 
-    The arguments are floating point: x (n, k), weight (m, k), down (r, k) and up (m,
-    r).
+    The arguments are floating point: x (n, k), weight (m, k),
+    down (r, k) and up (m, r).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight, down, up = _inputs(x, weight, down, up)

@@ -44,7 +44,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, z, *, sigma=10.0, rho=28.0, beta=2.6666666666666665, dt=0.01):
     """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
 
-    The arguments are floating point: x (...,), y (...,) and z (...,).
+    The arguments are floating point: x, y and z, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, z = _inputs(x, y, z)

@@ -35,7 +35,7 @@ __all__ = ["backward", "forward"]
 def forward(prey, predator, *, a=1.1, b=0.4, c=0.1, d=0.4):
     """Return out0 (...,), out1 (...,), and what backward needs.
 
-    The arguments are floating point: prey (...,) and predator (...,).
+    The arguments are floating point: prey and predator, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     prey, predator = _inputs(prey, predator)

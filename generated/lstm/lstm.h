@@ -47,15 +47,15 @@
  *     grad_cell_start[r,i] = grad_cell_total[0, r, i]
  *
  * Saved
- *     x                for grad_weight_input
- *     weight_input     for grad_x
- *     weight_hidden    for all gradients
- *     cell             for all gradients
- *     hidden           for grad_weight_hidden
- *     tanh_gates_2     for all gradients
- *     sigmoid_gates_0  for all gradients
- *     sigmoid_gates_1  for all gradients
- *     sigmoid_gates_3  for all gradients
+ *     x               for grad_weight_input
+ *     weight_input    for grad_x
+ *     weight_hidden   for all gradients
+ *     cell            for all gradients
+ *     hidden          for grad_weight_hidden
+ *     tanh_gates2     for all gradients
+ *     sigmoid_gates0  for all gradients
+ *     sigmoid_gates1  for all gradients
+ *     sigmoid_gates3  for all gradients
  */
 #ifndef SYMGRAD_LSTM_H
 #define SYMGRAD_LSTM_H
@@ -67,7 +67,7 @@ extern "C" {
 #endif
 
 /* Compute hidden and cell.
- * For backward: tanh_gates_2, sigmoid_gates_0, sigmoid_gates_1 and sigmoid_gates_3;
+ * For backward: tanh_gates2, sigmoid_gates0, sigmoid_gates1 and sigmoid_gates3;
  *     pass NULL for what is not needed.
  * work has room for LSTM_FORWARD_WORK(n, b, m) doubles.
  */
@@ -75,9 +75,9 @@ extern "C" {
 void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *x,
                   const double *weight_input, const double *weight_hidden,
                   const double *bias, const double *hidden_start,
-                  const double *cell_start, double *tanh_gates_2,
-                  double *sigmoid_gates_0, double *sigmoid_gates_1,
-                  double *sigmoid_gates_3, double *hidden, double *cell, double *work);
+                  const double *cell_start, double *tanh_gates2, double *sigmoid_gates0,
+                  double *sigmoid_gates1, double *sigmoid_gates3, double *hidden,
+                  double *cell, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LSTM_BACKWARD_WORK(n, b, m) doubles.
@@ -86,9 +86,9 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *x,
     ((n) * (b) * (m) + 2 * ((n) + 1) * (b) * (m) + (n) * (b) * 4 * (m))
 void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *x,
                    const double *weight_input, const double *weight_hidden,
-                   const double *cell, const double *hidden, const double *tanh_gates_2,
-                   const double *sigmoid_gates_0, const double *sigmoid_gates_1,
-                   const double *sigmoid_gates_3, const double *grad_hidden,
+                   const double *cell, const double *hidden, const double *tanh_gates2,
+                   const double *sigmoid_gates0, const double *sigmoid_gates1,
+                   const double *sigmoid_gates3, const double *grad_hidden,
                    const double *grad_cell, double *grad_x, double *grad_weight_input,
                    double *grad_weight_hidden, double *grad_bias,
                    double *grad_hidden_start, double *grad_cell_start, double *work);

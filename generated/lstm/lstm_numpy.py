@@ -46,15 +46,15 @@ Gradients
     grad_cell_start[r,i] = grad_cell_total[0, r, i]
 
 Saved
-    x                for grad_weight_input
-    weight_input     for grad_x
-    weight_hidden    for all gradients
-    cell             for all gradients
-    hidden           for grad_weight_hidden
-    tanh_gates_2     for all gradients
-    sigmoid_gates_0  for all gradients
-    sigmoid_gates_1  for all gradients
-    sigmoid_gates_3  for all gradients
+    x               for grad_weight_input
+    weight_input    for grad_x
+    weight_hidden   for all gradients
+    cell            for all gradients
+    hidden          for grad_weight_hidden
+    tanh_gates2     for all gradients
+    sigmoid_gates0  for all gradients
+    sigmoid_gates1  for all gradients
+    sigmoid_gates3  for all gradients
 """
 
 import numpy as np
@@ -65,8 +65,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     """Return hidden (n + 1, b, m), cell (n + 1, b, m), and what backward needs.
 
-    The arguments are floating point: x (n, b, d), weight_input (4, m, d), weight_hidden
-    (4, m, m), bias (4, m), hidden_start (b, m) and cell_start (b, m).
+    The arguments are floating point: x (n, b, d), weight_input (4, m, d),
+    weight_hidden (4, m, m), bias (4, m), hidden_start (b, m) and cell_start (b, m).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(
@@ -80,41 +80,35 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     cell[0] = cell_start
     hidden = np.zeros((n + 1, b, m), dtype=x.dtype)
     hidden[0] = hidden_start
-    tanh_gates_2 = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates_0 = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates_1 = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates_3 = np.zeros((n, b, m), dtype=x.dtype)
+    tanh_gates2 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates0 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates1 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates3 = np.zeros((n, b, m), dtype=x.dtype)
     tanh_cell = np.zeros((n, b, m), dtype=x.dtype)
     for t in range(n):
         from_hidden = np.einsum("rj,gij->rgi", hidden[t], weight_hidden, optimize=True)
         gates = from_input[t] + from_hidden + bias
-        tanh_gates_2[t] = np.tanh(gates[:, 2])
-        exp_gates_0 = np.exp(-np.abs(gates[:, 0]))
-        sigmoid_gates_0[t] = (
-            np.where(gates[:, 0] >= 0, 1, exp_gates_0) / (1 + exp_gates_0)
-        )
-        entering = sigmoid_gates_0[t] * tanh_gates_2[t]
-        exp_gates_1 = np.exp(-np.abs(gates[:, 1]))
-        sigmoid_gates_1[t] = (
-            np.where(gates[:, 1] >= 0, 1, exp_gates_1) / (1 + exp_gates_1)
-        )
-        exp_gates_3 = np.exp(-np.abs(gates[:, 3]))
-        sigmoid_gates_3[t] = (
-            np.where(gates[:, 3] >= 0, 1, exp_gates_3) / (1 + exp_gates_3)
-        )
-        cell[t + 1] = sigmoid_gates_1[t] * cell[t] + entering
+        tanh_gates2[t] = np.tanh(gates[:, 2])
+        exp_gates0 = np.exp(-np.abs(gates[:, 0]))
+        sigmoid_gates0[t] = np.where(gates[:, 0] >= 0, 1, exp_gates0) / (1 + exp_gates0)
+        entering = sigmoid_gates0[t] * tanh_gates2[t]
+        exp_gates1 = np.exp(-np.abs(gates[:, 1]))
+        sigmoid_gates1[t] = np.where(gates[:, 1] >= 0, 1, exp_gates1) / (1 + exp_gates1)
+        exp_gates3 = np.exp(-np.abs(gates[:, 3]))
+        sigmoid_gates3[t] = np.where(gates[:, 3] >= 0, 1, exp_gates3) / (1 + exp_gates3)
+        cell[t + 1] = sigmoid_gates1[t] * cell[t] + entering
         tanh_cell[t] = np.tanh(cell[t + 1])
-        hidden[t + 1] = sigmoid_gates_3[t] * tanh_cell[t]
+        hidden[t + 1] = sigmoid_gates3[t] * tanh_cell[t]
     return (hidden, cell), (
         x,
         weight_input,
         weight_hidden,
         cell,
         hidden,
-        tanh_gates_2,
-        sigmoid_gates_0,
-        sigmoid_gates_1,
-        sigmoid_gates_3,
+        tanh_gates2,
+        sigmoid_gates0,
+        sigmoid_gates1,
+        sigmoid_gates3,
     )
 
 
@@ -131,12 +125,12 @@ def backward(
         weight_hidden,
         cell,
         hidden,
-        tanh_gates_2,
-        sigmoid_gates_0,
-        sigmoid_gates_1,
-        sigmoid_gates_3,
+        tanh_gates2,
+        sigmoid_gates0,
+        sigmoid_gates1,
+        sigmoid_gates3,
     ) = saved
-    n, b, m = tanh_gates_2.shape
+    n, b, m = tanh_gates2.shape
     grad_hidden, grad_cell = _cotangents(grad_output, (cell.shape, cell.shape), x.dtype)
     grad_x = grad_weight_input = grad_weight_hidden = grad_bias = None
     grad_hidden_start = grad_cell_start = None
@@ -146,33 +140,33 @@ def backward(
     grad_gates = np.zeros((n, b, 4, m), dtype=x.dtype)
     for t in reversed(range(n)):
         grad_gates[t, :, 3] = (
-            sigmoid_gates_3[t]
+            sigmoid_gates3[t]
             * tanh_cell[t]
-            * (1 - sigmoid_gates_3[t])
+            * (1 - sigmoid_gates3[t])
             * grad_hidden_total[t + 1]
         )
         grad_cell_total[t + 1] += (
-            sigmoid_gates_3[t] * (1 - tanh_cell[t] ** 2) * grad_hidden_total[t + 1]
+            sigmoid_gates3[t] * (1 - tanh_cell[t] ** 2) * grad_hidden_total[t + 1]
         )
         grad_gates[t, :, 1] = (
-            sigmoid_gates_1[t]
+            sigmoid_gates1[t]
             * cell[t]
-            * (1 - sigmoid_gates_1[t])
+            * (1 - sigmoid_gates1[t])
             * grad_cell_total[t + 1]
         )
         grad_gates[t, :, 0] = (
-            sigmoid_gates_0[t]
-            * tanh_gates_2[t]
-            * (1 - sigmoid_gates_0[t])
+            sigmoid_gates0[t]
+            * tanh_gates2[t]
+            * (1 - sigmoid_gates0[t])
             * grad_cell_total[t + 1]
         )
         grad_gates[t, :, 2] = (
-            sigmoid_gates_0[t] * (1 - tanh_gates_2[t] ** 2) * grad_cell_total[t + 1]
+            sigmoid_gates0[t] * (1 - tanh_gates2[t] ** 2) * grad_cell_total[t + 1]
         )
         grad_hidden_total[t] += np.einsum(
             "gij,rgi->rj", weight_hidden, grad_gates[t], optimize=True
         )
-        grad_cell_total[t] += sigmoid_gates_1[t] * grad_cell_total[t + 1]
+        grad_cell_total[t] += sigmoid_gates1[t] * grad_cell_total[t + 1]
     if needs_input_grad[0]:
         grad_x = np.einsum("gil,trgi->trl", weight_input, grad_gates, optimize=True)
     if needs_input_grad[1]:

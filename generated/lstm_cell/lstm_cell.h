@@ -28,42 +28,37 @@
  *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
  *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_x_weight_x_3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_hidden_weight_h_3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_hidden_weight_h_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_hidden_weight_h_1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_hidden_weight_h_0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_x_weight_x_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_x_weight_x_1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_x_weight_x_0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_x_weight_x_3[i,l] =
- *         sum[j](weight_x[3, j, l] * grad_x_weight_x_3[i, j])
- *     sum_weight_x_grad_x_weight_x_2[i,l] =
- *         sum[j](weight_x[2, j, l] * grad_x_weight_x_2[i, j])
- *     sum_weight_x_grad_x_weight_x_1[i,l] =
- *         sum[j](weight_x[1, j, l] * grad_x_weight_x_1[i, j])
- *     sum_weight_x_grad_x_weight_x_0[i,l] =
- *         sum[j](weight_x[0, j, l] * grad_x_weight_x_0[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_x_weight_x_3[i, l]
- *         + sum_weight_x_grad_x_weight_x_2[i, l] + sum_weight_x_grad_x_weight_x_1[i, l]
- *         + sum_weight_x_grad_x_weight_x_0[i, l]
- *     sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h_3[i, j])
- *     sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h_2[i, j])
- *     sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h_1[i, j])
- *     sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h_0[i, j])
- *     grad_hidden[i,p] = sum[i, p] + sum_2[i, p] + sum_3[i, p] + sum_4[i, p]
+ *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+ *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x_3[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x_2[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x_1[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x_0[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_3[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_2[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_1[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_0[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])

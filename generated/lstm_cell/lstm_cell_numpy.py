@@ -27,42 +27,37 @@ Gradients
     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
         * grad_out0[i, j] + grad_new_cell[i, j]
     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
-    grad_x_weight_x_3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-    grad_hidden_weight_h_3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-    grad_hidden_weight_h_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_hidden_weight_h_1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_hidden_weight_h_0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    grad_x_weight_x_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_x_weight_x_1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_x_weight_x_0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    sum_weight_x_grad_x_weight_x_3[i,l] =
-        sum[j](weight_x[3, j, l] * grad_x_weight_x_3[i, j])
-    sum_weight_x_grad_x_weight_x_2[i,l] =
-        sum[j](weight_x[2, j, l] * grad_x_weight_x_2[i, j])
-    sum_weight_x_grad_x_weight_x_1[i,l] =
-        sum[j](weight_x[1, j, l] * grad_x_weight_x_1[i, j])
-    sum_weight_x_grad_x_weight_x_0[i,l] =
-        sum[j](weight_x[0, j, l] * grad_x_weight_x_0[i, j])
-    grad_x[i,l] = sum_weight_x_grad_x_weight_x_3[i, l]
-        + sum_weight_x_grad_x_weight_x_2[i, l] + sum_weight_x_grad_x_weight_x_1[i, l]
-        + sum_weight_x_grad_x_weight_x_0[i, l]
-    sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h_3[i, j])
-    sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h_2[i, j])
-    sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h_1[i, j])
-    sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h_0[i, j])
-    grad_hidden[i,p] = sum[i, p] + sum_2[i, p] + sum_3[i, p] + sum_4[i, p]
+    grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+    row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+    row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+    row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+    grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+    row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+    row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+    row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+    row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+    grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+        + row_sum_8[i, p]
     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
-    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x_3[i, j])
-    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x_2[i, j])
-    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x_1[i, j])
-    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x_0[i, j])
-    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_3[i, j])
-    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_2[i, j])
-    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_1[i, j])
-    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h_0[i, j])
+    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -89,39 +84,48 @@ __all__ = ["backward", "forward"]
 def forward(x, hidden, cell, weight_x, weight_h, bias):
     """Return out0 (n, h), new_cell (n, h), and what backward needs.
 
-    The arguments are floating point: x (n, k), hidden (n, h), cell (n, h), weight_x (4,
-    h, k), weight_h (4, h, h) and bias (4, h).
+    The arguments are floating point: x (n, k), hidden (n, h), cell (n, h),
+    weight_x (4, h, k), weight_h (4, h, h) and bias (4, h).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, hidden, cell, weight_x, weight_h, bias = _inputs(
         x, hidden, cell, weight_x, weight_h, bias
     )
-    x_weight_x_0 = x @ weight_x[0].T
-    hidden_weight_h_0 = hidden @ weight_h[0].T
-    exp_x_weight_x_0 = np.exp(-np.abs(x_weight_x_0 + hidden_weight_h_0 + bias[0]))
+    x_weight_x0 = x @ weight_x[0].T
+    hidden_weight_h0 = hidden @ weight_h[0].T
+    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
     enter = (
-        np.where(x_weight_x_0 + hidden_weight_h_0 + bias[0] >= 0, 1, exp_x_weight_x_0)
-        / (1 + exp_x_weight_x_0)
+        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
+        / (1 + exp_x_weight_x0)
     )
-    x_weight_x_1 = x @ weight_x[1].T
-    hidden_weight_h_1 = hidden @ weight_h[1].T
-    exp_x_weight_x_1 = np.exp(-np.abs(x_weight_x_1 + hidden_weight_h_1 + bias[1]))
+    x_weight_x1 = x @ weight_x[1].T
+    hidden_weight_h1 = hidden @ weight_h[1].T
+    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
     keep = (
-        np.where(x_weight_x_1 + hidden_weight_h_1 + bias[1] >= 0, 1, exp_x_weight_x_1)
-        / (1 + exp_x_weight_x_1)
+        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
+        / (1 + exp_x_weight_x1)
     )
     candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
-    x_weight_x_3 = x @ weight_x[3].T
-    hidden_weight_h_3 = hidden @ weight_h[3].T
-    exp_x_weight_x_3 = np.exp(-np.abs(x_weight_x_3 + hidden_weight_h_3 + bias[3]))
+    x_weight_x3 = x @ weight_x[3].T
+    hidden_weight_h3 = hidden @ weight_h[3].T
+    exp_x_weight_x3 = np.exp(-np.abs(x_weight_x3 + hidden_weight_h3 + bias[3]))
     leave = (
-        np.where(x_weight_x_3 + hidden_weight_h_3 + bias[3] >= 0, 1, exp_x_weight_x_3)
-        / (1 + exp_x_weight_x_3)
+        np.where(x_weight_x3 + hidden_weight_h3 + bias[3] >= 0, 1, exp_x_weight_x3)
+        / (1 + exp_x_weight_x3)
     )
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
     return (out0, new_cell), (
-        x, hidden, cell, weight_x, weight_h, new_cell, enter, keep, candidate, leave
+        x,
+        hidden,
+        cell,
+        weight_x,
+        weight_h,
+        new_cell,
+        enter,
+        keep,
+        candidate,
+        leave,
     )
 
 
@@ -141,69 +145,63 @@ def backward(
     if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
         grad_leave = tanh_new_cell * grad_out0
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_weight_x_3 = leave * (1 - leave) * grad_leave
-    if needs_input_grad[0]:
-        sum_weight_x_grad_x_weight_x_3 = grad_x_weight_x_3 @ weight_x[3]
+        grad_x_weight_x3 = leave * (1 - leave) * grad_leave
     grad_new_cell_total = leave * (1 - tanh_new_cell**2) * grad_out0 + grad_new_cell
     if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
         grad_candidate = enter * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_weight_x_2 = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[0]:
-        sum_weight_x_grad_x_weight_x_2 = grad_x_weight_x_2 @ weight_x[2]
+        grad_x_weight_x2 = (1 - candidate**2) * grad_candidate
     if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
         grad_keep = cell * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_weight_x_1 = keep * (1 - keep) * grad_keep
-    if needs_input_grad[0]:
-        sum_weight_x_grad_x_weight_x_1 = grad_x_weight_x_1 @ weight_x[1]
+        grad_x_weight_x1 = keep * (1 - keep) * grad_keep
     if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
         grad_enter = candidate * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_weight_x_0 = enter * (1 - enter) * grad_enter
+        grad_x_weight_x0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[0]:
-        sum_weight_x_grad_x_weight_x_0 = grad_x_weight_x_0 @ weight_x[0]
+        row_sum_4 = grad_x_weight_x0 @ weight_x[0]
         grad_x = (
-            sum_weight_x_grad_x_weight_x_3
-            + sum_weight_x_grad_x_weight_x_2
-            + sum_weight_x_grad_x_weight_x_1
-            + sum_weight_x_grad_x_weight_x_0
+            grad_x_weight_x3 @ weight_x[3]
+            + grad_x_weight_x2 @ weight_x[2]
+            + grad_x_weight_x1 @ weight_x[1]
+            + row_sum_4
         )
     if needs_input_grad[1] or needs_input_grad[4]:
-        grad_hidden_weight_h_3 = leave * (1 - leave) * grad_leave
-        grad_hidden_weight_h_2 = (1 - candidate**2) * grad_candidate
-        grad_hidden_weight_h_1 = keep * (1 - keep) * grad_keep
+        grad_hidden_weight_h3 = leave * (1 - leave) * grad_leave
+        grad_hidden_weight_h2 = (1 - candidate**2) * grad_candidate
+        grad_hidden_weight_h1 = keep * (1 - keep) * grad_keep
     if needs_input_grad[1]:
-        sum_3 = grad_hidden_weight_h_1 @ weight_h[1]
+        row_sum_7 = grad_hidden_weight_h1 @ weight_h[1]
     if needs_input_grad[1] or needs_input_grad[4]:
-        grad_hidden_weight_h_0 = enter * (1 - enter) * grad_enter
+        grad_hidden_weight_h0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[1]:
-        sum_4 = grad_hidden_weight_h_0 @ weight_h[0]
+        row_sum_8 = grad_hidden_weight_h0 @ weight_h[0]
         grad_hidden = (
-            grad_hidden_weight_h_3 @ weight_h[3]
-            + grad_hidden_weight_h_2 @ weight_h[2]
-            + sum_3
-            + sum_4
+            grad_hidden_weight_h3 @ weight_h[3]
+            + grad_hidden_weight_h2 @ weight_h[2]
+            + row_sum_7
+            + row_sum_8
         )
     if needs_input_grad[2]:
         grad_cell = keep * grad_new_cell_total
     if needs_input_grad[3]:
         grad_weight_x = np.stack(
             [
-                grad_x_weight_x_0.T @ x,
-                grad_x_weight_x_1.T @ x,
-                grad_x_weight_x_2.T @ x,
-                grad_x_weight_x_3.T @ x,
+                grad_x_weight_x0.T @ x,
+                grad_x_weight_x1.T @ x,
+                grad_x_weight_x2.T @ x,
+                grad_x_weight_x3.T @ x,
             ],
             axis=-3,
         )
     if needs_input_grad[4]:
         grad_weight_h = np.stack(
             [
-                grad_hidden_weight_h_0.T @ hidden,
-                grad_hidden_weight_h_1.T @ hidden,
-                grad_hidden_weight_h_2.T @ hidden,
-                grad_hidden_weight_h_3.T @ hidden,
+                grad_hidden_weight_h0.T @ hidden,
+                grad_hidden_weight_h1.T @ hidden,
+                grad_hidden_weight_h2.T @ hidden,
+                grad_hidden_weight_h3.T @ hidden,
             ],
             axis=-3,
         )

@@ -39,7 +39,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, label, *, margin=0.0):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: x (...,), y (...,) and label (...,).
+    The arguments are floating point: x, y and label, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, label = _inputs(x, y, label)

@@ -28,7 +28,7 @@ __all__ = ["backward", "forward"]
 def forward(x, mask):
     """Return out (n, m), and what backward needs.
 
-    The arguments are arrays: x (n, m) and mask (n, m).
+    The arguments are arrays: x and mask, all (n, m).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, mask = _inputs(x, mask)

@@ -50,8 +50,8 @@ def forward(x, *, size=2, stride=2):
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
-    grad_output has the shape of out, (n, c, (h - size) // stride + 1, (w - size) //
-    stride + 1).
+    grad_output has the shape of out,
+    (n, c, (h - size) // stride + 1, (w - size) // stride + 1).
     """
     x, out, size, stride = saved
     n, c, h, w = x.shape

@@ -24,7 +24,7 @@ __all__ = ["backward", "forward"]
 def forward(substrate, rate, half):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: substrate (...,), rate (...,) and half (...,).
+    The arguments are floating point: substrate, rate and half, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     substrate, rate, half = _inputs(substrate, rate, half)

@@ -22,8 +22,7 @@ Gradients
     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i])
         + grad_joint[i, j]
     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
-    grad_log_std[i,j] = -(grad_joint[i, j]
-        + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
+    grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
 
 Saved
@@ -47,8 +46,8 @@ __all__ = ["backward", "forward"]
 def forward(logits, mean, log_std, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: logits (n, k), mean (n, k), log_std (n, k) and
-    target (n,).
+    The arguments are floating point: logits (n, k), mean (n, k),
+    log_std (n, k) and target (n,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     logits, mean, log_std, target = _inputs(logits, mean, log_std, target)
@@ -112,7 +111,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[1]:
         grad_mean = -grad_z * exp_log_std
     if needs_input_grad[2]:
-        grad_log_std = -(grad_joint + grad_z * (target[:, None] - mean) * exp_log_std)
+        grad_log_std = -(grad_joint + grad_z * z)
     if needs_input_grad[3]:
         grad_target = (grad_z * exp_log_std).sum(axis=1)
     return grad_logits, grad_mean, grad_log_std, grad_target

@@ -17,9 +17,9 @@
  *     grad_share[i,p] = sum[j,c](grad_output[i, j] * weight[p, j, c] * x[i, c])
  *     sum_grad_share_share[i] = sum[l](grad_share[i, l] * share[i, l])
  *     grad_x_gate[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
- *     sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
+ *     row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
  *     sum_grad_x_gate_gate[i,c] = sum[l](grad_x_gate[i, l] * gate[l, c])
- *     grad_x[i,c] = sum[i, c] + sum_grad_x_gate_gate[i, c]
+ *     grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c]
  *     grad_gate[l,q] = sum[i](grad_x_gate[i, l] * x[i, q])
  *     grad_weight[p,j,c] = sum[i](grad_output[i, j] * share[i, p] * x[i, c])
  *
@@ -92,7 +92,7 @@ void mixture_of_experts_backward(size_t n, size_t k, size_t h, size_t m,
     double *restrict const sum_grad_x_gate_gate = work + n * h;
 
     if (grad_x) {
-        /* sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c]) */
+        /* row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t c = 0; c < k; ++c) {
                 grad_x[i * k + c] = 0.0;
@@ -150,7 +150,7 @@ void mixture_of_experts_backward(size_t n, size_t k, size_t h, size_t m,
                     sum_grad_x_gate_gate[c] += grad_x_gate[i * h + l] * gate[l * k + c];
                 }
             }
-            /* grad_x[i,c] = sum[i, c] + sum_grad_x_gate_gate[i, c] */
+            /* grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c] */
             for (size_t c = 0; c < k; ++c) {
                 grad_x[i * k + c] += sum_grad_x_gate_gate[c];
             }

@@ -37,8 +37,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight1, bias1, weight2, bias2):
     """Return out (n, m), and what backward needs.
 
-    The arguments are floating point: x (n, k), weight1 (h, k), bias1 (h,), weight2 (m,
-    h) and bias2 (m,).
+    The arguments are floating point: x (n, k), weight1 (h, k), bias1 (h,),
+    weight2 (m, h) and bias2 (m,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight1, bias1, weight2, bias2 = _inputs(x, weight1, bias1, weight2, bias2)

@@ -38,8 +38,8 @@ def forward(score, target, *, margin=1.0):
     """Return out (), and what backward needs.
 
     The arguments are arrays: score (n, c) and target (n,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     score, target = _inputs(score, target)
     n, c = score.shape

@@ -20,10 +20,10 @@
  *         * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
  *
  * Saved
- *     logits             for grad_logits
- *     target             for grad_logits
- *     softplus_logits    for grad_target
- *     softplus_logits_2  for grad_target
+ *     logits                 for grad_logits
+ *     target                 for grad_logits
+ *     softplus_logits        for grad_target
+ *     softplus_minus_logits  for grad_target
  */
 #include <math.h>
 #include "multilabel_soft_margin_loss.h"
@@ -32,10 +32,10 @@ void multilabel_soft_margin_loss_forward(size_t n, size_t c,
                                          const double *restrict logits,
                                          const double *restrict target,
                                          double *restrict softplus_logits,
-                                         double *restrict softplus_logits_2,
+                                         double *restrict softplus_minus_logits,
                                          double *restrict out)
 {
-    /* mean_sum = sum[i,j](-target[i, j] * softplus_logits_2[i, j]
+    /* mean_sum = sum[i,j](-target[i, j] * softplus_minus_logits[i, j]
      *     - (1 - target[i, j]) * softplus_logits[i, j])
      */
     double mean_sum = 0.0;
@@ -48,14 +48,14 @@ void multilabel_soft_margin_loss_forward(size_t n, size_t c,
             if (softplus_logits) {
                 softplus_logits[i * c + j] = softplus_logits_ij;
             }
-            const double abs_logits_2 = fabs(-logits[i * c + j]);
-            const double exp_logits_2 = exp(-abs_logits_2);
-            const double softplus_logits_2_ij = (-logits[i * c + j] < 0.0
-                ? 0.0 : -logits[i * c + j]) + log1p(exp_logits_2);
-            if (softplus_logits_2) {
-                softplus_logits_2[i * c + j] = softplus_logits_2_ij;
+            const double abs_minus_logits = fabs(-logits[i * c + j]);
+            const double exp_minus_abs_minus_logits = exp(-abs_minus_logits);
+            const double softplus_minus_logits_ij = (-logits[i * c + j] < 0.0
+                ? 0.0 : -logits[i * c + j]) + log1p(exp_minus_abs_minus_logits);
+            if (softplus_minus_logits) {
+                softplus_minus_logits[i * c + j] = softplus_minus_logits_ij;
             }
-            mean_sum += -target[i * c + j] * softplus_logits_2_ij
+            mean_sum += -target[i * c + j] * softplus_minus_logits_ij
                 - (1.0 - target[i * c + j]) * softplus_logits_ij;
         }
     }
@@ -68,7 +68,7 @@ void multilabel_soft_margin_loss_backward(size_t n, size_t c,
                                           const double *restrict logits,
                                           const double *restrict target,
                                           const double *restrict softplus_logits,
-                                          const double *restrict softplus_logits_2,
+                                          const double *restrict softplus_minus_logits,
                                           double grad_output,
                                           double *restrict grad_logits,
                                           double *restrict grad_target)
@@ -77,20 +77,21 @@ void multilabel_soft_margin_loss_backward(size_t n, size_t c,
         /* grad_logits[i,j] = grad_output
          *     * ((1 - target[i, j]) * where(logits[i, j] >= 0, 1, exp_logits[i, j])
          *     / (1 + exp_logits[i, j])
-         *     - target[i, j] * where(-logits[i, j] >= 0, 1, exp_logits_2[i, j])
-         *     / (1 + exp_logits_2[i, j])) / (n * c)
+         *     - target[i, j]
+         *     * where(-logits[i, j] >= 0, 1, exp_minus_abs_minus_logits[i, j])
+         *     / (1 + exp_minus_abs_minus_logits[i, j])) / (n * c)
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < c; ++j) {
                 const double abs_logits = fabs(logits[i * c + j]);
                 const double exp_logits = exp(-abs_logits);
-                const double abs_logits_2 = fabs(-logits[i * c + j]);
-                const double exp_logits_2 = exp(-abs_logits_2);
+                const double abs_minus_logits = fabs(-logits[i * c + j]);
+                const double exp_minus_abs_minus_logits = exp(-abs_minus_logits);
                 const double part = (1.0 - target[i * c + j])
                     * (logits[i * c + j] >= 0.0 ? 1.0 : exp_logits) / (1.0 + exp_logits)
                     - target[i * c + j]
-                    * (-logits[i * c + j] >= 0.0 ? 1.0 : exp_logits_2)
-                    / (1.0 + exp_logits_2);
+                    * (-logits[i * c + j] >= 0.0 ? 1.0 : exp_minus_abs_minus_logits)
+                    / (1.0 + exp_minus_abs_minus_logits);
                 grad_logits[i * c + j] = grad_output * part / (double)(n * c);
             }
         }
@@ -98,12 +99,12 @@ void multilabel_soft_margin_loss_backward(size_t n, size_t c,
 
     if (grad_target) {
         /* grad_target[i,j] = grad_output
-         *     * (softplus_logits_2[i, j] - softplus_logits[i, j]) / (n * c)
+         *     * (softplus_minus_logits[i, j] - softplus_logits[i, j]) / (n * c)
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < c; ++j) {
                 grad_target[i * c + j] = grad_output
-                    * (softplus_logits_2[i * c + j] - softplus_logits[i * c + j])
+                    * (softplus_minus_logits[i * c + j] - softplus_logits[i * c + j])
                     / (double)(n * c);
             }
         }

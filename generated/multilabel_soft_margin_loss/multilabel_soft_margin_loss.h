@@ -20,10 +20,10 @@
  *         * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
  *
  * Saved
- *     logits             for grad_logits
- *     target             for grad_logits
- *     softplus_logits    for grad_target
- *     softplus_logits_2  for grad_target
+ *     logits                 for grad_logits
+ *     target                 for grad_logits
+ *     softplus_logits        for grad_target
+ *     softplus_minus_logits  for grad_target
  */
 #ifndef SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H
 #define SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H
@@ -35,18 +35,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: softplus_logits and softplus_logits_2;
+ * For backward: softplus_logits and softplus_minus_logits;
  *     pass NULL for what is not needed.
  */
 void multilabel_soft_margin_loss_forward(size_t n, size_t c, const double *logits,
                                          const double *target, double *softplus_logits,
-                                         double *softplus_logits_2, double *out);
+                                         double *softplus_minus_logits, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
 void multilabel_soft_margin_loss_backward(size_t n, size_t c, const double *logits,
                                           const double *target,
                                           const double *softplus_logits,
-                                          const double *softplus_logits_2,
+                                          const double *softplus_minus_logits,
                                           double grad_output, double *grad_logits,
                                           double *grad_target);
 

@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(logits, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: logits (n, c) and target (n, c).
+    The arguments are floating point: logits and target, all (n, c).
     TypeError and ValueError tell which argument has another type or shape.
     """
     logits, target = _inputs(logits, target)
@@ -54,12 +54,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_logits = grad_target = None
     if needs_input_grad[0]:
         exp_logits = np.exp(-np.abs(logits))
-        exp_logits_2 = np.exp(-np.abs(-logits))
+        exp_minus_abs_minus_logits = np.exp(-np.abs(-logits))
         grad_logits = (
             grad_output
             * (
                 (1 - target) * np.where(logits >= 0, 1, exp_logits) / (1 + exp_logits)
-                - target * np.where(-logits >= 0, 1, exp_logits_2) / (1 + exp_logits_2)
+                - target
+                * np.where(-logits >= 0, 1, exp_minus_abs_minus_logits)
+                / (1 + exp_minus_abs_minus_logits)
             )
             / (n * c)
         )

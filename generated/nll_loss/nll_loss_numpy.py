@@ -33,8 +33,8 @@ def forward(log_p, target, weight):
     """Return out (), and what backward needs.
 
     The arguments are arrays: log_p (n, c), target (n,) and weight (c,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     log_p, target, weight = _inputs(log_p, target, weight)
     n = log_p.shape[0]

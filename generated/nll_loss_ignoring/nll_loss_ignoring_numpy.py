@@ -31,8 +31,8 @@ def forward(log_p, target, *, ignore_index=0):
     """Return out (), and what backward needs.
 
     The arguments are arrays: log_p (n, c) and target (n,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     log_p, target = _inputs(log_p, target)
     n = log_p.shape[0]

@@ -11,10 +11,10 @@
  *     out  (n, m)
  *
  * Gradients
- *     sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k]))
- *     grad_x[i,k] = 2 * sum[i, k]
- *     sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k]))
- *     grad_y[j,k] = -2 * sum_2[j, k]
+ *     row_sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k]))
+ *     grad_x[i,k] = 2 * row_sum[i, k]
+ *     row_sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k]))
+ *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
  *     x  for grad_x, grad_y
@@ -48,7 +48,7 @@ void pairwise_squared_distances_backward(size_t n, size_t d, size_t m,
 {
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 0.0;
             }
@@ -58,7 +58,7 @@ void pairwise_squared_distances_backward(size_t n, size_t d, size_t m,
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }
-            /* grad_x[i,k] = 2 * sum[i, k] */
+            /* grad_x[i,k] = 2 * row_sum[i, k] */
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 2.0 * grad_x[i * d + k];
             }
@@ -67,7 +67,7 @@ void pairwise_squared_distances_backward(size_t n, size_t d, size_t m,
 
     if (grad_y) {
         for (size_t j = 0; j < m; ++j) {
-            /* sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = 0.0;
             }
@@ -77,7 +77,7 @@ void pairwise_squared_distances_backward(size_t n, size_t d, size_t m,
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }
-            /* grad_y[j,k] = -2 * sum_2[j, k] */
+            /* grad_y[j,k] = -2 * row_sum_2[j, k] */
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = -2.0 * grad_y[j * d + k];
             }

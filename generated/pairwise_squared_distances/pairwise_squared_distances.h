@@ -11,10 +11,10 @@
  *     out  (n, m)
  *
  * Gradients
- *     sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k]))
- *     grad_x[i,k] = 2 * sum[i, k]
- *     sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k]))
- *     grad_y[j,k] = -2 * sum_2[j, k]
+ *     row_sum[i,k] = sum[j](grad_output[i, j] * (x[i, k] - y[j, k]))
+ *     grad_x[i,k] = 2 * row_sum[i, k]
+ *     row_sum_2[j,k] = sum[i](grad_output[i, j] * (x[i, k] - y[j, k]))
+ *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
  *     x  for grad_x, grad_y

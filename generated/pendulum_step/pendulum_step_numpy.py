@@ -33,7 +33,7 @@ __all__ = ["backward", "forward"]
 def forward(angle, velocity, *, g=9.81, length=1.0, dt=0.01):
     """Return out0 (...,), faster (...,), and what backward needs.
 
-    The arguments are floating point: angle (...,) and velocity (...,).
+    The arguments are floating point: angle and velocity, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     angle, velocity = _inputs(angle, velocity)

@@ -27,7 +27,7 @@ __all__ = ["backward", "forward"]
 def forward(wavelength, temperature, *, c1=1.0, c2=1.0):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: wavelength (...,) and temperature (...,).
+    The arguments are floating point: wavelength and temperature, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     wavelength, temperature = _inputs(wavelength, temperature)

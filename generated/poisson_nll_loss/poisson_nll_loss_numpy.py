@@ -27,7 +27,7 @@ __all__ = ["backward", "forward"]
 def forward(log_rate, target):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: log_rate (...,) and target (...,).
+    The arguments are floating point: log_rate and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     log_rate, target = _inputs(log_rate, target)

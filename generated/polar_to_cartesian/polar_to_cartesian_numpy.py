@@ -27,7 +27,7 @@ __all__ = ["backward", "forward"]
 def forward(r, angle):
     """Return out0 (...,), out1 (...,), and what backward needs.
 
-    The arguments are floating point: r (...,) and angle (...,).
+    The arguments are floating point: r and angle, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     r, angle = _inputs(r, angle)

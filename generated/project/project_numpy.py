@@ -51,8 +51,8 @@ __all__ = ["backward", "forward"]
 def forward(p, focal, center, distortion):
     """Return out (..., 2), and what backward needs.
 
-    The arguments are floating point: p (..., 3), focal (2,), center (2,) and distortion
-    (2,).
+    The arguments are floating point: p (..., 3), focal (2,),
+    center (2,) and distortion (2,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     p, focal, center, distortion = _inputs(p, focal, center, distortion)

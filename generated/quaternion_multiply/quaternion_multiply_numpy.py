@@ -44,7 +44,7 @@ __all__ = ["backward", "forward"]
 def forward(p, q):
     """Return out (..., 4), and what backward needs.
 
-    The arguments are floating point: p (..., 4) and q (..., 4).
+    The arguments are floating point: p and q, all (..., 4).
     TypeError and ValueError tell which argument has another type or shape.
     """
     p, q = _inputs(p, q)

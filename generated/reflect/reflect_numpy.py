@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(v, normal):
     """Return out (..., 3), and what backward needs.
 
-    The arguments are floating point: v (..., 3) and normal (..., 3).
+    The arguments are floating point: v and normal, all (..., 3).
     TypeError and ValueError tell which argument has another type or shape.
     """
     v, normal = _inputs(v, normal)

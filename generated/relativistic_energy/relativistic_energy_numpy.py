@@ -25,7 +25,7 @@ __all__ = ["backward", "forward"]
 def forward(mass, velocity):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: mass (...,) and velocity (...,).
+    The arguments are floating point: mass and velocity, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     mass, velocity = _inputs(mass, velocity)

@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(x, rate, *, dt=0.1):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,) and rate (...,).
+    The arguments are floating point: x and rate, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, rate = _inputs(x, rate)

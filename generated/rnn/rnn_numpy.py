@@ -42,8 +42,8 @@ __all__ = ["backward", "forward"]
 def forward(x, weight_input, weight_hidden, bias, start):
     """Return hidden (n + 1, b, m), and what backward needs.
 
-    The arguments are floating point: x (n, b, d), weight_input (m, d), weight_hidden
-    (m, m), bias (m,) and start (b, m).
+    The arguments are floating point: x (n, b, d), weight_input (m, d),
+    weight_hidden (m, m), bias (m,) and start (b, m).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, weight_input, weight_hidden, bias, start = _inputs(

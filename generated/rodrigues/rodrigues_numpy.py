@@ -41,7 +41,7 @@ __all__ = ["backward", "forward"]
 def forward(w, v):
     """Return out (..., 3), and what backward needs.
 
-    The arguments are floating point: w (..., 3) and v (..., 3).
+    The arguments are floating point: w and v, all (..., 3).
     TypeError and ValueError tell which argument has another type or shape.
     """
     w, v = _inputs(w, v)

@@ -28,7 +28,7 @@ __all__ = ["backward", "forward"]
 def forward(x, y, *, a=1.0, b=100.0):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: x (...,) and y (...,).
+    The arguments are floating point: x and y, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y = _inputs(x, y)

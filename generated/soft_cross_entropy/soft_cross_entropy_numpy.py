@@ -32,7 +32,7 @@ __all__ = ["backward", "forward"]
 def forward(logits, p):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: logits (n, c) and p (n, c).
+    The arguments are floating point: logits and p, all (n, c).
     TypeError and ValueError tell which argument has another type or shape.
     """
     logits, p = _inputs(logits, p)

@@ -82,7 +82,13 @@ def forward(cost, *, temperature=1.0):
             total[i + 1, j + 1] = cost[i, j] + best - temperature * np.log(soft[i, j])
     out = total[n, m].copy()
     return out, (
-        soft, total, minimum_total, exp_best, exp_best_2, exp_best_3, temperature
+        soft,
+        total,
+        minimum_total,
+        exp_best,
+        exp_best_2,
+        exp_best_3,
+        temperature,
     )
 
 

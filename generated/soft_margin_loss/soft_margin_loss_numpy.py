@@ -29,7 +29,7 @@ __all__ = ["backward", "forward"]
 def forward(score, label):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: score (...,) and label (...,).
+    The arguments are floating point: score and label, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     score, label = _inputs(score, label)

@@ -12,37 +12,30 @@
  *     out  (...,)
  *
  * Gradients
- *     sum[...] =
- *         sum[j](exp(x[..., j] - logsumexp_x[...]) * (x[..., j] - logsumexp_x_2[...]))
- *     sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...]))
- *     grad_x[...,j] = grad_output[...]
- *         * (exp(x[..., j] - logsumexp_x[...])
- *         * (-1 + logsumexp_x_2[...] - x[..., j] + sum[...])
- *         + exp(x[..., j] - logsumexp_x_2[...]) * sum_x_logsumexp_x[...])
+ *     sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...])
+ *         * (1 + x[..., j] - logsumexp_x[...]))
+ *     grad_x[...,j] = grad_output[...] * exp(x[..., j] - logsumexp_x[...])
+ *         * (-1 + logsumexp_x[...] - x[..., j] + sum_x_logsumexp_x[...])
  *
  * Saved
- *     x              for grad_x
- *     logsumexp_x_2  for grad_x
- *     max_x          for grad_x
- *     sum_exp_x      for grad_x
- *     max_x_2        for grad_x
- *     sum_exp_x_2    for grad_x
+ *     x            for grad_x
+ *     logsumexp_x  for grad_x
+ *     max_x        for grad_x
+ *     sum_exp_x    for grad_x
  */
 #include <math.h>
 #include "softmax_entropy.h"
 
 void softmax_entropy_forward(size_t batch, size_t n, const double *restrict x,
-                             double *restrict logsumexp_x_2, double *restrict max_x,
-                             double *restrict sum_exp_x, double *restrict max_x_2,
-                             double *restrict sum_exp_x_2, double *restrict out,
+                             double *restrict logsumexp_x, double *restrict max_x,
+                             double *restrict sum_exp_x, double *restrict out,
                              double *work)
 {
-    double *restrict const exp_x = work;
+    double *restrict const exp_x_minus_max_x = work;
 
     for (size_t b = 0; b < batch; ++b) {
         /* max_x[b] = max[j](x[b, j]) */
-        const double minus_oo = -INFINITY;
-        double max_x_b = minus_oo;
+        double max_x_b = -INFINITY;
         for (size_t j = 0; j < n; ++j) {
             if (x[b * n + j] > max_x_b || isnan(x[b * n + j])) {
                 max_x_b = x[b * n + j];
@@ -51,83 +44,55 @@ void softmax_entropy_forward(size_t batch, size_t n, const double *restrict x,
         if (max_x) {
             max_x[b] = max_x_b;
         }
-        /* sum_exp_x[b] = sum[j](exp_x_2[b, j]) */
+        /* sum_exp_x[b] = sum[j](exp_x_minus_max_x[b, j]) */
         double sum_exp_x_b = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            const double exp_x_2 = exp(x[b * n + j] - max_x_b);
-            exp_x[j] = exp_x_2;
-            sum_exp_x_b += exp_x_2;
+            const double exp_x_minus_max_x_2 = exp(x[b * n + j] - max_x_b);
+            exp_x_minus_max_x[j] = exp_x_minus_max_x_2;
+            sum_exp_x_b += exp_x_minus_max_x_2;
         }
         if (sum_exp_x) {
             sum_exp_x[b] = sum_exp_x_b;
         }
-        /* max_x_2[b] = max[j](x[b, j]) */
-        double max_x_2_b = minus_oo;
-        /* exp_x[b,j] = exp_x_2[b, j] / sum_exp_x[b] */
-        for (size_t j = 0; j < n; ++j) {
-            if (x[b * n + j] > max_x_2_b || isnan(x[b * n + j])) {
-                max_x_2_b = x[b * n + j];
-            }
-            exp_x[j] /= sum_exp_x_b;
+        const double logsumexp_x_b = max_x_b + log(sum_exp_x_b);
+        if (logsumexp_x) {
+            logsumexp_x[b] = logsumexp_x_b;
         }
-        if (max_x_2) {
-            max_x_2[b] = max_x_2_b;
-        }
-        /* sum_exp_x_2[b] = sum[j](exp_x_3[b, j]) */
-        double sum_exp_x_2_b = 0.0;
-        for (size_t j = 0; j < n; ++j) {
-            const double exp_x_3 = exp(x[b * n + j] - max_x_2_b);
-            sum_exp_x_2_b += exp_x_3;
-        }
-        if (sum_exp_x_2) {
-            sum_exp_x_2[b] = sum_exp_x_2_b;
-        }
-        const double logsumexp_x_2_b = max_x_2_b + log(sum_exp_x_2_b);
-        if (logsumexp_x_2) {
-            logsumexp_x_2[b] = logsumexp_x_2_b;
-        }
-        /* total[b] = sum[j](exp_x[b, j] * (x[b, j] - logsumexp_x_2[b])) */
+        /* total[b] = sum[j](exp_x[b, j] * (x[b, j] - logsumexp_x[b])) */
         double total = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            total += exp_x[j] * (x[b * n + j] - logsumexp_x_2_b);
+            const double exp_x = exp_x_minus_max_x[j] / sum_exp_x_b;
+            total += exp_x * (x[b * n + j] - logsumexp_x_b);
         }
         out[b] = -total;
     }
 }
 
 void softmax_entropy_backward(size_t batch, size_t n, const double *restrict x,
-                              const double *restrict logsumexp_x_2,
+                              const double *restrict logsumexp_x,
                               const double *restrict max_x,
                               const double *restrict sum_exp_x,
-                              const double *restrict max_x_2,
-                              const double *restrict sum_exp_x_2,
                               const double *restrict grad_output,
                               double *restrict grad_x)
 {
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            /* sum[b] = sum[j](exp_x[b, j] * (x[b, j] - logsumexp_x_2[b]))
-             * sum_x_logsumexp_x[b] = sum[j](exp_x[b, j])
+            /* sum_x_logsumexp_x[b] =
+             *     sum[j](exp_x[b, j] * (1 + x[b, j] - logsumexp_x[b]))
              */
-            double sum = 0.0;
             double sum_x_logsumexp_x = 0.0;
             for (size_t j = 0; j < n; ++j) {
-                const double exp_x_2 = exp(x[b * n + j] - max_x[b]);
-                const double exp_x = exp_x_2 / sum_exp_x[b];
+                const double exp_x_minus_max_x = exp(x[b * n + j] - max_x[b]);
+                const double exp_x = exp_x_minus_max_x / sum_exp_x[b];
                 grad_x[b * n + j] = exp_x;
-                sum += exp_x * (x[b * n + j] - logsumexp_x_2[b]);
-                sum_x_logsumexp_x += exp_x;
+                sum_x_logsumexp_x += exp_x * (1.0 + x[b * n + j] - logsumexp_x[b]);
             }
-            /* grad_x[b,j] = grad_output[b]
-             *     * (exp_x[b, j] * (-1 + logsumexp_x_2[b] - x[b, j] + sum[b])
-             *     + exp_x_3[b, j] / sum_exp_x_2[b] * sum_x_logsumexp_x[b])
+            /* grad_x[b,j] = grad_output[b] * exp_x[b, j]
+             *     * (-1 + logsumexp_x[b] - x[b, j] + sum_x_logsumexp_x[b])
              */
             for (size_t j = 0; j < n; ++j) {
-                const double exp_x_3 = exp(x[b * n + j] - max_x_2[b]);
-                grad_x[b * n + j] = grad_output[b]
-                    * (grad_x[b * n + j]
-                    * (-1.0 + logsumexp_x_2[b] - x[b * n + j] + sum)
-                    + exp_x_3 / sum_exp_x_2[b] * sum_x_logsumexp_x);
+                grad_x[b * n + j] = grad_output[b] * grad_x[b * n + j]
+                    * (-1.0 + logsumexp_x[b] - x[b * n + j] + sum_x_logsumexp_x);
             }
         }
     }

@@ -12,21 +12,16 @@
  *     out  (...,)
  *
  * Gradients
- *     sum[...] =
- *         sum[j](exp(x[..., j] - logsumexp_x[...]) * (x[..., j] - logsumexp_x_2[...]))
- *     sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...]))
- *     grad_x[...,j] = grad_output[...]
- *         * (exp(x[..., j] - logsumexp_x[...])
- *         * (-1 + logsumexp_x_2[...] - x[..., j] + sum[...])
- *         + exp(x[..., j] - logsumexp_x_2[...]) * sum_x_logsumexp_x[...])
+ *     sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...])
+ *         * (1 + x[..., j] - logsumexp_x[...]))
+ *     grad_x[...,j] = grad_output[...] * exp(x[..., j] - logsumexp_x[...])
+ *         * (-1 + logsumexp_x[...] - x[..., j] + sum_x_logsumexp_x[...])
  *
  * Saved
- *     x              for grad_x
- *     logsumexp_x_2  for grad_x
- *     max_x          for grad_x
- *     sum_exp_x      for grad_x
- *     max_x_2        for grad_x
- *     sum_exp_x_2    for grad_x
+ *     x            for grad_x
+ *     logsumexp_x  for grad_x
+ *     max_x        for grad_x
+ *     sum_exp_x    for grad_x
  */
 #ifndef SYMGRAD_SOFTMAX_ENTROPY_H
 #define SYMGRAD_SOFTMAX_ENTROPY_H
@@ -38,21 +33,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: logsumexp_x_2, max_x, sum_exp_x, max_x_2 and sum_exp_x_2;
- *     pass NULL for what is not needed.
+ * For backward: logsumexp_x, max_x and sum_exp_x; pass NULL for what is not needed.
  * work has room for SOFTMAX_ENTROPY_FORWARD_WORK(n) doubles.
  */
 #define SOFTMAX_ENTROPY_FORWARD_WORK(n) ((n))
 void softmax_entropy_forward(size_t batch, size_t n, const double *x,
-                             double *logsumexp_x_2, double *max_x, double *sum_exp_x,
-                             double *max_x_2, double *sum_exp_x_2, double *out,
-                             double *work);
+                             double *logsumexp_x, double *max_x, double *sum_exp_x,
+                             double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
 void softmax_entropy_backward(size_t batch, size_t n, const double *x,
-                              const double *logsumexp_x_2, const double *max_x,
-                              const double *sum_exp_x, const double *max_x_2,
-                              const double *sum_exp_x_2, const double *grad_output,
+                              const double *logsumexp_x, const double *max_x,
+                              const double *sum_exp_x, const double *grad_output,
                               double *grad_x);
 
 #ifdef __cplusplus

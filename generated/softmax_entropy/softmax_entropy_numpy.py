@@ -12,21 +12,16 @@ Shapes
     out  (...,)
 
 Gradients
-    sum[...] =
-        sum[j](exp(x[..., j] - logsumexp_x[...]) * (x[..., j] - logsumexp_x_2[...]))
-    sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...]))
-    grad_x[...,j] = grad_output[...]
-        * (exp(x[..., j] - logsumexp_x[...])
-        * (-1 + logsumexp_x_2[...] - x[..., j] + sum[...])
-        + exp(x[..., j] - logsumexp_x_2[...]) * sum_x_logsumexp_x[...])
+    sum_x_logsumexp_x[...] = sum[j](exp(x[..., j] - logsumexp_x[...])
+        * (1 + x[..., j] - logsumexp_x[...]))
+    grad_x[...,j] = grad_output[...] * exp(x[..., j] - logsumexp_x[...])
+        * (-1 + logsumexp_x[...] - x[..., j] + sum_x_logsumexp_x[...])
 
 Saved
-    x              for grad_x
-    logsumexp_x_2  for grad_x
-    max_x          for grad_x
-    sum_exp_x      for grad_x
-    max_x_2        for grad_x
-    sum_exp_x_2    for grad_x
+    x            for grad_x
+    logsumexp_x  for grad_x
+    max_x        for grad_x
+    sum_exp_x    for grad_x
 """
 
 import numpy as np
@@ -42,13 +37,11 @@ def forward(x):
     """
     x = _inputs(x)
     max_x = x.max(axis=-1, keepdims=True)
-    exp_x_2 = np.exp(x - max_x)
-    sum_exp_x = exp_x_2.sum(axis=-1, keepdims=True)
-    max_x_2 = x.max(axis=-1, keepdims=True)
-    sum_exp_x_2 = np.exp(x - max_x_2).sum(axis=-1, keepdims=True)
-    logsumexp_x_2 = max_x_2 + np.log(sum_exp_x_2)
-    out = -(exp_x_2 / sum_exp_x * (x - logsumexp_x_2)).sum(axis=-1)
-    return out, (x, logsumexp_x_2, max_x, sum_exp_x, max_x_2, sum_exp_x_2)
+    exp_x_minus_max_x = np.exp(x - max_x)
+    sum_exp_x = exp_x_minus_max_x.sum(axis=-1, keepdims=True)
+    logsumexp_x = max_x + np.log(sum_exp_x)
+    out = -(exp_x_minus_max_x / sum_exp_x * (x - logsumexp_x)).sum(axis=-1)
+    return out, (x, logsumexp_x, max_x, sum_exp_x)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
@@ -56,17 +49,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
 
     grad_output has the shape of out, (...,).
     """
-    x, logsumexp_x_2, max_x, sum_exp_x, max_x_2, sum_exp_x_2 = saved
+    x, logsumexp_x, max_x, sum_exp_x = saved
     batch = x.shape[:-1]
     grad_output = _cotangent(grad_output, batch, x.dtype)
     grad_x = None
     if needs_input_grad[0]:
         exp_x = np.exp(x - max_x) / sum_exp_x
-        sum = (exp_x * (x - logsumexp_x_2)).sum(axis=-1, keepdims=True)
-        sum_x_logsumexp_x = exp_x.sum(axis=-1, keepdims=True)
-        grad_x = grad_output[..., None] * (
-            exp_x * (-1 + logsumexp_x_2 - x + sum)
-            + np.exp(x - max_x_2) / sum_exp_x_2 * sum_x_logsumexp_x
+        grad_x = grad_output[..., None] * exp_x * (
+            -1
+            + logsumexp_x
+            - x
+            + (exp_x * (1 + x - logsumexp_x)).sum(axis=-1, keepdims=True)
         )
     return (grad_x,)
 

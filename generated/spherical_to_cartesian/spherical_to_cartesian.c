@@ -28,10 +28,10 @@ void spherical_to_cartesian_forward(double r, double theta, double phi,
 {
     const double cos_phi = cos(phi);
     const double sin_theta = sin(theta);
-    const double common = r * sin_theta;
-    *x = common * cos_phi;
+    const double r_times_sin_theta = r * sin_theta;
+    *x = r_times_sin_theta * cos_phi;
     const double sin_phi = sin(phi);
-    *y = common * sin_phi;
+    *y = r_times_sin_theta * sin_phi;
     const double cos_theta = cos(theta);
     *z = r * cos_theta;
 }
@@ -67,8 +67,8 @@ void spherical_to_cartesian_backward(double r, double theta, double phi, double 
     }
 
     if (grad_phi) {
-        const double common = r * sin_theta;
-        *grad_phi = common * (cos_phi * grad_y - sin_phi * grad_x);
+        const double r_times_sin_theta = r * sin_theta;
+        *grad_phi = r_times_sin_theta * (cos_phi * grad_y - sin_phi * grad_x);
     }
 }
 

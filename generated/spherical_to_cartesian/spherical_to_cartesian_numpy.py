@@ -27,13 +27,13 @@ __all__ = ["backward", "forward"]
 def forward(r, theta, phi):
     """Return x (...,), y (...,), z (...,), and what backward needs.
 
-    The arguments are floating point: r (...,), theta (...,) and phi (...,).
+    The arguments are floating point: r, theta and phi, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     r, theta, phi = _inputs(r, theta, phi)
-    common = r * np.sin(theta)
-    x = common * np.cos(phi)
-    y = common * np.sin(phi)
+    r_times_sin_theta = r * np.sin(theta)
+    x = r_times_sin_theta * np.cos(phi)
+    y = r_times_sin_theta * np.sin(phi)
     z = r * np.cos(theta)
     return (x, y, z), (r, theta, phi)
 

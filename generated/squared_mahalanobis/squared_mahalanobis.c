@@ -14,8 +14,8 @@
  *
  * Gradients
  *     grad_centered_precision[i,j] = grad_output[i] * centered[i, j]
- *     sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
- *     grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + sum[i, j]
+ *     row_sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
+ *     grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + row_sum[i, j]
  *     grad_x[i,j] = grad_centered[i, j]
  *     grad_mean[j] = sum[i](-grad_centered[i, j])
  *     grad_precision[k,j] = sum[i](grad_centered_precision[i, j] * centered[i, k])
@@ -86,13 +86,16 @@ void squared_mahalanobis_backward(size_t n, size_t d, const double *restrict x,
     if (grad_x || grad_mean) {
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                /* sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k]) */
-                double sum = 0.0;
+                /* row_sum[i,j] =
+                 *     sum[k](grad_centered_precision[i, k] * precision[j, k])
+                 */
+                double row_sum = 0.0;
                 for (size_t k = 0; k < d; ++k) {
-                    sum += grad_centered_precision[i * d + k] * precision[j * d + k];
+                    row_sum += grad_centered_precision[i * d + k]
+                        * precision[j * d + k];
                 }
                 grad_centered[i * d + j] = grad_output[i]
-                    * centered_precision[i * d + j] + sum;
+                    * centered_precision[i * d + j] + row_sum;
             }
         }
     }

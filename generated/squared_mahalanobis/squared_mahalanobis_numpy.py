@@ -14,8 +14,8 @@ Shapes
 
 Gradients
     grad_centered_precision[i,j] = grad_output[i] * centered[i, j]
-    sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
-    grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + sum[i, j]
+    row_sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
+    grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + row_sum[i, j]
     grad_x[i,j] = grad_centered[i, j]
     grad_mean[j] = sum[i](-grad_centered[i, j])
     grad_precision[k,j] = sum[i](grad_centered_precision[i, j] * centered[i, k])

@@ -47,8 +47,10 @@ void three_link_arm_forward(size_t batch, const double *restrict angle,
                             const double *restrict length, double *restrict x,
                             double *restrict y, double *restrict heading)
 {
-    /* x[i] = length[0] * cos_a[i] + common[i] + length[2] * cos_heading[i]
-     * y[i] = length[0] * sin_a[i] + common_2[i] + length[2] * sin_heading[i]
+    /* x[i] = length[0] * cos_a[i] + length1_times_cos_a_plus_b[i]
+     *     + length[2] * cos_heading[i]
+     * y[i] = length[0] * sin_a[i] + length1_times_sin_a_plus_b[i]
+     *     + length[2] * sin_heading[i]
      */
     for (size_t i = 0; i < batch; ++i) {
         const double a = angle[i * 3];
@@ -57,19 +59,19 @@ void three_link_arm_forward(size_t batch, const double *restrict angle,
         const double heading_i = a + b + c;
         const double a_2 = angle[i * 3];
         const double b_2 = angle[i * 3 + 1];
-        const double cos_a_2 = cos(a_2 + b_2);
-        const double common = length[1] * cos_a_2;
+        const double cos_a_plus_b = cos(a_2 + b_2);
+        const double length1_times_cos_a_plus_b = length[1] * cos_a_plus_b;
         const double cos_a = cos(angle[i * 3]);
         const double cos_heading = cos(heading_i);
         const double a_3 = angle[i * 3];
         const double b_3 = angle[i * 3 + 1];
-        const double sin_a_2 = sin(a_3 + b_3);
-        const double common_2 = length[1] * sin_a_2;
+        const double sin_a_plus_b = sin(a_3 + b_3);
+        const double length1_times_sin_a_plus_b = length[1] * sin_a_plus_b;
         const double sin_a = sin(angle[i * 3]);
         const double sin_heading = sin(heading_i);
         heading[i] = heading_i;
-        x[i] = length[0] * cos_a + common + length[2] * cos_heading;
-        y[i] = length[0] * sin_a + common_2 + length[2] * sin_heading;
+        x[i] = length[0] * cos_a + length1_times_cos_a_plus_b + length[2] * cos_heading;
+        y[i] = length[0] * sin_a + length1_times_sin_a_plus_b + length[2] * sin_heading;
     }
 }
 
@@ -83,16 +85,16 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
                              double *work)
 {
     double *restrict const cos_a = work;
-    double *restrict const cos_a_2 = work + batch;
-    double *restrict const sin_a_2 = work + 2 * batch;
+    double *restrict const cos_a_plus_b = work + batch;
+    double *restrict const sin_a_plus_b = work + 2 * batch;
     double *restrict const sin_a = work + 3 * batch;
     double *restrict const cos_heading = work + 4 * batch;
     double *restrict const sin_heading = work + 5 * batch;
 
     if (grad_angle || grad_length) {
         /* cos_a[i] = cos(a[i])
-         * cos_a_2[i] = cos(a[i] + b[i])
-         * sin_a_2[i] = sin(a[i] + b[i])
+         * cos_a_plus_b[i] = cos(a[i] + b[i])
+         * sin_a_plus_b[i] = sin(a[i] + b[i])
          * sin_a[i] = sin(a[i])
          * cos_heading[i] = cos(heading[i])
          * sin_heading[i] = sin(heading[i])
@@ -105,8 +107,8 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
             const double b_2 = angle[i * 3 + 1];
             const double a_4 = angle[i * 3];
             cos_a[i] = cos(a);
-            cos_a_2[i] = cos(a_2 + b);
-            sin_a_2[i] = sin(a_3 + b_2);
+            cos_a_plus_b[i] = cos(a_2 + b);
+            sin_a_plus_b[i] = sin(a_3 + b_2);
             sin_a[i] = sin(a_4);
             cos_heading[i] = cos(heading[i]);
             sin_heading[i] = sin(heading[i]);
@@ -114,29 +116,33 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
     }
 
     if (grad_angle) {
-        /* grad_angle[i,0] = grad_y[i] * (length[0] * cos_a[i] + common[i])
-         *     - grad_x[i] * (common_2[i] + length[0] * sin_a[i])
+        /* grad_angle[i,0] = grad_y[i]
+         *     * (length[0] * cos_a[i] + length1_times_cos_a_plus_b[i])
+         *     - grad_x[i] * (length1_times_sin_a_plus_b[i] + length[0] * sin_a[i])
          *     + grad_heading_total[i]
-         * grad_angle[i,1] = common[i] * grad_y[i] - common_2[i] * grad_x[i]
-         *     + grad_heading_total[i]
+         * grad_angle[i,1] = length1_times_cos_a_plus_b[i] * grad_y[i]
+         *     - length1_times_sin_a_plus_b[i] * grad_x[i] + grad_heading_total[i]
          * grad_angle[i,2] = grad_heading_total[i]
          */
         for (size_t i = 0; i < batch; ++i) {
-            const double common = length[1] * cos_a_2[i];
-            const double common_2 = length[1] * sin_a_2[i];
+            const double length1_times_cos_a_plus_b = length[1] * cos_a_plus_b[i];
+            const double length1_times_sin_a_plus_b = length[1] * sin_a_plus_b[i];
             const double grad_heading_total = length[2] * cos_heading[i] * grad_y[i]
                 - length[2] * sin_heading[i] * grad_x[i] + grad_heading[i];
-            grad_angle[i * 3] = grad_y[i] * (length[0] * cos_a[i] + common)
-                - grad_x[i] * (common_2 + length[0] * sin_a[i]) + grad_heading_total;
-            grad_angle[i * 3 + 1] = common * grad_y[i] - common_2 * grad_x[i]
-                + grad_heading_total;
+            const double part = grad_y[i]
+                * (length[0] * cos_a[i] + length1_times_cos_a_plus_b)
+                - grad_x[i] * (length1_times_sin_a_plus_b + length[0] * sin_a[i]);
+            grad_angle[i * 3] = part + grad_heading_total;
+            grad_angle[i * 3 + 1] = length1_times_cos_a_plus_b * grad_y[i]
+                - length1_times_sin_a_plus_b * grad_x[i] + grad_heading_total;
             grad_angle[i * 3 + 2] = grad_heading_total;
         }
     }
 
     if (grad_length) {
         /* grad_length[0] = sum[i](cos_a[i] * grad_x[i] + sin_a[i] * grad_y[i])
-         * grad_length[1] = sum[i](cos_a_2[i] * grad_x[i] + sin_a_2[i] * grad_y[i])
+         * grad_length[1] =
+         *     sum[i](cos_a_plus_b[i] * grad_x[i] + sin_a_plus_b[i] * grad_y[i])
          * grad_length[2] =
          *     sum[i](cos_heading[i] * grad_x[i] + sin_heading[i] * grad_y[i])
          */
@@ -145,7 +151,7 @@ void three_link_arm_backward(size_t batch, const double *restrict angle,
         double total_3 = 0.0;
         for (size_t i = 0; i < batch; ++i) {
             total += cos_a[i] * grad_x[i] + sin_a[i] * grad_y[i];
-            total_2 += cos_a_2[i] * grad_x[i] + sin_a_2[i] * grad_y[i];
+            total_2 += cos_a_plus_b[i] * grad_x[i] + sin_a_plus_b[i] * grad_y[i];
             total_3 += cos_heading[i] * grad_x[i] + sin_heading[i] * grad_y[i];
         }
         grad_length[0] = total;

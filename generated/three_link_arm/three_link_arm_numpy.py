@@ -74,12 +74,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     a = angle[..., 0]
     cos_a = np.cos(a)
     b = angle[..., 1]
-    cos_a_2 = np.cos(a + b)
+    cos_a_plus_b = np.cos(a + b)
     if needs_input_grad[0]:
-        common = length[1] * cos_a_2
-    sin_a_2 = np.sin(a + b)
+        length1_times_cos_a_plus_b = length[1] * cos_a_plus_b
+    sin_a_plus_b = np.sin(a + b)
     if needs_input_grad[0]:
-        common_2 = length[1] * sin_a_2
+        length1_times_sin_a_plus_b = length[1] * sin_a_plus_b
     sin_a = np.sin(a)
     cos_heading = np.cos(heading)
     sin_heading = np.sin(heading)
@@ -91,10 +91,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         )
         grad_angle = np.stack(
             [
-                grad_y * (length[0] * cos_a + common)
-                - grad_x * (common_2 + length[0] * sin_a)
+                grad_y * (length[0] * cos_a + length1_times_cos_a_plus_b)
+                - grad_x * (length1_times_sin_a_plus_b + length[0] * sin_a)
                 + grad_heading_total,
-                common * grad_y - common_2 * grad_x + grad_heading_total,
+                length1_times_cos_a_plus_b * grad_y
+                - length1_times_sin_a_plus_b * grad_x
+                + grad_heading_total,
                 grad_heading_total,
             ],
             axis=-1,
@@ -103,7 +105,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_length = np.stack(
             [
                 (cos_a * grad_x + sin_a * grad_y).sum(),
-                (cos_a_2 * grad_x + sin_a_2 * grad_y).sum(),
+                (cos_a_plus_b * grad_x + sin_a_plus_b * grad_y).sum(),
                 (cos_heading * grad_x + sin_heading * grad_y).sum(),
             ],
             axis=-1,

@@ -34,8 +34,7 @@ __all__ = ["backward", "forward"]
 def forward(head, relation, tail):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: head (..., d), relation (..., d) and tail (...,
-    d).
+    The arguments are floating point: head, relation and tail, all (..., d).
     TypeError and ValueError tell which argument has another type or shape.
     """
     head, relation, tail = _inputs(head, relation, tail)

@@ -26,7 +26,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, c):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (...,), b (...,) and c (...,).
+    The arguments are floating point: a, b and c, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b, c = _inputs(a, b, c)

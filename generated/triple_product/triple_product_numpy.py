@@ -43,7 +43,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, c):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: a (..., 3), b (..., 3) and c (..., 3).
+    The arguments are floating point: a, b and c, all (..., 3).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b, c = _inputs(a, b, c)

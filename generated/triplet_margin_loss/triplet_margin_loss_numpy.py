@@ -41,8 +41,7 @@ __all__ = ["backward", "forward"]
 def forward(anchor, positive, negative, *, margin=1.0):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: anchor (n, d), positive (n, d) and negative (n,
-    d).
+    The arguments are floating point: anchor, positive and negative, all (n, d).
     TypeError and ValueError tell which argument has another type or shape.
     """
     anchor, positive, negative = _inputs(anchor, positive, negative)

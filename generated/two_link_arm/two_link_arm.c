@@ -30,11 +30,11 @@ void two_link_arm_forward(double length1, double length2, double a, double b,
                           double *restrict x, double *restrict y)
 {
     const double cos_a = cos(a);
-    const double cos_a_2 = cos(a + b);
-    *x = length1 * cos_a + length2 * cos_a_2;
+    const double cos_a_plus_b = cos(a + b);
+    *x = length1 * cos_a + length2 * cos_a_plus_b;
     const double sin_a = sin(a);
-    const double sin_a_2 = sin(a + b);
-    *y = length1 * sin_a + length2 * sin_a_2;
+    const double sin_a_plus_b = sin(a + b);
+    *y = length1 * sin_a + length2 * sin_a_plus_b;
 }
 
 void two_link_arm_forward_batch(size_t batch, double length1, double length2,
@@ -58,15 +58,15 @@ void two_link_arm_backward(double length1, double length2, double a, double b,
         sin_a = sin(a);
     }
 
-    const double cos_a_2 = cos(a + b);
-    const double sin_a_2 = sin(a + b);
+    const double cos_a_plus_b = cos(a + b);
+    const double sin_a_plus_b = sin(a + b);
     if (grad_a) {
-        *grad_a = grad_y * (length1 * cos_a + length2 * cos_a_2)
-            - length2 * sin_a_2 * grad_x - length1 * sin_a * grad_x;
+        *grad_a = grad_y * (length1 * cos_a + length2 * cos_a_plus_b)
+            - length2 * sin_a_plus_b * grad_x - length1 * sin_a * grad_x;
     }
 
     if (grad_b) {
-        *grad_b = length2 * (cos_a_2 * grad_y - sin_a_2 * grad_x);
+        *grad_b = length2 * (cos_a_plus_b * grad_y - sin_a_plus_b * grad_x);
     }
 }
 

@@ -31,7 +31,7 @@ __all__ = ["backward", "forward"]
 def forward(a, b, *, length1=1.0, length2=1.0):
     """Return x (...,), y (...,), and what backward needs.
 
-    The arguments are floating point: a (...,) and b (...,).
+    The arguments are floating point: a and b, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     a, b = _inputs(a, b)
@@ -48,16 +48,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     a, b, length1, length2 = saved
     grad_x, grad_y = _cotangents(grad_output, (a.shape, a.shape), a.dtype)
     grad_a = grad_b = None
-    cos_a_2 = np.cos(a + b)
-    sin_a_2 = np.sin(a + b)
+    cos_a_plus_b = np.cos(a + b)
+    sin_a_plus_b = np.sin(a + b)
     if needs_input_grad[0]:
         grad_a = (
-            grad_y * (length1 * np.cos(a) + length2 * cos_a_2)
-            - length2 * sin_a_2 * grad_x
+            grad_y * (length1 * np.cos(a) + length2 * cos_a_plus_b)
+            - length2 * sin_a_plus_b * grad_x
             - length1 * np.sin(a) * grad_x
         )
     if needs_input_grad[1]:
-        grad_b = length2 * (cos_a_2 * grad_y - sin_a_2 * grad_x)
+        grad_b = length2 * (cos_a_plus_b * grad_y - sin_a_plus_b * grad_x)
     return grad_a, grad_b
 
 

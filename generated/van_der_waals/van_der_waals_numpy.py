@@ -28,7 +28,7 @@ __all__ = ["backward", "forward"]
 def forward(volume, temperature, *, a=1.0, b=0.1, gas_constant=8.314):
     """Return out (...,), and what backward needs.
 
-    The arguments are floating point: volume (...,) and temperature (...,).
+    The arguments are floating point: volume and temperature, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     volume, temperature = _inputs(volume, temperature)

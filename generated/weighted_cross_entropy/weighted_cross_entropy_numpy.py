@@ -41,8 +41,8 @@ def forward(logits, target, weight):
     """Return out (), and what backward needs.
 
     The arguments are arrays: logits (n, c), target (n,) and weight (c,).
-    TypeError and ValueError tell which argument has another type or shape, IndexError
-    which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
     """
     logits, target, weight = _inputs(logits, target, weight)
     n = logits.shape[0]

@@ -35,8 +35,7 @@ __all__ = ["backward", "forward"]
 def forward(prediction, target, weight):
     """Return out (), and what backward needs.
 
-    The arguments are floating point: prediction (...,), target (...,) and weight
-    (...,).
+    The arguments are floating point: prediction, target and weight, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
     """
     prediction, target, weight = _inputs(prediction, target, weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -17,6 +16,7 @@ from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
 from .base import template
+from .c_lines import broken
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
 from .python_text import ArrayPrinter, assigned, called, if_lines, pack_name, parameters, returned, sizes, unset
 
@@ -121,13 +121,16 @@ class _File:
         arguments = [
             f"{n} {show_shape(primal.table[n])}{' or None' if primal.table[n].optional else ''}" for n in primal.inputs
         ]
+        shapes = {primal.table[n].shape for n in primal.inputs}
+        if len(arguments) > 1 and len(shapes) == 1 and not primal.optional:
+            arguments = [f"{_listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
         kinds = {primal.table[n].dtype for n in primal.inputs}
         errors = "TypeError and ValueError tell which argument has another type or shape"
         if self.program.indexed:
             errors += ", IndexError which subscript is out of range"
         said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {_listed(arguments)}."
-        text = "\n".join(textwrap.fill(line, 84, break_long_words=False) for line in (said, f"{errors}."))
-        return [first, "", *(f"    {line}" for line in text.splitlines()), "    "]
+        lines = [part.strip() for line in (said, f"{errors}.") for part in broken(line, 0, 84)]
+        return [first, "", *(f"    {line}" for line in lines), "    "]
 
     def _forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
@@ -219,8 +222,7 @@ class _File:
             said = f"grad_output has the shape of {output}, {show_shape(self.primal.table[output])}; "
             said = said if shape else f"grad_output is a scalar, as {output} is; "
             said = f"{said}left out, it is 1." if not shape else f"{said[:-2]}."
-        more = textwrap.wrap(said, 84, break_long_words=False)
-        return [first, "", *(f"    {line}" for line in more), "    "]
+        return [first, "", *(f"    {part.strip()}" for part in broken(said, 0, 84)), "    "]
 
     def _gradient_of(self, name: str) -> str | None:
         return dict(self.program.derivative.gradients).get(name)

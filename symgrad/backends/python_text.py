@@ -296,7 +296,7 @@ def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]
     if len(line) + indent <= WIDTH:
         return [line]
     if len(target) + len(sign) + 3 + indent > WIDTH and not target.endswith("]"):
-        return ["(", *_inside(target, indent + 4), *assigned(")", value, indent, sign)]
+        return ["(", *_members(target, indent + 4), *assigned(")", value, indent, sign)]
     if len(target) + len(sign) + 3 + indent > WIDTH:
         start = target.index("[") + 1
         first = [target[:start], *_inside(target[start:-1], indent + 4)]
@@ -335,8 +335,8 @@ def returned(value: str, indent: int) -> list[str]:
     groups = _groups(value)
     if groups and groups[-1][1] == len(value) - 1 and groups[-1][0] + 8 + indent <= WIDTH:
         opening = groups[-1][0] + 1
-        return [f"return {value[:opening]}", *_inside(value[opening:-1], indent + 4), ")"]
-    return ["return (", *_inside(value, indent + 4), ")"]
+        return [f"return {value[:opening]}", *_members(value[opening:-1], indent + 4), ")"]
+    return ["return (", *_members(value, indent + 4), ")"]
 
 
 def if_lines(condition: str, indent: int) -> list[str]:
@@ -353,6 +353,11 @@ def called(text: str, indent: int) -> list[str]:
         return [text]
     opening = text.index("(") + 1
     return [text[:opening], *_inside(text[opening:-1], indent + 4), text[-1]]
+
+
+def _members(text: str, indent: int) -> list[str]:
+    """The members of a tuple, one a line."""
+    return [line for a in _arguments(text) for line in _piece(f"{a},", indent)]
 
 
 def _inside(text: str, indent: int) -> list[str]:

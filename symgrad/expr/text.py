@@ -125,9 +125,11 @@ def decimal(node: Const) -> str | None:
 _formula = Printer()
 
 
-def component_name(element: Ref) -> str:
-    """A word for an element of a tensor: `gates_3` for gates[t,3,j]."""
-    return "_".join([element.name, *(show(s) for s in element.subscripts if isinstance(s, Const) and s.value >= 0)])
+def component_name(element: Ref, word: str = "") -> str:
+    """A word for an element of a tensor: `gates3` for gates[t,3,j]; `word` is what the tensor is called."""
+    word = word or element.name
+    numbers = [show(s) for s in element.subscripts if isinstance(s, Const) and s.value >= 0]
+    return f"{word}{'_' if word[-1].isdigit() and numbers else ''}{''.join(numbers)}"
 
 
 def show(node: Expr) -> str:

@@ -10,7 +10,7 @@ from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, 
 from ..ir import Box, Equation, Tensor
 from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
 
-LONGEST = 32  # letters of a name that is made of others
+LONGEST = 28  # letters of a name that is made of others
 LETTERS = "ijklpqrstuvwabcdefgh"
 
 
@@ -94,7 +94,8 @@ class Writer:
     def _name(self, kind: str, body: Expr) -> str:
         names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
         wish = "_".join([kind, *names]) if len(names) <= 2 else kind
-        wish = wish if len(wish) <= LONGEST else kind
+        if len(wish) > LONGEST or wish == kind:
+            wish = f"row_{kind}"
         name, number = wish, 2
         while name in self.taken:
             name, number = f"{wish}_{number}", number + 1
