@@ -51,6 +51,11 @@ def test_is_what_is_printed(name, request):
         assert file.path.read_bytes().decode() == file.text, "pytest --update writes it anew; look at git diff"
 
 
+@each_function
+def test_lines_are_short_enough_to_read(name):
+    assert [line for f in printed(name) for line in f.text.split("\n") if len(line) > 88] == []
+
+
 def test_nothing_else_is_there(request):
     expected = {file.path for name in library.__all__ for file in printed(name)}
     there = {p for p in GENERATED.rglob("*") if p.is_file() and p.suffix != ".pyc"}

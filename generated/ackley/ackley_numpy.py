@@ -24,7 +24,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     hill = -20 * np.exp((-0.2) * np.sqrt((x**2 + y**2) / 2))
     exp_x_2 = np.exp((np.cos(2 * math.pi * x) + np.cos(2 * math.pi * y)) / 2)
@@ -33,7 +37,10 @@ def forward(x, y):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, y, exp_x_2 = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_y = None
@@ -66,8 +73,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"ackley: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"ackley: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -84,7 +90,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"ackley: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"ackley: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -16,11 +16,11 @@
  *     rate        option, 0.05
  *
  * Saved
- *     spot        for grad_spot, grad_strike, grad_time, grad_volatility
- *     strike      for grad_spot, grad_strike, grad_time, grad_volatility
- *     time        for grad_spot, grad_strike, grad_time, grad_volatility
- *     volatility  for grad_spot, grad_strike, grad_time, grad_volatility
- *     d1          for grad_spot, grad_strike, grad_time, grad_volatility
+ *     spot        for all gradients
+ *     strike      for all gradients
+ *     time        for all gradients
+ *     volatility  for all gradients
+ *     d1          for all gradients
  *     rate
  */
 #ifndef SYMGRAD_BLACK_SCHOLES_CALL_H

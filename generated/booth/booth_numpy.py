@@ -8,9 +8,6 @@ Shapes
     y    (...,)
     out  (...,)
 
-Jacobian
-    [ 2 * (2 * (2 * x + y - 5) + x + 2 * y - 7)   2 * (2 * x + y - 5 + 2 * (x + 2 * y - 7)) ]
-
 Saved
     x  for grad_x, grad_y
     y  for grad_x, grad_y
@@ -22,14 +19,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = (x + 2 * y - 7) ** 2 + (2 * x + y - 5) ** 2
     return out, (x, y)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, y = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_y = None
@@ -54,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"booth: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"booth: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -72,7 +75,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"booth: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"booth: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -13,10 +13,11 @@
  * Gradients
  *     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
  *     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
- *     mean_sum_grad_output_centered_sum_grad_output_centered_2[i] = sum[k]((sum_grad_output_centered[k, i] +
- *         sum_grad_output_centered_2[k, i]) / n)
- *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i] -
- *         mean_sum_grad_output_centered_sum_grad_output_centered_2[i]) / n
+ *     row_mean[i] =
+ *         sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
+ *         / n)
+ *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
+ *         - row_mean[i]) / n
  *
  * Saved
  *     x       for grad_x
@@ -75,8 +76,7 @@ void covariance_backward(size_t n, size_t d, const double *restrict x,
 {
     double *restrict const centered = work;
     double *restrict const sum_grad_output_centered_2 = work + d;
-    double *restrict const mean_sum_grad_output_centered_sum_grad_output_centered_2 =
-        work + (d + n * d);
+    double *restrict const row_mean = work + (d + n * d);
 
     if (grad_x) {
         for (size_t k = 0; k < n; ++k) {
@@ -107,35 +107,29 @@ void covariance_backward(size_t n, size_t d, const double *restrict x,
                 }
             }
         }
-        /* sum_sum_grad_output_centered_sum_grad_output_centered_2[i] =
-         *     sum[k](sum_grad_output_centered[k, i]
+        /* row_mean_sum[i] = sum[k](sum_grad_output_centered[k, i]
          *     + sum_grad_output_centered_2[k, i])
          */
         for (size_t i = 0; i < d; ++i) {
-            mean_sum_grad_output_centered_sum_grad_output_centered_2[i] = 0.0;
+            row_mean[i] = 0.0;
         }
         for (size_t k = 0; k < n; ++k) {
             for (size_t i = 0; i < d; ++i) {
-                mean_sum_grad_output_centered_sum_grad_output_centered_2[i] +=
-                    grad_x[k * d + i] + sum_grad_output_centered_2[k * d + i];
+                row_mean[i] += grad_x[k * d + i]
+                    + sum_grad_output_centered_2[k * d + i];
             }
         }
-        /* mean_sum_grad_output_centered_sum_grad_output_centered_2[i] =
-         *     sum_sum_grad_output_centered_sum_grad_output_centered_2[i] / n
-         */
+        /* row_mean[i] = row_mean_sum[i] / n */
         for (size_t i = 0; i < d; ++i) {
-            mean_sum_grad_output_centered_sum_grad_output_centered_2[i] /= (double)n;
+            row_mean[i] /= (double)n;
         }
-        /* grad_x[k,i] =
-         *     (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
-         *     - mean_sum_grad_output_centered_sum_grad_output_centered_2[i]) / n
+        /* grad_x[k,i] = (sum_grad_output_centered[k, i]
+         *     + sum_grad_output_centered_2[k, i] - row_mean[i]) / n
          */
         for (size_t k = 0; k < n; ++k) {
             for (size_t i = 0; i < d; ++i) {
-                grad_x[k * d + i] =
-                    (grad_x[k * d + i] + sum_grad_output_centered_2[k * d + i]
-                    - mean_sum_grad_output_centered_sum_grad_output_centered_2[i])
-                    / (double)n;
+                grad_x[k * d + i] = (grad_x[k * d + i]
+                    + sum_grad_output_centered_2[k * d + i] - row_mean[i]) / (double)n;
             }
         }
     }

@@ -13,10 +13,11 @@
  * Gradients
  *     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
  *     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
- *     mean_sum_grad_output_centered_sum_grad_output_centered_2[i] = sum[k]((sum_grad_output_centered[k, i] +
- *         sum_grad_output_centered_2[k, i]) / n)
- *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i] -
- *         mean_sum_grad_output_centered_sum_grad_output_centered_2[i]) / n
+ *     row_mean[i] =
+ *         sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
+ *         / n)
+ *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
+ *         - row_mean[i]) / n
  *
  * Saved
  *     x       for grad_x

@@ -12,10 +12,11 @@ Shapes
 Gradients
     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
-    mean_sum_grad_output_centered_sum_grad_output_centered_2[i] = sum[k]((sum_grad_output_centered[k, i] +
-        sum_grad_output_centered_2[k, i]) / n)
-    grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i] -
-        mean_sum_grad_output_centered_sum_grad_output_centered_2[i]) / n
+    row_mean[i] =
+        sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
+        / n)
+    grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
+        - row_mean[i]) / n
 
 Saved
     x       for grad_x
@@ -28,7 +29,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (d, d), and what backward needs."""
+    """Return out (d, d), and what backward needs.
+
+    The arguments are floating point: x (n, d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     n = x.shape[0]
 
@@ -39,7 +44,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (d, d).
+    """
     x, mean_x = saved
     n, d = x.shape
     grad_output = _cotangent(grad_output, (d, d))
@@ -48,17 +56,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         centered = x - mean_x
         sum_grad_output_centered = centered @ grad_output.T
         sum_grad_output_centered_2 = centered @ grad_output
-        mean_sum_grad_output_centered_sum_grad_output_centered_2 = (
-            (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
-        )
-        grad_x = (
-            (
-                sum_grad_output_centered
-                + sum_grad_output_centered_2
-                - mean_sum_grad_output_centered_sum_grad_output_centered_2
-            )
-            / n
-        )
+        row_mean = (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
+        grad_x = (sum_grad_output_centered + sum_grad_output_centered_2 - row_mean) / n
     return (grad_x,)
 
 
@@ -75,8 +74,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"covariance: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"covariance: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -19,7 +19,7 @@
  *     b  for grad_t
  *     c  for grad_t
  *     d  for grad_t
- *     t  for grad_a, grad_b, grad_c, grad_t, grad_d
+ *     t  for all gradients
  */
 #ifndef SYMGRAD_CUBIC_BEZIER_H
 #define SYMGRAD_CUBIC_BEZIER_H

@@ -10,10 +10,10 @@ Shapes
     out   (...,)
 
 Saved
-    x     for grad_x, grad_half, grad_n
-    half  for grad_x, grad_half, grad_n
-    n     for grad_x, grad_half, grad_n
-    out   for grad_x, grad_half, grad_n
+    x     for all gradients
+    half  for all gradients
+    n     for all gradients
+    out   for all gradients
 """
 
 import numpy as np
@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, half, n):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x, half and n, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, half, n = _inputs(x, half, n)
     out = 1 / (1 + (half / x) ** n)
     return out, (x, half, n, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, half, n, out = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_half = grad_n = None
@@ -69,10 +76,7 @@ def _inputs(x, half, n):
     half = _real("half", half)
     n = _real("n", n)
     if half.shape != x.shape:
-        raise ValueError(
-            f"hill: x has shape {x.shape},"
-            f" half has shape {half.shape}"
-        )
+        raise ValueError(f"hill: x has shape {x.shape}, half has shape {half.shape}")
     if n.shape != x.shape:
         raise ValueError(f"hill: x has shape {x.shape}, n has shape {n.shape}")
     return x, half, n
@@ -83,8 +87,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"hill: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"hill: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -101,7 +104,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"hill: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"hill: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -19,14 +19,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = (x**2 + y - 11) ** 2 + (x + y**2 - 7) ** 2
     return out, (x, y)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, y = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_y = None
@@ -42,10 +49,7 @@ def _inputs(x, y):
     x = _real("x", x)
     y = _real("y", y)
     if y.shape != x.shape:
-        raise ValueError(
-            f"himmelblau: x has shape {x.shape},"
-            f" y has shape {y.shape}"
-        )
+        raise ValueError(f"himmelblau: x has shape {x.shape}, y has shape {y.shape}")
     return x, y
 
 
@@ -54,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"himmelblau: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"himmelblau: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

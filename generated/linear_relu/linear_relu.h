@@ -11,15 +11,15 @@
  *     out     (n, m)
  *
  * Gradients
- *     grad_total[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
- *     grad_x[i,l] = sum[j](grad_total[i, j] * weight[j, l])
- *     grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total[i, j])
+ *     grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+ *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
+ *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *
  * Saved
  *     x       for grad_weight
  *     weight  for grad_x
- *     out     for grad_x, grad_weight, grad_bias
+ *     out     for all gradients
  */
 #ifndef SYMGRAD_LINEAR_RELU_H
 #define SYMGRAD_LINEAR_RELU_H

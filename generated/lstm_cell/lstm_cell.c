@@ -1,13 +1,13 @@
 /*
  * lstm_cell
- *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l]) + sum[p](hidden[i, p] * weight_h[0, j, p]) +
- *         bias[0, j])
- *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l]) + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1,
- *         j])
- *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l]) + sum[p](hidden[i, p] * weight_h[2, j, p]) +
- *         bias[2, j])
- *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l]) + sum[p](hidden[i, p] * weight_h[3, j, p]) +
- *         bias[3, j])
+ *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[0, j, p]) + bias[0, j])
+ *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1, j])
+ *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[2, j, p]) + bias[2, j])
+ *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[3, j, p]) + bias[3, j])
  *     new_cell[i,j] = keep[i, j] * cell[i, j] + enter[i, j] * candidate[i, j]
  *     out0[i,j] = leave[i, j] * tanh(new_cell[i, j])
  *
@@ -25,41 +25,40 @@
  *     new_cell  (n, h)
  *
  * Gradients
- *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
- *         j]
+ *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
+ *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_total_7[i,l] = sum[j](weight_x[3, j, l] * grad_total_7[i, j])
- *     sum_weight_x_grad_total_5[i,l] = sum[j](weight_x[2, j, l] * grad_total_5[i, j])
- *     sum_weight_x_grad_total_3[i,l] = sum[j](weight_x[1, j, l] * grad_total_3[i, j])
- *     sum_weight_x_grad_total[i,l] = sum[j](weight_x[0, j, l] * grad_total[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_total_7[i, l] + sum_weight_x_grad_total_5[i, l] +
- *         sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
- *     sum_weight_h_grad_total_8[i,p] = sum[j](weight_h[3, j, p] * grad_total_8[i, j])
- *     sum_weight_h_grad_total_6[i,p] = sum[j](weight_h[2, j, p] * grad_total_6[i, j])
- *     sum_weight_h_grad_total_4[i,p] = sum[j](weight_h[1, j, p] * grad_total_4[i, j])
- *     sum_weight_h_grad_total_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_2[i, j])
- *     grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p] + sum_weight_h_grad_total_6[i, p] +
- *         sum_weight_h_grad_total_4[i, p] + sum_weight_h_grad_total_2[i, p]
+ *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+ *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -71,11 +70,11 @@
  *     cell       for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
  *     weight_x   for grad_x
  *     weight_h   for grad_hidden
- *     new_cell   for grad_x, grad_hidden, grad_cell, grad_weight_x, grad_weight_h, grad_bias
+ *     new_cell   for all gradients
  *     enter      for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
- *     keep       for grad_x, grad_weight_x, grad_hidden, grad_weight_h, grad_cell, grad_bias
+ *     keep       for all gradients
  *     candidate  for grad_x, grad_weight_x, grad_hidden, grad_weight_h, grad_bias
- *     leave      for grad_x, grad_weight_x, grad_hidden, grad_cell, grad_weight_h, grad_bias
+ *     leave      for all gradients
  */
 #include <math.h>
 #include "lstm_cell.h"
@@ -88,12 +87,12 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                        double *restrict leave, double *restrict out0,
                        double *restrict new_cell, double *work)
 {
-    double *restrict const total_5 = work;
-    double *restrict const total_7 = work + n * h;
+    double *restrict const x_weight_x2 = work;
+    double *restrict const x_weight_x3 = work + n * h;
     enter = enter ? enter : work + 2 * (n * h);
     keep = keep ? keep : work + 3 * (n * h);
 
-    /* total[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
+    /* x_weight_x0[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -105,19 +104,19 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
-            double total_2 = 0.0;
+            /* hidden_weight_h0[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
+            double hidden_weight_h0 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_2 += hidden[i * h + p] * weight_h[j * h + p];
+                hidden_weight_h0 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total = exp(-fabs(enter[i * h + j] + total_2 + bias[j]));
-            enter[i * h + j] =
-                (enter[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
-                / (1.0 + exp_total);
+            const double exp_x_weight_x0 =
+                exp(-fabs(enter[i * h + j] + hidden_weight_h0 + bias[j]));
+            enter[i * h + j] = (enter[i * h + j] + hidden_weight_h0 + bias[j] >= 0.0
+                ? 1.0 : exp_x_weight_x0) / (1.0 + exp_x_weight_x0);
         }
     }
 
-    /* total_3[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
+    /* x_weight_x1[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -129,38 +128,37 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_4[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
-            double total_4 = 0.0;
+            /* hidden_weight_h1[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
+            double hidden_weight_h1 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_4 += hidden[i * h + p] * weight_h[(h + j) * h + p];
+                hidden_weight_h1 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
-            const double exp_total_3 =
-                exp(-fabs(keep[i * h + j] + total_4 + bias[h + j]));
-            keep[i * h + j] =
-                (keep[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0 : exp_total_3)
-                / (1.0 + exp_total_3);
+            const double exp_x_weight_x1 =
+                exp(-fabs(keep[i * h + j] + hidden_weight_h1 + bias[h + j]));
+            keep[i * h + j] = (keep[i * h + j] + hidden_weight_h1 + bias[h + j] >= 0.0
+                ? 1.0 : exp_x_weight_x1) / (1.0 + exp_x_weight_x1);
         }
     }
 
-    /* total_5[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
+    /* x_weight_x2[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(2 * h + j) * k + l];
             }
-            total_5[i * h + j] = total;
+            x_weight_x2[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_6[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
-            double total_6 = 0.0;
+            /* hidden_weight_h2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
+            double hidden_weight_h2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_6 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
+                hidden_weight_h2 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
             }
             const double candidate_ij =
-                tanh(total_5[i * h + j] + total_6 + bias[2 * h + j]);
+                tanh(x_weight_x2[i * h + j] + hidden_weight_h2 + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
@@ -169,28 +167,28 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
         }
     }
 
-    /* total_7[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
+    /* x_weight_x3[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(3 * h + j) * k + l];
             }
-            total_7[i * h + j] = total;
+            x_weight_x3[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_8[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
-            double total_8 = 0.0;
+            /* hidden_weight_h3[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
+            double hidden_weight_h3 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_8 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
+                hidden_weight_h3 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
             }
-            const double exp_total_7 =
-                exp(-fabs(total_7[i * h + j] + total_8 + bias[3 * h + j]));
-            const double leave_ij =
-                (total_7[i * h + j] + total_8 + bias[3 * h + j] >= 0.0
-                ? 1.0 : exp_total_7) / (1.0 + exp_total_7);
+            const double exp_x_weight_x3 =
+                exp(-fabs(x_weight_x3[i * h + j] + hidden_weight_h3 + bias[3 * h + j]));
+            const double leave_ij = (x_weight_x3[i * h + j] + hidden_weight_h3
+                + bias[3 * h + j] >= 0.0 ? 1.0 : exp_x_weight_x3)
+                / (1.0 + exp_x_weight_x3);
             if (leave) {
                 leave[i * h + j] = leave_ij;
             }
@@ -218,24 +216,24 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     double *restrict const grad_candidate = work + 3 * (n * h);
     double *restrict const grad_keep = work + 4 * (n * h);
     double *restrict const grad_enter = work + 5 * (n * h);
-    double *restrict const grad_total_7 = work + 6 * (n * h);
-    double *restrict const grad_total_5 = work + 7 * (n * h);
-    double *restrict const grad_total_3 = work + 8 * (n * h);
-    double *restrict const grad_total = work + 9 * (n * h);
-    double *restrict const sum_weight_x_grad_total_5 = work + 10 * (n * h);
-    double *restrict const sum_weight_x_grad_total_3 = work + (10 * (n * h) + n * k);
-    double *restrict const sum_weight_x_grad_total = work
-        + (10 * (n * h) + 2 * (n * k));
-    double *restrict const grad_total_8 = work + (10 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_6 = work + (11 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_4 = work + (12 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_2 = work + (13 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_6 = work
-        + (14 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_4 = work
-        + (15 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_2 = work
-        + (16 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_x_weight_x3 = work + 6 * (n * h);
+    double *restrict const grad_x_weight_x2 = work + 7 * (n * h);
+    double *restrict const grad_x_weight_x1 = work + 8 * (n * h);
+    double *restrict const grad_x_weight_x0 = work + 9 * (n * h);
+    double *restrict const row_sum_2 = work + 10 * (n * h);
+    double *restrict const row_sum_3 = work + (10 * (n * h) + n * k);
+    double *restrict const row_sum_4 = work + (10 * (n * h) + 2 * (n * k));
+    double *restrict const grad_hidden_weight_h3 = work
+        + (10 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h2 = work
+        + (11 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h1 = work
+        + (12 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h0 = work
+        + (13 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_6 = work + (14 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_7 = work + (15 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_8 = work + (16 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
         || grad_bias) {
@@ -273,34 +271,36 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-             * grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+            /* grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j])
+             *     * grad_leave[i, j]
+             * grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2)
+             *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_7[i * h + j] = leave[i * h + j] * (1.0 - leave[i * h + j])
-                    * grad_leave[i * h + j];
-                grad_total_5[i * h + j] =
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_x_weight_x3[i * h + j] = leave[i * h + j]
+                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
+                grad_x_weight_x2[i * h + j] = (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-             * grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+            /* grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j])
+             *     * grad_keep[i, j]
+             * grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j])
+             *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_3[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
+                grad_x_weight_x1[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
                     * grad_keep[i * h + j];
-                grad_total[i * h + j] = enter[i * h + j] * (1.0 - enter[i * h + j])
-                    * grad_enter[i * h + j];
+                grad_x_weight_x0[i * h + j] = enter[i * h + j]
+                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_x) {
-        /* sum_weight_x_grad_total_7[i,l] =
-         *     sum[j](weight_x[3, j, l] * grad_total_7[i, j])
-         */
+        /* row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
@@ -309,96 +309,88 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_x[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_7[i * h + j];
+                        * grad_x_weight_x3[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_5[i,l] =
-         *     sum[j](weight_x[2, j, l] * grad_total_5[i, j])
-         */
+        /* row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_5[i * k + l] = 0.0;
+                row_sum_2[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_5[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_5[i * h + j];
+                    row_sum_2[i * k + l] += weight_x[weight_x_row + l]
+                        * grad_x_weight_x2[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_3[i,l] =
-         *     sum[j](weight_x[1, j, l] * grad_total_3[i, j])
-         */
+        /* row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_3[i * k + l] = 0.0;
+                row_sum_3[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_3[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_3[i * h + j];
+                    row_sum_3[i * k + l] += weight_x[weight_x_row + l]
+                        * grad_x_weight_x1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_x_grad_total[i,l] =
-             *     sum[j](weight_x[0, j, l] * grad_total[i, j])
-             */
+            /* row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j]) */
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total[l] = 0.0;
+                row_sum_4[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
-                const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total[l] += weight_x[weight_x_row + l]
-                        * grad_total[i * h + j];
+                    row_sum_4[l] += weight_x[j * k + l] * grad_x_weight_x0[i * h + j];
                 }
             }
-            /* grad_x[i,l] = sum_weight_x_grad_total_7[i, l]
-             *     + sum_weight_x_grad_total_5[i, l]
-             *     + sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
+            /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+             *     + row_sum_4[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
-                grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_weight_x_grad_total_5[i * k + l]
-                    + sum_weight_x_grad_total_3[i * k + l] + sum_weight_x_grad_total[l];
+                grad_x[i * k + l] = grad_x[i * k + l] + row_sum_2[i * k + l]
+                    + row_sum_3[i * k + l] + row_sum_4[l];
             }
         }
     }
 
     if (grad_hidden || grad_weight_h) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-             * grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+            /* grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j])
+             *     * grad_leave[i, j]
+             * grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2)
+             *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_8[i * h + j] = leave[i * h + j] * (1.0 - leave[i * h + j])
-                    * grad_leave[i * h + j];
-                grad_total_6[i * h + j] =
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_hidden_weight_h3[i * h + j] = leave[i * h + j]
+                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
+                grad_hidden_weight_h2[i * h + j] = (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-             * grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+            /* grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j])
+             *     * grad_keep[i, j]
+             * grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j])
+             *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_4[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
-                    * grad_keep[i * h + j];
-                grad_total_2[i * h + j] = enter[i * h + j] * (1.0 - enter[i * h + j])
-                    * grad_enter[i * h + j];
+                grad_hidden_weight_h1[i * h + j] = keep[i * h + j]
+                    * (1.0 - keep[i * h + j]) * grad_keep[i * h + j];
+                grad_hidden_weight_h0[i * h + j] = enter[i * h + j]
+                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_hidden) {
-        /* sum_weight_h_grad_total_8[i,p] =
-         *     sum[j](weight_h[3, j, p] * grad_total_8[i, j])
-         */
+        /* row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = 0.0;
@@ -407,64 +399,56 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_hidden[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_8[i * h + j];
+                        * grad_hidden_weight_h3[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_6[i,p] =
-         *     sum[j](weight_h[2, j, p] * grad_total_6[i, j])
-         */
+        /* row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_6[i * h + p] = 0.0;
+                row_sum_6[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_6[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_6[i * h + j];
+                    row_sum_6[i * h + p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h2[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_4[i,p] =
-         *     sum[j](weight_h[1, j, p] * grad_total_4[i, j])
-         */
+        /* row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_4[i * h + p] = 0.0;
+                row_sum_7[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_4[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_4[i * h + j];
+                    row_sum_7[i * h + p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_h_grad_total_2[i,p] =
-             *     sum[j](weight_h[0, j, p] * grad_total_2[i, j])
+            /* row_sum_8[i,p] =
+             *     sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
              */
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_2[p] = 0.0;
+                row_sum_8[p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_2[p] += weight_h[weight_h_row + p]
-                        * grad_total_2[i * h + j];
+                    row_sum_8[p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h0[i * h + j];
                 }
             }
-            /* grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p]
-             *     + sum_weight_h_grad_total_6[i, p]
-             *     + sum_weight_h_grad_total_4[i, p]
-             *     + sum_weight_h_grad_total_2[i, p]
+            /* grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+             *     + row_sum_8[i, p]
              */
             for (size_t p = 0; p < h; ++p) {
-                grad_hidden[i * h + p] = grad_hidden[i * h + p]
-                    + sum_weight_h_grad_total_6[i * h + p]
-                    + sum_weight_h_grad_total_4[i * h + p]
-                    + sum_weight_h_grad_total_2[p];
+                grad_hidden[i * h + p] = grad_hidden[i * h + p] + row_sum_6[i * h + p]
+                    + row_sum_7[i * h + p] + row_sum_8[p];
             }
         }
     }
@@ -479,10 +463,10 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
-         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
-         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
-         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
+        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -492,7 +476,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_7[i * h + j];
+                        * grad_x_weight_x3[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -502,7 +486,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_5[i * h + j];
+                        * grad_x_weight_x2[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -512,25 +496,27 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_3[i * h + j];
+                        * grad_x_weight_x1[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
                 grad_weight_x[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
+                const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[j * k + l] += x[i * k + l] * grad_total[i * h + j];
+                    grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
+                        * grad_x_weight_x0[i * h + j];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
-         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
-         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
-         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -540,7 +526,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_8[i * h + j];
+                        * grad_hidden_weight_h3[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -550,7 +536,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_6[i * h + j];
+                        * grad_hidden_weight_h2[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -560,7 +546,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_4[i * h + j];
+                        * grad_hidden_weight_h1[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -570,7 +556,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_2[i * h + j];
+                        * grad_hidden_weight_h0[i * h + j];
                 }
             }
         }
@@ -598,8 +584,8 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[2 * h + j] +=
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_bias[2 * h + j] += (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }

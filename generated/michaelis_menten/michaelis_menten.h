@@ -11,9 +11,9 @@
  *     out        (...,)
  *
  * Saved
- *     substrate  for grad_substrate, grad_rate, grad_half
+ *     substrate  for all gradients
  *     rate       for grad_substrate
- *     half       for grad_substrate, grad_rate, grad_half
+ *     half       for all gradients
  *     out        for grad_substrate, grad_half
  */
 #ifndef SYMGRAD_MICHAELIS_MENTEN_H

@@ -19,20 +19,21 @@
  *     grad_norm[i] = grad_output / n
  *     grad_joint[i,j] = -grad_output * exp(joint[i, j] - logsumexp_joint[i]) / n
  *     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
- *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
+ *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i])
+ *         + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
  *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
- *     logits          for grad_logits, grad_mean, grad_log_std, grad_target
- *     mean            for grad_logits, grad_mean, grad_log_std, grad_target
- *     log_std         for grad_logits, grad_mean, grad_log_std, grad_target
- *     target          for grad_logits, grad_mean, grad_log_std, grad_target
+ *     logits          for all gradients
+ *     mean            for all gradients
+ *     log_std         for all gradients
+ *     target          for all gradients
  *     max_logits      for grad_logits
  *     sum_exp_logits  for grad_logits
- *     max_joint       for grad_logits, grad_mean, grad_log_std, grad_target
- *     sum_exp_joint   for grad_logits, grad_mean, grad_log_std, grad_target
+ *     max_joint       for all gradients
+ *     sum_exp_joint   for all gradients
  */
 #ifndef SYMGRAD_MIXTURE_DENSITY_NLL_H
 #define SYMGRAD_MIXTURE_DENSITY_NLL_H
@@ -44,7 +45,8 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: max_logits, sum_exp_logits, max_joint and sum_exp_joint; pass NULL for what is not needed.
+ * For backward: max_logits, sum_exp_logits, max_joint and sum_exp_joint;
+ *     pass NULL for what is not needed.
  * work has room for MIXTURE_DENSITY_NLL_FORWARD_WORK(k) doubles.
  */
 #define MIXTURE_DENSITY_NLL_FORWARD_WORK(k) ((k))

@@ -9,7 +9,8 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_x[...,j] = 2 * grad_output[...] * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
+ *     grad_x[...,j] = 2 * grad_output[...]
+ *         * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
  *
  * Saved
  *     x  for grad_x

@@ -8,7 +8,8 @@ Shapes
     out  (...,)
 
 Gradients
-    grad_x[...,j] = 2 * grad_output[...] * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
+    grad_x[...,j] = 2 * grad_output[...]
+        * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
 
 Saved
     x  for grad_x
@@ -22,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = (10 + x**2 - 10 * np.cos(2 * math.pi * x)).sum(axis=-1)
     return out, (x,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (x,) = saved
     batch = x.shape[:-1]
     grad_output = _cotangent(grad_output, batch, x.dtype)
@@ -54,8 +62,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rastrigin: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rastrigin: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -26,21 +26,28 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, *, a=1.0, b=100.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = (a - x) ** 2 + b * (y - x**2) ** 2
     return out, (x, y, a, b)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, y, a, b = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_y = None
     if needs_input_grad[0]:
-        grad_x = -2 * grad_output * ((2 * b) * x * (y - x**2) + a - x)
+        grad_x = -2 * grad_output * (2 * b * x * (y - x**2) + a - x)
     if needs_input_grad[1]:
-        grad_y = (2 * b) * grad_output * (y - x**2)
+        grad_y = 2 * b * grad_output * (y - x**2)
     return grad_x, grad_y
 
 
@@ -49,10 +56,7 @@ def _inputs(x, y):
     x = _real("x", x)
     y = _real("y", y)
     if y.shape != x.shape:
-        raise ValueError(
-            f"rosenbrock: x has shape {x.shape},"
-            f" y has shape {y.shape}"
-        )
+        raise ValueError(f"rosenbrock: x has shape {x.shape}, y has shape {y.shape}")
     return x, y
 
 
@@ -61,8 +65,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rosenbrock: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rosenbrock: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

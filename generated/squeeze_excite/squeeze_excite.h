@@ -15,21 +15,22 @@
  *
  * Gradients
  *     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
- *     grad_total_2[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
- *     grad_relu_value[i,l] = sum[j](grad_total_2[i, j] * up[j, l])
- *     grad_total[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     sum_grad_total_down[i,j] = sum[l](grad_total[i, l] * down[l, j])
- *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + sum_grad_total_down[i, j] / p
- *     grad_down[l,j] = sum[i](grad_total[i, l] * mean_x[i, j])
- *     grad_up[j,l] = sum[i](grad_total_2[i, j] * relu_value[i, l])
+ *     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+ *     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
+ *     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+ *     sum_grad_mean_x_down_down[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+ *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
+ *         + sum_grad_mean_x_down_down[i, j] / p
+ *     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
+ *     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
  *
  * Saved
- *     x           for grad_x, grad_down, grad_up
+ *     x           for all gradients
  *     down        for grad_x
  *     up          for grad_x, grad_down
  *     mean_x      for grad_down
- *     relu_value  for grad_x, grad_down, grad_up
- *     gate        for grad_x, grad_down, grad_up
+ *     relu_value  for all gradients
+ *     gate        for all gradients
  */
 #ifndef SYMGRAD_SQUEEZE_EXCITE_H
 #define SYMGRAD_SQUEEZE_EXCITE_H

@@ -18,18 +18,19 @@
  *     grad_near[i] = where(relu(near[i] - far[i] + margin) > 0, grad_output / n, 0)
  *     grad_total_2[i] = -0.5 * grad_near[i] / far[i]
  *     grad_total[i] = 0.5 * grad_near[i] / near[i]
- *     grad_anchor[i,j] = 2 * (grad_total_2[i] * (anchor[i, j] - negative[i, j]) + grad_total[i] * (anchor[i, j] -
- *         positive[i, j]))
+ *     grad_anchor[i,j] = 2
+ *         * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
+ *         + grad_total[i] * (anchor[i, j] - positive[i, j]))
  *     grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j])
  *     grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
  *
  * Saved
- *     anchor     for grad_anchor, grad_positive, grad_negative
+ *     anchor     for all gradients
  *     positive   for grad_anchor, grad_positive
  *     negative   for grad_anchor, grad_negative
  *     near       for grad_anchor, grad_positive
  *     far        for grad_anchor, grad_negative
- *     relu_near  for grad_anchor, grad_positive, grad_negative
+ *     relu_near  for all gradients
  */
 #include <math.h>
 #include "triplet_margin_loss.h"

@@ -266,8 +266,8 @@ def contrastive_loss(
     x: sg.Tensor["n d"], y: sg.Tensor["n d"], same: sg.Tensor["n"], *, margin: float = 1.0
 ):
     """mean of d^2 where same is 1, else max(margin - d, 0)^2, with d = |x - y|."""
-    d = sg.sqrt(((x - y) ** 2).sum(axis=1))
-    return (same * d**2 + (1 - same) * sg.relu(margin - d) ** 2).mean()
+    distance = sg.sqrt(((x - y) ** 2).sum(axis=1))
+    return (same * distance**2 + (1 - same) * sg.relu(margin - distance) ** 2).mean()
 
 
 @sg.function

@@ -19,6 +19,7 @@ from ..expr import (
     Ref,
     apply,
     factors,
+    index,
     indices,
     postorder,
     ref,
@@ -70,15 +71,14 @@ LARGE = 2_000  # operations; a longer straight line keeps its text
 def stable(function: Function) -> Function:
     """Return an equal function in stable form, each value computed once.
 
-    The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), and log sum exp(u) as logsumexp u; a hoisted
-    reduction that is only copied takes the name of the copy; what does not depend on all the indices of its equation,
-    and calls a function, gets an equation of its own.
+    Equal reductions are one. The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), log sum exp(u) as
+    logsumexp u; a hoisted reduction that is only copied takes the name of the copy; what does not depend on all the
+    indices of its equation, and calls a function, gets an equation of its own.
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
     function = replace(function, statements=tuple(_identities(e) for e in function.statements))
-    function = _constants(function)
-    function = _softmax(function)
+    function = _once(_softmax(_constants(function)))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
     return _without_dead(function)
@@ -206,7 +206,40 @@ def _cancelled(u: Expr, total: Expr) -> Expr:
     return u - total
 
 
-# copies, invariants, dead equations
+# equal reductions, copies, invariants, dead equations
+
+
+def _once(function: Function) -> Function:
+    """Reductions that are equal but for the names of indices are one; who reads a later one reads the first."""
+    first: dict[object, str] = {}
+    same: dict[str, str] = {}
+
+    def renamed(node: Expr) -> Expr:
+        return ref(same[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in same else node
+
+    statements: list[Equation] = []
+    for e in function.statements:
+        where = None if e.where is None else transform(e.where, renamed)
+        subscripts = tuple(transform(s, renamed) for s in e.subscripts)
+        e = replace(e, body=transform(e.body, renamed), subscripts=subscripts, where=where)
+        tensor = function.table[e.target]
+        if e.reduce != "none" or e.reduced:
+            if tensor.role == Role.LOCAL and len(function.writers[e.target]) == 1 and e.plain and e.fills(tensor):
+                found = first.setdefault(_canonical(e), e.target)
+                if found != e.target and not tensor.named:
+                    same[e.target] = found
+                    continue
+        statements.append(e)
+    return replace(function, statements=tuple(statements)) if same else function
+
+
+def _canonical(e: Equation) -> object:
+    """What two reductions have in common that are equal but for the names of their indices."""
+    box = (*((i, dict(e.box)[i]) for i in indices(*e.subscripts)), *e.reduced)
+    names: dict[Expr, Expr] = {i: index(f"#{place}") for place, (i, _) in enumerate(box)}
+    where = None if e.where is None else substitute(e.where, names).key
+    extents = tuple(substitute(extent, names).key for _, extent in box)
+    return e.reduce, substitute(e.body, names).key, extents, where, e.when
 
 
 def _elementwise(function: Function) -> dict[str, Equation]:

@@ -80,9 +80,8 @@ class Rewriting:
                 before = len(writer.equations)
                 equation = writer.equation(target, subscripts, box, poly)
                 equations += [*writer.equations[before:], equation]
-            for e in self.gradient[target]:
-                if not self._is_sum(e):
-                    equations += self._alone(e, writer)
+            for group in self._apart(target):
+                equations += self._alone(group, writer)
         final = ordered(equations)
         tensors = (*self.table.values(), *writer.tensors)
         return Candidate(final, tuple(writer.tensors), self._cost(final, tensors))
@@ -299,13 +298,24 @@ class Rewriting:
 
     # what cannot be merged
 
-    def _alone(self, e: Equation, writer: Writer) -> list[Equation]:
-        """An equation with a condition or a scatter: its body in normal form, itself as it was."""
-        poly = self.normal.poly(self._tidied(e.body), self._inlined)
+    def _apart(self, target: str) -> list[list[Equation]]:
+        """The contributions to a gradient that are not merged into one; those to one place of one box together."""
+        groups: dict[object, list[Equation]] = {}
+        for place, e in enumerate(self.gradient[target]):
+            if not self._is_sum(e):
+                same = (e.subscripts, e.box, e.where, e.when) if e.reduce == "none" else place
+                groups.setdefault(same, []).append(e)
+        return list(groups.values())
+
+    def _alone(self, group: Sequence[Equation], writer: Writer) -> list[Equation]:
+        """Equations with one condition or scatter: the sum of their bodies in normal form, the rest as it was."""
+        poly: Poly = {}
+        for e in group:
+            poly = plus(poly, self.normal.poly(self._tidied(e.body), self._inlined))
         poly = self._finished(self._by_result(poly))
         before = len(writer.equations)
-        body = writer.expr(poly, dict(e.box))
-        return [*writer.equations[before:], replace(e, body=body)]
+        body = writer.expr(poly, dict(group[0].box))
+        return [*writer.equations[before:], replace(group[0], body=body)]
 
     def _cost(self, equations: Sequence[Equation], tensors: Sequence[Tensor]) -> int:
         """Passes over memory, operations and distinct forward values read, at nominal sizes."""

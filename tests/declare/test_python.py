@@ -326,8 +326,8 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
         linear,
         """
         linear(x[n,k], weight[m,k], bias[m]?) -> out
-            total[i,j] = sum[l](x[i,l] * weight[j,l])
-            out[i,j] = total[i,j]
+            x_weight[i,j] = sum[l](x[i,l] * weight[j,l])
+            out[i,j] = x_weight[i,j]
             out[i,j] += bias[j]  when bias is given
         """,
     ),
@@ -360,10 +360,10 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
         mlp,
         """
         mlp(x[n,k], w1[h,k], w2[m,h], b[m]?) -> out
-            total[i,l] = sum[p](x[i,p] * w1[l,p])
-            hidden[i,l] = relu(total[i,l])
-            total_2[i,j] = sum[l](hidden[i,l] * w2[j,l])
-            out[i,j] = total_2[i,j]
+            x_w1[i,l] = sum[p](x[i,p] * w1[l,p])
+            hidden[i,l] = relu(x_w1[i,l])
+            hidden_w2[i,j] = sum[l](hidden[i,l] * w2[j,l])
+            out[i,j] = hidden_w2[i,j]
             out[i,j] += b[j]  when b is given
         """,
     ),
