@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
 ORDER = (
-    "errors expr ops evaluate ir declare differentiate simplify plan backends verify pipeline library cli".split()
+    "errors expr ops matrices evaluate ir declare differentiate simplify plan backends verify pipeline library cli".split()
 )
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 

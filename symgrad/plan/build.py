@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
+from ..errors import UnsupportedError
 from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
-from ..ir import Derivative, Equation, Function, Tensor, alive, recurrent
+from ..ir import Derivative, Equation, Function, Tensor, alive, recurrent, show_element
 from .cut import cut
 from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program
@@ -23,6 +24,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     value is computed again when that costs less than keeping it.
     """
     joint, primal = derivative.function, derivative.primal
+    if style == "loops":
+        _refuse_matrices(derivative, to)
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
@@ -62,6 +65,17 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
         saved_presence=_presence(backward, saved, primal.optional),
         indexed=_indexed(primal),
     )
+
+
+def _refuse_matrices(derivative: Derivative, to: str) -> None:
+    for e in derivative.function.statements:
+        if e.matrix is not None:
+            call = e.matrix.function
+            raise UnsupportedError(
+                f"{derivative.primal.name}: {to} has no {call}, which gives {show_element(e.target, e.subscripts)}. "
+                f"Functions of whole matrices and vectors are printed for NumPy: --to numpy. For {to} compute {call} "
+                f"by a library, and pass its result as an input."
+            )
 
 
 def _taken(joint: Function) -> set[str]:

@@ -295,6 +295,8 @@ class Rewriting:
 
     def _alone(self, e: Equation, writer: Writer) -> list[Equation]:
         """An equation with a condition or a scatter: its body in normal form, itself as it was."""
+        if e.matrix is not None:
+            return [e]
         poly = self.normal.poly(self._tidied(e.body), self._inlined)
         poly = self._finished(self._by_result(poly))
         before = len(writer.equations)
@@ -321,6 +323,8 @@ def is_sum(e: Equation, target: Tensor) -> bool:
 
 def _opaque(e: Equation, merged: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
+    if e.matrix is not None:
+        return [e.body]
     inner: list[Expr] = []
     stack = [e.body]
     seen: set[Expr] = set()
