@@ -1,7 +1,7 @@
 """The value of an expression at a point, in mpmath at the working precision of the moment.
 
 Used to sample and to verify. It knows no derivative, and nothing of the branch that a `where` does not select is
-evaluated, its subscripts included.
+evaluated, its subscripts included, nor what stands behind a condition that decides an `and` or an `or`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ def evaluate(root: Expr, at: Mapping[str, int], element: Element) -> Any:
         if isinstance(node, Apply) and node.op == "select":
             condition, then, otherwise = needed
             needed = (condition,) if condition not in done else (then if done[condition] else otherwise,)
+        elif isinstance(node, Apply) and node.op in ("and", "or"):  # `0 <= i & x[i] > 0` reads no x[-1]
+            first = needed[0]
+            decided = first in done and bool(done[first]) == (node.op == "or")
+            needed = (first,) if first not in done or decided else needed
         waiting = [a for a in needed if a not in done]
         if waiting:
             stack.extend(reversed(waiting))
@@ -52,4 +56,4 @@ def _value(node: Expr, args: list[Any], at: Mapping[str, int], element: Element)
     if isinstance(node, Ref):
         return element(node.name, tuple(int(a) for a in args))
     assert isinstance(node, Apply)
-    return args[0] if node.op == "select" else OPS[node.op].value(*args)
+    return args[0] if len(args) < len(node.args) else OPS[node.op].value(*args)

@@ -14,6 +14,8 @@ from symgrad.differentiate import differentiate
 from symgrad.ir import interpret
 
 N = {"n": 2, "k": 3, "m": 4}
+CONV = {"n": 2, "c": 2, "l": 5, "o": 3, "k": 3}
+IMAGE = {"n": 1, "h": 5, "w": 6, "p": 2, "q": 3}
 SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     # products of matrices and vectors
     ("f(x[n,k], y[k,m])[i,j] = sum[l](x[i,l]*y[l,j])", N, {}),
@@ -69,7 +71,64 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], y[m]): out[i:n] = x[i]**2; out[n+j] = sin(y[j])", N, {}),
     ("f(x[n,m], y[k,m]): out[i:n,j] = x[i,j]**2; out[n+l,j] = y[l,j]", N, {}),
     ("f(x[n,m]) -> a, b: a[i] = sum[j](x[i,j]); b[j] = sum[i](x[i,j]**2)", N, {}),
+    ("f(x[n,m], y[n,k]): out[i,j:m] = x[i,j]; out[i,m+l] = y[i,l]**2", N, {}),
+    ("f(x[..., n], y[..., m]): out[..., i:n] = x[..., i]; out[..., n+j] = y[..., j]", {"...": (2, 1), **N}, {}),
+    ("f(x[n], y[n]): out[i+1] = x[i]; out[i:n+2] += y[i // 2]", {"n": 3}, {}),
+    ("f(x[n,m])[i:n-2,j:m-2] = x[i,j+1] + x[i+2,j+1] - 4*x[i+1,j+1]", {"n": 4, "m": 5}, {}),
+    ("f(x[n,m])[i:n,j:m] = x[n-1-i,m-1-j]**2", N, {}),
+    ("f(x[n])[i:n-1] = x[n-2-i]*x[i]", {"n": 4}, {}),
+    ("f(x[n])[i:n//3] = x[3*i+2]*x[3*i]", {"n": 8}, {}),
+    ("f(x[n]; s=3)[i:(n-1)//s+1] = x[s*i]**2", {"n": 8}, {}),
+    ("f(x[n]; k=2)[i:n-k] = x[i+k] - x[i]", {"n": 5}, {}),
+    ("f(x[n], y[k])[i:n-k] = x[i+k]*y[0]", {"n": 5, "k": 2}, {}),
+    ("f(x[..., n])[..., i:n-1] = x[..., i+1] - x[..., i]", {"...": (2, 2), "n": 3}, {}),
+    # an axis that is turned
+    ("f(x[n,m])[i:n,j:m] = x[(i+1) % n,j]*x[i,(j-2) % m]", N, {}),
+    ("f(x[..., n]; k=2)[..., i:n] = x[..., (i-k) % n]**2", {"...": (2,), "n": 5}, {}),
+    # windows
+    ("f(x[n,c,l], w[o,c,k]; s=1)[b,f,i] = sum[d,r](x[b,d,s*i+r]*w[f,d,r])", CONV, {}),
+    ("f(x[n,c,l], w[o,c,k]; s=2)[b,f,i] = sum[d,r](x[b,d,s*i+r]*w[f,d,r])", CONV, {}),
+    ("f(x[n,c,l], w[o,c,k]; d=2)[b,f,i] = sum[e,r](x[b,e,i+d*r]*w[f,e,r])", CONV, {}),
+    ("f(x[n,h,w], k[p,q]; s=2)[b,i,j] = sum[r,e](x[b,s*i+r,s*j+e]*k[r,e])", IMAGE, {}),
+    ("f(x[..., n], w[k])[..., i] = sum[r](x[..., i+r]*w[r])", {"...": (2, 2), "n": 5, "k": 3}, {}),
+    ("f(x[n], w[k])[i] = sum[r](sin(x[i+r])*w[r])", {"n": 5, "k": 3}, {}),
+    ("f(x[n], w[k])[i:n-k] = sum[r](x[i+r]*w[r])", {"n": 5, "k": 3}, {}),
+    ("f(x[n], w[k])[i:n-k+1] = sum[r](x[i+k-1-r]*w[r])", {"n": 5, "k": 3}, {}),
+    ("f(x[n,h,w])[b,i,j] = max[r:2,e:2](x[b,2*i+r,2*j+e])", IMAGE, {}),
+    ("f(x[n,h,w]; k=3, s=1)[b,i,j] = max[r:k,e:k](x[b,s*i+r,s*j+e])", IMAGE, {}),
+    ("f(x[n,h,w])[b,i,j] = max[r:2,e:2](x[b,i+r,j+e])", {}, {"x": np.ones((1, 3, 4))}),
+    ("f(x[n,h,w]; k=2, s=2)[b,i,j] = sum[r:k,e:k](x[b,s*i+r,s*j+e])/(k*k)", IMAGE, {}),
+    ("f(x[n,h,w])[b,i,j] = min[r:2,e:3](x[b,2*i+r,j+e])", IMAGE, {}),
+    # windows that reach over the border
+    (
+        "f(x[n,c,l], w[o,c,k]; s=2, p=1)[b,f,i:(l+2*p-k)//s+1] = "
+        "sum[d,r](where((s*i+r-p >= 0) & (s*i+r-p < l), x[b,d,s*i+r-p], 0)*w[f,d,r])",
+        CONV,
+        {},
+    ),
+    ("f(x[n], w[k])[i:n] = sum[r](where(i - r >= 0, x[i-r]*w[r], 0))", {"n": 4, "k": 3}, {}),
+    ("f(x[n])[i:(n-1)//2+1] = max[r:3](where((2*i+r >= 1) & (2*i+r <= n), x[2*i+r-1], -oo))", {"n": 6}, {}),
+    ("f(x[n])[i:(n-1)//2+1] = min[r:3](where((2*i+r >= 1) & (2*i+r <= n), x[2*i+r-1], oo))", {"n": 6}, {}),
+    ("f(x[n])[i:n+2] = where((i > 0) & (i <= n), exp(x[i-1]), 2)", {"n": 3}, {}),
+    ("f(x[n])[i:n] = where(i > 0, x[i-1], 0) + where(i < n-1, x[i+1], 0) - 2*x[i]", {"n": 4}, {}),
+    ("f(x[n])[i:n] = where((i > 0) & (x[i] > 0), x[i-1]*x[i], 0)", {"n": 5}, {}),
+    ("f(x[n,m])[i:n+1,j:m+1] = where((i > 0) & (j > 0), x[i-1,j-1], 0)", N, {}),
+    # written through windows, side by side and overlapping
+    ("f(x[n,c,l], w[c,o,k]; s=2) -> y: y[b,f,s*i+r] += sum[d](x[b,d,i]*w[d,f,r])", CONV, {}),
+    ("f(x[n], w[k]) -> y: y[i+r] += x[i]*w[r]", {"n": 4, "k": 3}, {}),
+    ("f(x[n,d]; k=2)[a:k,i,e:d//k] = x[i,(a e)]**2", {"n": 2, "d": 5}, {}),
+    ("f(x[n,a,b])[i,(j k)] = x[i,j,k]**2", {"n": 2, "a": 2, "b": 3}, {}),
+    ("f(x[n,c,p,q,h,w])[b,d,(i r),(j s)] = x[b,d,r,s,i,j]", {"n": 1, "c": 2, "p": 2, "q": 3, "h": 2, "w": 2}, {}),
+    # diagonals and triangles
+    ("f(x[b,n,n,k])[a,j,i] = x[a,i,i,j]**2", {"b": 2, **N}, {}),
+    ("f(x[..., n,n])[...] = sum[i](x[..., i,i])", {"...": (2,), "n": 3}, {}),
+    ("f(x[n,m])[i,j] = where(i >= j, x[i,j], 0) + where(i + 1 < j, 2*x[i,j], 0)", {"n": 3, "m": 4}, {}),
+    ("f(x[b,n,n])[a,i,j] = where(j - i <= 1, sin(x[a,i,j]), 0)", {"b": 2, "n": 3}, {}),
+    ("f(x[n,n])[j,i] = where(i >= j, x[i,j], 0)", {"n": 3}, {}),
     # gathers and scatters, with indices that repeat
+    ("f(x[..., n], t[k]: int) -> o: o[..., i:k] = x[..., t[i]]**2", {"...": (2, 2), "n": 3, "k": 2}, {"t": [2, 2]}),
+    ("f(x[n,d,e], t[m]: int)[i,j,l] = x[j,t[i],l]", {"n": 2, "d": 3, "e": 2}, {"t": [2, 0, 2]}),
+    ("f(x[n,c], t[n,k]: int)[i,j] = x[i,t[i,j]]**2", {"n": 2, "c": 3}, {"t": [[2, 2], [0, 1]]}),
     ("f(x[n], t[m]: int)[i] = x[t[i]]**2", {}, {"x": [1.5, -2.0, 0.5], "t": [2, 0, 2, 2]}),
     ("f(x[n,k], t[m]: int)[i,j] = x[t[i],j]*x[t[i],0]", {"k": 2}, {"x": [[1.5, 1.0], [2.0, -3.0]], "t": [1, 0, 1]}),
     ("f(x[n,k], t[n]: int)[i] = x[i,t[i]]**2", {"n": 3, "k": 2}, {"t": [1, 0, 1]}),
@@ -268,6 +327,58 @@ SIZES = [
     ("f(x[n])[i] = x[i]*i/n", ["n"]),
     ("f(x[n]): s = sum[i](x[i]); out[i] = x[i]*s", ["n"]),
 ]
+
+
+SHIFTED = [  # read or written beside their own place: at every size up to where each shift has room
+    "f(x[n])[i:n-1] = x[i+1] - x[i]",
+    "f(x[n])[i:n-3] = x[i+3]*x[i+1]",
+    "f(x[n])[i:n] = x[n-1-i]**2",
+    "f(x[n])[i:(n+1)//2] = x[2*i]**2",
+    "f(x[n])[i] = where(i > 0, x[i-1], 0)",
+    "f(x[n])[i:n] = where(i > 1, x[i-2]**2, 0)",
+    "f(x[n])[i:n] = where(i < n-2, x[i+2]*x[i], x[i])",
+    "f(x[n])[i:n] = x[(i+2) % n]",
+    "f(x[n], w[m])[i] = sum[r](x[i+r]*w[r])",
+    "f(x[n], w[m]; s=2)[i] = sum[r](x[s*i+r]*w[r])",
+    "f(x[n], w[m]; d=2)[i] = sum[r](x[i+d*r]*w[r])",
+    "f(x[n], w[m])[i:n] = sum[r](where(i >= r, x[i-r]*w[r], 0))",
+    "f(x[n], w[m]; s=2, p=1)[i:(n+2*p-m)//s+1] = sum[r](where((s*i+r-p >= 0) & (s*i+r-p < n), x[s*i+r-p]*w[r], 0))",
+    "f(x[n], w[m]) -> y: y[i+r] += x[i]*w[r]",
+    "f(x[n]; s=2)[i] = max[r:3](x[s*i+r])",
+    "f(x[n])[i] = max[r:2](x[2*i+r])",
+    "f(x[n,m])[(i j)] = x[i,j]",
+    "f(x[n,n]) = sum[i](x[i,i]**2)",
+    "f(x[n,m])[i,j] = where(i > j, x[i,j], 0)",
+    "f(x[n], y[m]): out[i:n] = x[i]; out[n+j] = y[j]",
+]
+
+
+@pytest.mark.parametrize("text", SHIFTED)
+def test_what_is_shifted_at_small_sizes(text):
+    for n in range(6):
+        for m in range(4) if "m]" in text else (0,):
+            try:
+                point = Point(text, {"n": n, "m": m}, {})
+            except (ValueError, IndexError, ZeroDivisionError):
+                continue  # the formula has no value at these sizes
+            for dtype in (np.float64, np.float32):
+                out, found = point.run(dtype=dtype)
+                assert all(np.asarray(v).dtype == dtype for v in (*out, *found))
+                point.compare(out, found, 1e-9 if dtype is np.float64 else 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("f(x[n], w[k]; s=2)[i] = sum[r](x[s*i+r]*w[r])", {"s": 0}, "f: needs s >= 1, here s = 0"),
+        ("f(x[n]; k=1)[i:n-k] = x[i+k]", {"k": -1}, "f: needs k >= 0, here k = -1"),
+    ],
+)
+def test_an_option_that_a_slice_does_not_take_is_refused(text, options, message):
+    code = loaded(text, "numpy")
+    inputs = [np.ones(4) for _ in sg.parse(text).inputs]
+    with pytest.raises((ValueError, ZeroDivisionError), match=message):
+        code.forward(*inputs, **options)
 
 
 @pytest.mark.parametrize("extent", [0, 1])

@@ -86,7 +86,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"cross_entropy: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"cross_entropy: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 
@@ -94,7 +97,10 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"cross_entropy: {name} has dtype {array.dtype}, expected integer")
+        raise TypeError(
+            f"cross_entropy: {name} has dtype {array.dtype},"
+            " expected integer"
+        )
     return array
 
 

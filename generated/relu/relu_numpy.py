@@ -46,7 +46,10 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(f"relu: {name} has dtype {array.dtype}, expected floating point")
+        raise TypeError(
+            f"relu: {name} has dtype {array.dtype},"
+            " expected floating point"
+        )
     return array
 
 

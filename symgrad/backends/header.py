@@ -59,7 +59,11 @@ def _shapes(primal: Function) -> list[str]:
         rows.append((name, show_shape(tensor) + kind + ("  optional" if tensor.optional else "")))
     rows += [(o.name, f"option, {o.default}") for o in primal.options]
     width = max(len(name) for name, _ in rows)
-    return ["Shapes", *(f"    {name:<{width}}  {text}" for name, text in rows), ""]
+    lines = []
+    for name, text in rows:
+        first, *more = textwrap.wrap(text, WIDTH + 14 - width, subsequent_indent="    ", break_on_hyphens=False)
+        lines += [f"    {name:<{width}}  {first}", *(" " * (width + 6) + line for line in more)]
+    return ["Shapes", *lines, ""]
 
 
 def _jacobian(rows: Sequence[Sequence[Expr]]) -> list[str]:

@@ -9,15 +9,15 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from ..expr import ONE, Ref, postorder, refs, show
+from ..expr import ONE, Expr, Ref, postorder, ref, refs, show
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
-from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, Guard, Statement, Update
+from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
 from .base import template
-from .numpy_checks import cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
-from .python_text import ArrayPrinter, assigned, pack_name, sizes
+from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
+from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -61,11 +61,13 @@ class _File:
     def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
         if isinstance(s, Guard):
             return [line for inner in (*s.body, *s.otherwise) for line in self._flat(inner, text)]
+        if isinstance(s, For):
+            return [line for inner in s.body for line in self._flat(inner, text)]
         return [f"{s.name} = {text(s.value)}"]
 
     def text(self, header: Sequence[str]) -> str:
         forward, backward = self._forward(), self._backward()
-        helpers = self._helpers([*forward["lines"], *backward["lines"]])
+        helpers = self._helpers("\n".join([*forward["lines"], *backward["lines"]]))
         body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
         imports = ["import math", ""] if any("math." in line for line in body) else []
         imports.append("import numpy as np")
@@ -94,7 +96,9 @@ class _File:
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
         lines += _size_lines(self._forward_sizes(), tensors)
-        lines += _constraint_lines(primal)
+        needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
+        lines += _constraint_lines(primal, needs)
+        lines += _count_lines(self.forward.counts)
         if len(lines) > 1:
             lines.append("")
         lines += _statement_lines(self.forward.statements, printer, [], 4)
@@ -106,15 +110,17 @@ class _File:
         outputs = _tuple(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
         lines = _returned(lines, f"return {outputs}, {_tuple(saved)}", primal.outputs, self.program.saved)
         shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
+        doc = f"Return {shown}, and what backward needs."
         return {
             "parameters": parameters,
-            "doc": [f"Return {shown}, and what backward needs."],
+            "doc": [doc if len(doc) <= 78 else f"Return {', '.join(primal.outputs)}, and what backward needs."],
             "lines": lines,
         }
 
     def _forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
-        mentioned = {r.name for c in self.primal.constraints for r in refs(c)} | set(self.forward.sizes)
+        needs = (*self.primal.constraints, *self.forward.needs, *self.backward.needs)
+        mentioned = {r.name for c in needs for r in refs(c)} | set(self.forward.sizes)
         return [d.name for d in self.primal.dims if d.name in mentioned]
 
     def _size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
@@ -174,6 +180,7 @@ class _File:
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
         lines += _size_lines(needed, [_as_stored(t, kept.get(t.name)) for t in told])
+        lines += _count_lines(self.backward.counts)
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:
@@ -210,6 +217,8 @@ class _File:
             if same is not None:
                 texts.append(f"{same}.shape")
             else:
+                known = {extent.key: ref(name) for name, extent in self.backward.counts}
+                shape = tuple(known.get(e.key, e) for e in shape)
                 texts.append(sizes.shape(shape))
                 names = {n.name for e in shape for n in postorder(e) if isinstance(n, Ref)}
                 mentioned |= names - set(self.program.saved_sizes)
@@ -219,12 +228,12 @@ class _File:
         seeds = [s for _, s in self.program.derivative.seeds]
         extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
         if len(seeds) == 1:
-            return [f"grad_output = _cotangent(grad_output, {shapes[0]}{extra})"]
+            return assigned("grad_output", f"_cotangent(grad_output, {shapes[0]}{extra})", 4)
         return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]
 
     # helpers
 
-    def _helpers(self, lines: Sequence[str]) -> list[list[str]]:
+    def _helpers(self, body: str) -> list[list[str]]:
         helpers = []
         if self.primal.inputs:
             helpers.append(inputs_helper(self.program))
@@ -243,7 +252,10 @@ class _File:
             always = not self.primal.table[seeds[0][0]].shape
             scalar = "always" if always else "sometimes" if self._scalar_output() else ""
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
+        if "_windows(" in body:
+            helpers.append(list(WINDOWS))
         return helpers
+
 
 # lines of Python
 
@@ -260,16 +272,24 @@ def _statement_lines(
         match s:
             case Assign(name, value):
                 lines += assigned(name, text(value), indent)
-            case Update(name, items, value):
+            case Update(name, items, value, first):
                 inner = ", ".join(text._item(i, text) for i in items)
-                sign, value = ("-", value.args[0]) if _is_negative(value) else ("+", value)
-                lines += assigned(f"{name}[{inner}]", text(value), indent, f"{sign}=")
+                sign = "=" if first else "+="
+                if _is_negative(value) and not first:
+                    sign, value = "-=", value.args[0]
+                lines += assigned(f"{name}[{inner}]", text(value), indent, sign)
             case AddAt(name, items, value):
                 inner = ", ".join(text._item(i, text) for i in items)
                 index = f"({inner})" if len(items) > 1 else inner
-                lines.append(f"np.add.at({name}, {index}, {text(value)})")
-            case Guard(serves, when, body, otherwise):
-                lines.append(f"if {_condition(serves, when, gradients, program)}:")
+                index = f"np.s_[{inner}]" if any(isinstance(i, Slice) for i in items) else index
+                lines += called(f"np.add.at({name}, {index}, {text(value)})", indent)
+            case For(name, extent, loop, reverse):
+                turns = f"range({sizes(extent)})"
+                lines.append(f"for {name} in {f'reversed({turns})' if reverse else turns}:")
+                lines += [f"    {x}" for x in _statement_lines(loop, text, gradients, indent + 4, program)]
+            case Guard(serves, when, body, otherwise, condition):
+                asked = sizes(condition) if condition is not None else _condition(serves, when, gradients, program)
+                lines.append(f"if {asked}:")
                 lines += [f"    {x}" for x in _statement_lines(body, text, gradients, indent + 4, program)]
                 if otherwise:
                     lines.append("else:")
@@ -300,10 +320,15 @@ def _condition(
     return " and ".join(parts)
 
 
-def _constraint_lines(primal: Function) -> list[str]:
-    """What must hold of the sizes, checked before anything is computed."""
+def _count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
+    """`count_i = max(h - p + 1, 0)`: how far an index runs, where nothing may fit."""
+    return [f"{name} = max({sizes(extent)}, 0)" for name, extent in counts]
+
+
+def _constraint_lines(primal: Function, conditions: Sequence[Expr]) -> list[str]:
+    """What must hold of the sizes and options, checked before anything is computed."""
     lines: list[str] = []
-    for condition in primal.constraints:
+    for condition in conditions:
         names = dict.fromkeys(r.name for r in refs(condition))
         values = ", ".join(f"{n} = {{{pack_name(n)}}}" for n in names)
         text = f"{primal.name}: needs {show(condition)}, here {values}"

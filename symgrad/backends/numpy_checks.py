@@ -120,12 +120,13 @@ def _string(text: str) -> str:
 
 
 def type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
+    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
     return [
         f"def {word}(name, value):",
         f'    """Return `value` as an array, which must be {kind}."""',
         "    array = np.asarray(value)",
         f"    if not np.issubdtype(array.dtype, {check}):",
-        f'        raise TypeError(f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}")',
+        *(f"    {line}" for line in raised("TypeError", message)),
         "    return array",
     ]
 
@@ -189,3 +190,17 @@ def cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
 
 def _names(outputs: Sequence[str]) -> str:
     return "(" + ", ".join(f'"{o}"' for o in outputs) + ")"
+
+
+WINDOWS = (
+    "def _windows(x, axis, size, step=1, dilation=1):",
+    '    """Return a view of the windows of x along `axis`, each in a new last axis."""',
+    "    axis %= x.ndim",
+    "    span = dilation * (size - 1) + 1",
+    "    count = max((x.shape[axis] - span) // step + 1, 0)",
+    "    if count == 0 or size == 0:",
+    "        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)",
+    "        return np.empty(shape, dtype=x.dtype)",
+    "    windows = np.lib.stride_tricks.sliding_window_view(x, span, axis)",
+    "    return windows[(slice(None),) * axis + (slice(None, None, step),)][..., ::dilation]",
+)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
-from ..expr import ATOM, Apply, Const, Expr, Form, Printer, Ref, postorder
+from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref
+from ..expr.text import FORMULA
 from ..ops import OPS
 from ..plan.arrays.tree import (
     ARRAYS,
     Array,
     BroadcastTo,
+    Concatenate,
     Copy,
+    Diagonal,
     Einsum,
     Elementwise,
     Full,
@@ -19,16 +23,21 @@ from ..plan.arrays.tree import (
     Item,
     MatMul,
     Num,
+    Pad,
     Permute,
+    Places,
     Range,
     Real,
     Reduce,
     Reshape,
+    Roll,
     SizeOf,
     Slice,
     Stack,
     Take,
+    Triangle,
     Var,
+    Windows,
     children,
 )
 
@@ -61,6 +70,12 @@ def pack_name(name: str) -> str:
 class SizePrinter(Printer):
     """Sizes in Python; a pack is splatted where a shape is written."""
 
+    forms: ClassVar[Mapping[str, Form]] = {
+        **FORMULA,
+        "maximum": Form("max({}, {})", ATOM, (0, 0)),
+        "minimum": Form("min({}, {})", ATOM, (0, 0)),
+    }
+
     def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
         if isinstance(node, Ref) and not node.name.isidentifier():
             return f"math.prod({pack_name(node.name)})", ATOM
@@ -70,7 +85,7 @@ class SizePrinter(Printer):
         """One entry of a shape."""
         if isinstance(node, Ref) and not node.name.isidentifier():
             return f"*{pack_name(node.name)}"
-        if any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in postorder(node)):
+        if _may_be_negative(node):
             return f"max({self(node)}, 0)"  # n - 1 of an empty axis
         return self(node)
 
@@ -80,6 +95,12 @@ class SizePrinter(Printer):
             return pack_name(extents[0].name)
         inner = ", ".join(self.axis(e) for e in extents)
         return f"({inner},)" if len(extents) == 1 else f"({inner})"
+
+
+def _may_be_negative(node: Expr) -> bool:
+    if isinstance(node, Apply) and node.op == "maximum" and ZERO in node.args:
+        return False
+    return isinstance(node, Apply) and (node.op in ("sub", "neg") or any(map(_may_be_negative, node.args)))
 
 
 sizes = SizePrinter()
@@ -138,13 +159,35 @@ class ArrayPrinter:
             case Einsum(subscripts, operands):
                 inner = ", ".join(text(o, 0) for o in operands)
                 return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
-            case Reshape(base, shape):
+            case Reshape(base, shape, _):
                 inner = ", ".join("-1" if e is None else sizes.axis(e) for e in shape)
                 return f"{text(base, ATOM)}.reshape({inner})", ATOM
             case Range(extent, real):
                 return f"{np}.arange({sizes(extent)}{f', dtype={self.dtype}' if real else ''})", ATOM
             case Stack(items_, axis):
                 return f"{np}.stack([{', '.join(text(i, 0) for i in items_)}], axis={axis})", ATOM
+            case Concatenate(items_, axis):
+                option = f", axis={axis}" if axis else ""
+                return f"{np}.concatenate([{', '.join(text(i, 0) for i in items_)}]{option})", ATOM
+            case Windows(base, axis, size, step, dilation):
+                rest = [] if step is ONE else [f"step={sizes(step)}"]
+                rest += [] if dilation is ONE else [f"dilation={sizes(dilation)}"]
+                inner = ", ".join([text(base, 0), str(axis), sizes(size), *rest])
+                return f"_windows({inner})", ATOM
+            case Pad(base, widths, fill):
+                option = "" if text(fill, 0) == "0" else f", constant_values={text(fill, 0)}"
+                return f"{np}.pad({text(base, 0)}, {_widths(widths)}{option})", ATOM
+            case Places(item):
+                parts = [sizes(e) if e is not None else "None" for e in (item.start, item.stop, item.step)]
+                return f"slice({', '.join(parts)})", ATOM
+            case Roll(base, shift, axis):
+                return f"{np}.roll({text(base, 0)}, {sizes(shift)}, axis={axis})", ATOM
+            case Triangle(base, lower, offset):
+                option = f", {offset}" if offset else ""
+                return f"{np}.{'tril' if lower else 'triu'}({text(base, 0)}{option})", ATOM
+            case Diagonal(base, first, second):
+                option = "" if (first, second) == (0, 1) else f"axis1={first}, axis2={second}"
+                return f"{text(base, ATOM)}.diagonal({option})", ATOM
             case BroadcastTo(base, shape_):
                 return f"{np}.broadcast_to({text(base, 0)}, {sizes.shape(shape_)})", ATOM
             case Full(value, shape_):
@@ -190,8 +233,11 @@ class ArrayPrinter:
 
     def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
         if isinstance(item, Slice):
-            start, stop = (sizes(e) if e is not None else "" for e in (item.start, item.stop))
-            return f"{start}:{stop}" + (f":{sizes(item.step)}" if item.step is not None else "")
+            parts = [sizes(e) if e is not None else "" for e in (item.start, item.stop)]
+            parts += [sizes(item.step)] if item.step is not None else []
+            if all(p.lstrip("-").isidentifier() or p.lstrip("-").isdecimal() or not p for p in parts):
+                return ":".join(parts)
+            return " : ".join(parts).replace(" :  : ", " :: ").strip()  # as formatters write it
         if item is None or isinstance(item, str):
             return str(item)
         if isinstance(item, Expr):
@@ -225,6 +271,11 @@ def _axes(axes: Sequence[int]) -> str:
     return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
 
 
+def _widths(widths: Sequence[tuple[Expr, Expr]]) -> str:
+    pairs = [f"({sizes.axis(first)}, {sizes.axis(last)})" for first, last in widths]
+    return pairs[0] if len(pairs) == 1 else f"({', '.join(pairs)})"
+
+
 def _permutation(axes: Sequence[int]) -> str:
     rank = len(axes)
     if tuple(axes) == (1, 0):
@@ -242,71 +293,122 @@ def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]
     line = f"{target} {sign} {value}"
     if len(line) + indent <= WIDTH:
         return [line]
-    opening = _last_opening(value) if value[-1] in ")]" else None
-    if opening is not None and opening <= HUGGED and not _sums(value):
-        head, inner = value[: opening + 1], value[opening + 1 : -1]
-        return [f"{target} {sign} {head}", *_inside(inner, indent + 4), value[-1]]
+    if len(target) + len(sign) + 3 + indent > WIDTH and target.endswith("]"):
+        start = target.index("[") + 1
+        first = [target[:start], *_inside(target[start:-1], indent + 4)]
+        return [*first, *assigned("]", value, indent, sign)]
+    opening = _last_opening(value)
+    if opening is not None and opening <= HUGGED:
+        return [f"{target} {sign} {value[: opening + 1]}", *_inside(value[opening + 1 : -1], indent + 4), value[-1]]
     return [f"{target} {sign} (", *_inside(value, indent + 4), ")"]
 
 
+def called(text: str, indent: int) -> list[str]:
+    """A call as a statement, in lines of at most WIDTH columns where that is possible."""
+    if len(text) + indent <= WIDTH:
+        return [text]
+    opening = text.index("(") + 1
+    return [text[:opening], *_inside(text[opening:-1], indent + 4), text[-1]]
+
+
 def _inside(text: str, indent: int) -> list[str]:
-    """`text` on lines of its own, each four columns in."""
+    """`text`, which stands in brackets, on lines of its own, each four columns in."""
     if len(text) + indent <= WIDTH:
         return [f"    {text}"]
     arguments = _arguments(text)
     if len(arguments) > 1:
         return [line for a in arguments for line in _piece(f"{a},", indent)]
-    pieces = _splits(text)
-    if pieces:
-        return [line for piece in pieces for line in _piece(piece, indent)]
     return _piece(text, indent)
 
 
 def _piece(text: str, indent: int) -> list[str]:
+    """One argument or operand: cut before its weakest operators, else broken in its longest brackets."""
+    if len(text) + indent <= WIDTH:
+        return [f"    {text}"]
     comma = "," if text.endswith(",") else ""
-    body = text.removesuffix(",")
-    if len(text) + indent <= WIDTH or body[-1] not in ")]":
+    opening = _last_opening(text.removesuffix(","))
+    if opening is not None and opening <= WIDTH - indent:
+        body = text.removesuffix(",")
+        deeper = _inside(body[opening + 1 : -1], indent + 4)
+        return [f"    {body[: opening + 1]}", *(f"    {line}" for line in deeper), f"    {body[-1]}{comma}"]
+    pieces = _splits(text)
+    if pieces:
+        return [line for piece in pieces for line in _piece(piece, indent)]
+    links = _links(text)
+    if len(links) > 2:
+        return [f"    {link}" for link in links]
+    groups = _groups(text)
+    opening, closing = max(groups, key=lambda g: g[1] - g[0], default=(0, 0))
+    if closing - opening < 2:
         return [f"    {text}"]
-    opening = _last_opening(body)
-    if opening is None:
-        return [f"    {text}"]
-    inner = _inside(body[opening + 1 : -1], indent + 4)
-    return [f"    {body[: opening + 1]}", *(f"    {line}" for line in inner), f"    {body[-1]}{comma}"]
+    head, inner, tail = text[: opening + 1], text[opening + 1 : closing], text[closing:]
+    return [f"    {head}", *(f"    {line}" for line in _inside(inner, indent + 4)), f"    {tail}"]
+
+
+def _links(text: str) -> list[str]:
+    """A chain of methods, one a piece; what it starts with stays with the first bracket."""
+    depths = _depths(text)
+    cuts = [k for k in range(1, len(text)) if depths[k] == 0 and text[k] == "." and text[k - 1] in ")]"]
+    return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
 def _depths(text: str) -> list[int]:
-    depths, depth = [], 0
+    """How many brackets each character stands in; what is quoted stands in one more."""
+    depths, depth, quoted = [], 0, False
     for c in text:
-        depth -= c in ")]"
-        depths.append(depth)
-        depth += c in "(["
+        depth -= c in ")]" and not quoted
+        quoted ^= c == '"'
+        depths.append(depth + quoted)
+        depth += c in "([" and not quoted
     return depths
 
 
 def _last_opening(text: str) -> int | None:
-    """Where the bracket that closes at the end opens."""
+    """Where the brackets open that close at the end, if they hold most of the text and no sum stands before them."""
+    groups = _groups(text)
+    if not groups or groups[-1][1] != len(text) - 1 or groups[-1] != max(groups, key=lambda g: g[1] - g[0]):
+        return None
+    cuts = _cuts(text)
+    return groups[-1][0] if not cuts or text[cuts[0]: cuts[0] + 3] in WEAKEST[-1] else None
+
+
+def _groups(text: str) -> list[tuple[int, int]]:
+    """Where the outermost brackets open and close."""
     depths = _depths(text)
-    places = [k for k, c in enumerate(text) if c in "([" and depths[k] == depths[-1]]
-    return places[-1] if places and places[-1] < len(text) - 2 else None
+    found, start = [], None
+    for k, c in enumerate(text):
+        if depths[k] == 0 and c in "([":
+            start = k
+        elif depths[k] == 0 and c in ")]" and start is not None:
+            found.append((start, k))
+            start = None
+    return found
+
+
+WEAKEST = (
+    (" | ",),
+    (" & ",),
+    (" == ", " != ", " < ", " <= ", " > ", " >= "),
+    (" + ", " - "),
+    (" * ", " / ", " // ", " % ", " @ "),
+)
+
+
+def _cuts(text: str) -> list[int]:
+    """Where the weakest operators outside of brackets stand."""
+    depths = _depths(text)
+    for symbols in WEAKEST:
+        cuts = [k for k in range(len(text)) if depths[k] == 0 and any(text.startswith(s, k) for s in symbols)]
+        if cuts:
+            return cuts
+    return []
 
 
 def _splits(text: str) -> list[str]:
     """`text` cut before its weakest operators outside of brackets; empty if it has none."""
-    depths = _depths(text)
-    for symbols in ((" + ", " - "), (" * ", " / ", " @ ")):
-        cuts = [
-            k for k in range(len(text)) if depths[k] == 0 and any(text.startswith(s, k) for s in symbols)
-        ]
-        if cuts:
-            ends = [*cuts, len(text)]
-            return [text[: cuts[0]], *(text[a + 1 : b] for a, b in zip(cuts, ends[1:], strict=True))]
-    return []
-
-
-def _sums(text: str) -> bool:
-    """Whether there is an addition outside of brackets."""
-    depths = _depths(text)
-    return any(depths[k] == 0 and text[k : k + 3] in (" + ", " - ") for k in range(len(text)))
+    cuts = _cuts(text)
+    ends = [*cuts, len(text)]
+    return [text[: cuts[0]], *(text[a + 1 : b] for a, b in zip(cuts, ends[1:], strict=True))] if cuts else []
 
 
 def _arguments(text: str) -> list[str]:

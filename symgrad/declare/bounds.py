@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import ShapeError, UnsupportedError
-from ..expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, is_exact, ref, refs, show, transform, value_of
-from ..expr import substitute as put
-from ..expr.sizes import coefficient, terms, tidy
+from ..expr import Expr, Index, Ref, ref, refs, show
+from ..expr.sizes import certain, ends, stays_inside, tidy
 from ..ir import Equation, Tensor, show_element, unguarded
 
 
@@ -53,52 +52,14 @@ def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
 def _conditions(
     name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr]
 ) -> Iterable[Expr]:
-    low, high = (_end(s, extents, last) for last in (False, True))
-    if low is None or high is None:
-        return
-    for inside, condition in (
-        (low, apply("ge", low, ZERO)),
-        (tidy(extent - 1 - high), apply("le", tidy(high + 1), extent)),
-    ):
-        known = _sign(inside)
+    for margin, condition in stays_inside(s, extent, extents):
+        known = certain(margin)
         if known is False:
             where = show_element(element.name, element.subscripts)
+            low, high = ends(s, extents) or (s, s)
             raise ShapeError(
                 f"{name}: {where} is outside of {element.name}: the subscript {show(s)} runs from {show(tidy(low))} to "
                 f"{show(tidy(high))} over an axis of {show(extent)}. Give the index a range in which it stays inside."
             )
         if known is None:
             yield condition
-
-
-def _end(s: Expr, extents: Mapping[Index, Expr], last: bool) -> Expr | None:
-    """The largest (or smallest) value of the subscript `s`; None if it is not linear."""
-    ends: dict[Expr, Expr] = {}
-    for i in indices(s):
-        step = coefficient(s, i)
-        if step is None or i not in extents:
-            return None
-        falling = is_exact(step) and value_of(step) < 0
-        ends[i] = ZERO if falling == last else tidy(extents[i] - 1)
-    return transform(tidy(put(s, ends)), _whole_steps)
-
-
-def _whole_steps(node: Expr) -> Expr:
-    """S * (a // S) is at most a."""
-    if isinstance(node, Apply) and node.op == "mul":
-        for step, quotient in (node.args, tuple(reversed(node.args))):
-            if isinstance(quotient, Apply) and quotient.op == "floordiv" and quotient.args[1].key is step.key:
-                return quotient.args[0]
-    return node
-
-
-def _sign(value: Expr) -> bool | None:
-    """Whether `value` is at least 0 for all sizes; None if that depends on them."""
-    collected = terms(value)
-    if collected is None:
-        return None
-    if all(c >= 0 for c in collected.values()):
-        return True
-    if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
-        return False
-    return None

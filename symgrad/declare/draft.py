@@ -7,29 +7,27 @@ rounds, orders the equations, and refuses what makes no sense.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
-    ONE,
     ZERO,
-    Apply,
     Expr,
     Index,
     Number,
     Ref,
-    apply,
     index,
     indices,
+    product,
     ref,
     refs,
     show,
     substitute,
 )
-from ..expr.sizes import count, never_negative, tidy
-from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, ordered, show_element
+from ..expr.sizes import never_negative, tidy
+from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
@@ -37,6 +35,7 @@ from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
+from .reductions import reduction_name, repeated
 
 
 class Draft:
@@ -118,19 +117,17 @@ class Draft:
         given = dict(extents or {})
         word = kind
         if kind == "mean":
-            kind, body = "sum", body / _product(self.extent(i) for i in over)
+            kind, body = "sum", body / product(self.extent(i) for i in over)
         mentioned = indices(body, *(() if where is None else (where,)))
         free = tuple(i for i in mentioned if i not in over)
         inner = {i: given[i] for i in over if i in given}
         for i in over:
             if i not in mentioned and i not in inner:
                 raise DeclarationError(f"{self.name}: {kind}[{i.name}] of {show(body)}, which has no index {i.name}.")
-            if i not in mentioned and kind == "argmax":
-                raise DeclarationError(f"{self.name}: every {i.name} is as good in {kind}[{i.name}] of {show(body)}.")
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        target = self.name_for(name or _reduction_name(word, body))
+        target = self.name_for(name or reduction_name(word, body))
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
@@ -190,15 +187,17 @@ class Draft:
         idle = [i for i in order if i not in mentioned]
         body = p.body
         for i in idle:
+            if p.reduce == "argmax":
+                raise DeclarationError(f"{self.name}: every {i.name} is as good in argmax[{i.name}] of {show(body)}.")
             if i not in p.extents:
                 raise DeclarationError(
                     f"{self.name}: nothing tells how far {i.name} runs in {show(body)}, where an optional input is "
                     f"absent. Say it: {p.reduce}[{i.name}:n](...)."
                 )
             body = substitute(body, {self.extent(i): p.extents[i]})
-            body = _repeated(p.reduce, body, p.extents[i], {o.name for o in self.options})
+            body = repeated(p.reduce, body, p.extents[i], {o.name for o in self.options})
         kept = {i: e for i, e in p.extents.items() if i not in idle}
-        reduced = set(mentioned) - set(indices(*p.subscripts))
+        reduced = {*mentioned, *kept} - set(indices(*p.subscripts))
         return replace(p, reduce=p.reduce if reduced else "none", body=body, extents=kept)
 
     # finishing
@@ -221,9 +220,9 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
-        equations, dtypes = with_dtypes(self._ordered(equations), self.tensors, self.options)
+        equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)
         tensors = dict(self.tensors)
-        for target in dict.fromkeys(p.target for p in self._pending):
+        for target in dict.fromkeys(p.target for p in self._pending if p.target in dtypes):
             role = Role.OUTPUT if target in outputs else Role.LOCAL
             named = target not in self._hoisted.values()
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
@@ -283,7 +282,7 @@ class Draft:
         for target in dict.fromkeys(p.target for p in self._pending if p.target in (*outputs, *self._named)):
             whens = [p.when for p in self._pending if p.target == target]
             names = list(dict.fromkeys(name for when in whens for name, _ in when))
-            for given in product((True, False), repeat=len(names)):
+            for given in itertools.product((True, False), repeat=len(names)):
                 here = dict(zip(names, given, strict=True))
                 if not any(all(here[name] == present for name, present in when) for when in whens):
                     absent = next(name for name in names if not here[name])
@@ -318,51 +317,6 @@ def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
             (_, m), (_, n) = e.reduced
             if not never_negative(tidy(m - n)):
                 yield apply("le", n, m)
-
-
-def _repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:
-    """The reduction of `body` over an index that it does not mention."""
-    if kind in ("sum", "none"):
-        above, below = body.args if isinstance(body, Apply) and body.op == "div" else (body, ONE)
-        divisors = _factors(below)
-        if any(d is extent for d in divisors):  # a mean
-            divisors.remove(extent)
-            return above / _product(divisors)
-        return body * count(extent, options)
-    if kind == "prod":
-        return body ** count(extent, options)
-    if kind == "logsumexp":
-        return body + apply("log", count(extent, options))
-    return body
-
-
-def _factors(product: Expr) -> list[Expr]:
-    """The factors of a product, in order."""
-    found: list[Expr] = []
-    stack = [product]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "mul":
-            stack.extend(reversed(node.args))
-        else:
-            found.append(node)
-    return found
-
-
-def _product(factors: Iterable[Expr]) -> Expr:
-    result: Expr = ONE
-    for factor in factors:
-        result = result * factor
-    return result
-
-
-def _reduction_name(kind: str, body: Expr) -> str:
-    """Words for a reduction: `sum_x` when one tensor is reduced, else `total`, `largest`, ..."""
-    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts and r.name != EXTENT))
-    if isinstance(body, Ref) or len(names) == 1:
-        return f"{kind}_{body.name if isinstance(body, Ref) else names[0]}"
-    words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
-    return words.get(kind, kind)
 
 
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:

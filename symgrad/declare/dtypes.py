@@ -44,9 +44,8 @@ def _one_pass(
     for e in equations:
         where = None if e.where is None else _floored(e.where, kinds)
         e = replace(e, body=_floored(e.body, kinds), where=where)
-        mine = _dtype(e, kinds)
-        several = {mine, targets.get(e.target, mine)}
-        targets[e.target] = mine if len(several) == 1 else Dtype.REAL if Dtype.REAL in several else Dtype.INT
+        mine, other = _dtype(e, kinds), targets.get(e.target)
+        targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
         kinds[e.target] = targets[e.target]
         result.append(e)
     return result, targets
@@ -63,8 +62,8 @@ def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
     constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
     if e.reduce == "logsumexp" or constant and dtype is Dtype.INT:  # a result 3 is the real number 3
         return Dtype.REAL
-    adds = e.reduce in ("sum", "prod") or not e.plain
-    return Dtype.INT if adds and dtype is Dtype.BOOL else dtype
+    counts = e.reduce != "none" or not e.plain
+    return Dtype.INT if counts and dtype is Dtype.BOOL else dtype
 
 
 def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:

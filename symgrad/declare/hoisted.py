@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..expr import Expr, Index, Ref, indices, ref, refs, transform
+from ..expr import Expr, Ref, indices, ref, refs, transform
 from .ranges import Pending
 
 
@@ -23,8 +23,8 @@ def axes_as_read(equations: Sequence[Pending], hoisted: Collection[str]) -> list
         shown = indices(*reordered(p.target, p.subscripts))
         rank: dict[Expr, int] = {i: n for n, i in enumerate((*shown, *(i for i in p.order if i not in shown)))}
         for r in refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,))):
-            if r.name in hoisted and all(isinstance(s, Index) for s in r.subscripts):
-                wanted = [rank[s] for s in r.subscripts]
+            if r.name in hoisted:
+                wanted = [min((rank[i] for i in indices(s)), default=len(rank)) for s in r.subscripts]
                 axes[r.name] = tuple(sorted(range(len(wanted)), key=wanted.__getitem__))
 
     def element(node: Expr) -> Expr:

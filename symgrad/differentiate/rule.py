@@ -52,6 +52,7 @@ from ..ir import (
     Tensor,
     When,
     alive,
+    inside,
     names_of,
     ordered,
     recurrent,
@@ -163,7 +164,7 @@ class Sweep:
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 where = first.where
-                if not (everywhere(element) or element in certain):  # where it is not read, the target is not there
+                if not (self._is_there(element, first) or element in certain):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
@@ -193,6 +194,14 @@ class Sweep:
             for element, adjoint in reverse([(operand, term.body)]):
                 if element.name in self.active and adjoint is not ZERO:
                     self._contribute(element, adjoint, box, None, e.when)
+
+    def _is_there(self, element: Ref, e: Equation) -> bool:
+        """Whether the element exists at every point of the box of `e`, whatever a condition says."""
+        extents = dict(e.box)
+        axes = zip(element.subscripts, self.function.table[element.name].shape, strict=True)
+        return everywhere(element) and all(
+            inside({s: s}, ((s, size),), extents) for s, size in axes if isinstance(s, Index)
+        )
 
     def _seed(self, e: Equation) -> Expr:
         """The cotangent of the body of `e`."""

@@ -23,6 +23,7 @@ from .nodes import (
     is_exact,
     postorder,
     substitute,
+    transform,
     value_of,
 )
 
@@ -84,7 +85,7 @@ def whole(s: Expr) -> int | None:
 
 def _rebuild(polynomial: Polynomial) -> Expr:
     result = ZERO
-    for monomial, c in polynomial.items():
+    for monomial, c in sorted(polynomial.items(), key=lambda term: term[1] < 0):  # k - 1 - r, not -r + k - 1
         term: Expr = const(abs(c))
         for atom in monomial:
             term = term * atom
@@ -130,6 +131,56 @@ def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
         ends[i] = ZERO if falling else extents[i] - 1
     polynomial = terms(substitute(s, ends))
     return None if polynomial is None else _rebuild(polynomial)
+
+
+def ends(s: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, Expr] | None:
+    """The smallest and the largest value of the subscript `s` over the box; None if it is not linear.
+
+    A step that is an option or a size counts as positive, and S * (a // S) as a.
+    """
+    low: dict[Expr, Expr] = {}
+    high: dict[Expr, Expr] = {}
+    for i in indices(s):
+        step = coefficient(s, i)
+        if step is None or i not in extents:
+            return None
+        falling = is_exact(step) and value_of(step) < 0
+        low[i], high[i] = (tidy(extents[i] - 1), ZERO) if falling else (ZERO, tidy(extents[i] - 1))
+    first, last = (transform(tidy(substitute(s, at)), _whole_steps) for at in (low, high))
+    return first, last
+
+
+def _whole_steps(node: Expr) -> Expr:
+    """S * (a // S) is at most a."""
+    if isinstance(node, Apply) and node.op == "mul":
+        for step, quotient in (node.args, tuple(reversed(node.args))):
+            if isinstance(quotient, Apply) and quotient.op == "floordiv" and quotient.args[1].key is step.key:
+                return quotient.args[0]
+    return node
+
+
+def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tuple[Expr, Expr]]:
+    """What must not be negative for the linear subscript `s` to stay in an axis of that length, and as a condition.
+
+    Empty if `s` is not linear.
+    """
+    found = ends(s, extents)
+    if found is None:
+        return []
+    low, high = found
+    return [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
+
+
+def certain(value: Expr) -> bool | None:
+    """Whether `value` is at least 0 for all sizes; None if that depends on them."""
+    collected = terms(value)
+    if collected is None:
+        return None
+    if all(c >= 0 for c in collected.values()):
+        return True
+    if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
+        return False
+    return None
 
 
 def most(ends: list[Expr]) -> Expr:

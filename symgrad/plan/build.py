@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Apply, Const, Expr, Ref, index, postorder, ref, refs, size
-from ..ir import Derivative, Equation, Function, Tensor, alive, recurrent, show_element
+from ..expr import ZERO, Expr, Ref, index, ref, refs, size
+from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
-from .lower import CHEAP, Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
+from .lower import Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program
+from .saved import choose_saved
 from .steps import steps
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
@@ -40,7 +41,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     backward = [tidied(e) for e in backward]
     if small:
         forward, backward = _shared(forward, backward, tensors, names)
-    saved, again = _cut(derivative, forward, backward, tensors)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]
@@ -50,10 +51,13 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     reads = (*saved, *(s for _, s in derivative.seeds))
-    first = Procedure(primal.inputs, steps(forward, (), tensors, {name: set() for name in wanted}), (*primal.outputs,))
-    second = Procedure(reads, steps(backward, gradients, tensors, {g: own.get(g, set()) for g in gradients}), gradients)
+    twice = {e.target for e in forward} & {e.target for e in backward}  # they have one shape in both
+    results = {name: set[tuple[str, bool]]() for name in wanted}
+    first = Procedure(primal.inputs, steps(forward, (), tensors, results, twice), (*primal.outputs,))
+    results = {g: own.get(g, set()) for g in gradients}
+    second = Procedure(reads, steps(backward, gradients, tensors, results, twice), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
-    read = [r.name for e in backward for r in e.reads]
+    read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),
@@ -110,63 +114,6 @@ def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equatio
 
 def _is_pack(extent: Expr, joint: Function) -> TypeGuard[Ref]:
     return isinstance(extent, Ref) and extent.name in joint.packs
-
-
-# the cut
-
-
-def _cut(
-    derivative: Derivative, forward: Sequence[Equation], backward: Sequence[Equation], tensors: Mapping[str, Tensor]
-) -> tuple[list[str], list[Equation]]:
-    """What to save, in order of input, output, intermediate; and the equations that backward computes again."""
-    writers: dict[str, list[Equation]] = {}
-    for e in forward:
-        writers.setdefault(e.target, []).append(e)
-    free = {*derivative.primal.inputs, *derivative.primal.outputs}
-    saved: set[str] = set()
-    again: set[str] = set()
-    loops = recurrent(forward)
-    needed = {r.name for e in backward for r in e.reads if r.name in writers or r.name in derivative.primal.inputs}
-
-    def price(name: str, depth: int = 0) -> tuple[float, set[str], set[str]]:
-        """The cost of having `name` in backward: (cost, what is saved, what is computed again)."""
-        if name in free:
-            return 0.0, {name}, set()
-        keep = float(NOMINAL ** len(tensors[name].shape))
-        if not any(r.subscripts or r.name in tensors for e in writers[name] for r in e.reads):
-            return 0.0, set(), {name}  # a number made of options and sizes
-        elementwise = name not in loops and all(e.reduce == "none" and e.plain for e in writers[name]) and depth < 40
-        if elementwise:
-            cost, save, redo = 0.0, set[str](), {name}
-            for e in writers[name]:
-                cost += 0.05 * _weight(e) * keep
-                for below in dict.fromkeys(r.name for r in e.reads):
-                    if below in writers or below in derivative.primal.inputs:
-                        more, s, r = price(below, depth + 1)
-                        cost, save, redo = cost + more, save | s, redo | r
-            if cost < keep:
-                return cost, save, redo
-        return keep, {name}, set()
-
-    for name in sorted(needed, key=list(tensors).index):
-        _, save, redo = price(name)
-        saved |= save
-        again |= redo
-    again -= saved
-    order = [n for n in tensors if n in saved]
-    order.sort(key=lambda n: (n not in derivative.primal.inputs, n not in derivative.primal.outputs))
-    return order, [e for e in forward if e.target in again]
-
-
-def _weight(e: Equation) -> int:
-    """Operations of a body, a call of a function counted five times."""
-    return sum(
-        (1 if n.op in CHEAP or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply)
-    )
-
-
-def _small_power(node: Apply) -> bool:
-    return node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value.denominator == 1
 
 
 # what backward must be told

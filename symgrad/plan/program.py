@@ -23,6 +23,7 @@ class Step:
     when    conditions on optional inputs under which the step is needed at all, the same for all its equations
     how     fill: every element is written, with 0 where no equation does; write: only what the equations name; add:
             they add to what stands there
+    begins  whether the tensor has no memory yet, though this step does not fill it
     """
 
     target: str
@@ -30,6 +31,7 @@ class Step:
     serves: tuple[str, ...] = ()
     when: When = ()
     how: str = "fill"
+    begins: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -19,14 +19,16 @@ def steps(
     gradients: Sequence[str],
     tensors: dict[str, Tensor],
     results: Mapping[str, set[tuple[str, bool]]],
+    whole: Collection[str],
 ) -> tuple[Item, ...]:
     """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
 
     results  what the procedure hands on, and when it must be there
+    whole    tensors that keep all of their axes
     What only one turn of a loop works with loses, here and in `tensors`, the axis that counts the turns.
     """
     equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
-    return _conditions(_Planner(equations, gradients, tensors, results.keys()).steps(), results)
+    return _conditions(_Planner(equations, gradients, tensors, results.keys() | set(whole)).steps(), results)
 
 
 class _Planner:
@@ -76,7 +78,9 @@ class _Planner:
             found.index,
             found.extent,
             found.reverse,
-            tuple(self._step(n, before.get(n, ()), first) for n, first in start.items()),
+            tuple(
+                replace(self._step(n, before.get(n, ()), first), begins=n not in outside) for n, first in start.items()
+            ),
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
             tuple(self._step(n, es, how[n]) for n, es in after.items()),
             self._served(everything[0].target),

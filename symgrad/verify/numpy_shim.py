@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -158,6 +159,14 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
     return x if high is None else NP["minimum"](x, high)
 
 
+def _pad(array: Any, widths: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    if mode != "constant" or np.ndim(constant_values):
+        raise UnknownName("pad with anything but one constant")
+    if not isinstance(array, Exact):
+        return np.pad(array, widths, constant_values=constant_values)
+    return np.pad(array.view(np.ndarray), widths, constant_values=lift(constant_values)).view(Exact)
+
+
 def _is(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
     check = np.frompyfunc(lambda v: bool(test(lift(v).value)), 1, 1)
 
@@ -227,12 +236,12 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims squeeze concatenate stack hstack
     vstack take_along_axis take flip roll repeat tile split array_split diagonal diag triu tril copy
-    atleast_1d atleast_2d column_stack rollaxis trace rot90 permute_dims matrix_transpose append pad""".split()
-_PLAIN = """arange shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
+    atleast_1d atleast_2d column_stack rollaxis trace rot90 permute_dims matrix_transpose append""".split()
+_PLAIN = """shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
     float32 int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype
     logical_and logical_or logical_not logical_xor any all nonzero unravel_index ravel_multi_index
-    generic isscalar shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis
-    iinfo lib""".split()
+    generic isscalar s_ index_exp shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis
+    iinfo""".split()
 
 _zeros = _constant(lambda: lift(0), 0)
 _ones = _constant(lambda: lift(1), 1)
@@ -245,6 +254,7 @@ NP: dict[str, Any] = {
     **{name: Elementwise(FUNCTIONS[of], 2) for name, of in _BINARY.items()},
     **{name: Elementwise(function, 2) for name, function in _OPERATORS.items()},
     **_COMPARISONS,
+    "arange": lambda stop, dtype=None: np.arange(stop) if dtype is None else _array(np.arange(stop), dtype),
     "negative": Elementwise(lambda a: -a, 1),
     "reciprocal": Elementwise(lambda a: 1 / a, 1),
     "asarray": _asarray,
@@ -263,6 +273,13 @@ NP: dict[str, Any] = {
     "eye": _eye,
     "identity": _eye,
     "clip": _clip,
+    "pad": _pad,
+    "lib": SimpleNamespace(
+        stride_tricks=SimpleNamespace(
+            sliding_window_view=_moving(np.lib.stride_tricks.sliding_window_view),
+            broadcast_to=_moving(np.broadcast_to),
+        )
+    ),
     "isnan": _is(mp.isnan),
     "isinf": _is(mp.isinf),
     "isfinite": _is(mp.isfinite),

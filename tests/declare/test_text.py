@@ -135,6 +135,19 @@ ARRAYS = [
     ("f(x[n], m[n]?)[i] = given(m, exp(m[i])*x[i], -x[i])", {"x": [1, 2], "m": None}, [[-1, -2]]),
     ("f(x[n], m[n]?)[i] = given(m, sum[j](exp(m[j])*x[j]), 0) + x[i]", {"x": [1, 2], "m": [0, 0]}, [[4, 5]]),
     ("f(x[n], m[n]?)[i] = given(m, sum[j](exp(m[j])*x[j]), 0) + x[i]", {"x": [1, 2], "m": None}, [[1, 2]]),
+    ("f(w[n]) -> o: o[i:n-1] = w[i]; o[n-1+k] = 10*w[k]", {"w": [1, 2, 3]}, [[1, 2, 10, 20, 30]]),
+    # an index that the body does not mention repeats it
+    ("f(w[2]) = prod[q:2](prod[s:2](w[s]))", {"w": [2, 3]}, [36]),
+    ("f(x[n], y)[i:n] = sum[r:4](x[i]), mean[r:4](y)", {"x": [1, 2], "y": 3}, [[4, 8], [3, 3]]),
+    ("f(x[n], y)[i:n] = max[r:4](y), prod[r:n](y)", {"x": [1, 2], "y": 3}, [[3, 3], [9, 9]]),
+    ("f(x[n], y) = sum[j,r:4](x[j]), mean[j,r:4](x[j])", {"x": [1, 2], "y": 3}, [12, 1.5]),
+    ("f(x[n], y) = sum[r:n-3](y), prod[r:n-3](y)", {"x": [1, 2], "y": 3}, [0, 1]),
+    ("f(x[n]) = logsumexp[r:3](x[0])", {"x": [1, 2]}, [1 + float(mpmath.log(3))]),
+    ("f(x[n], b[n]?) = sum[i:n](b[i]*x[0])", {"x": [5, 2], "b": None}, [10]),
+    # the dtype of a result is that of all its equations, wherever they stand
+    ("f(x[n]) -> o: o[i] = h[i]*2; h[i] = x[i]", {"x": [0.5, 2]}, [[1, 4]]),
+    ("f(x[n]) -> o: o[0] = n; o[1] = x[0]", {"x": [0.5, 2]}, [[2, 0.5]]),
+    ("f(x, y) = [x//y, x % y]", {"x": -3.5, "y": 2}, [[[-2, 0.5]]]),
     (
         """layer_norm(x[n,d], gain[d], bias[d]; eps=0.0):
             mean[i] = sum[j](x[i,j])/d
@@ -339,6 +352,15 @@ REFUSED = [
     ("f(x) = ((((9**64)**64)**64)**64)**64", "digits"),
     ("f(x) = 9**(-9**9)", "an exponent is at most"),
     ("x[i]", "nothing tells the shape of x"),
+    ("f(x[d], w, b[n]?) -> o: o[i:n] = w**3", "only b tells the size n, and b is optional. Give an input that is"),
+    ("f(x[n], b[n]?) -> o: h[i] = b[i]; o[i] = x[i]*h[i]", "h is nothing without b, which is optional"),
+    ("f(x[n], b[n]?)[i] = b[i]", "out is nothing without b, which is optional. Say what counts then: given(b, then,"),
+    ("f(x[n], t[m]?: int, b[m]): o[i:n] = x[i]; o[t[k]] += b[k]", "t is optional, and tells which elements of o"),
+    ("f(x[n], b[n]?, w) = w*sum[i](b[i]*w)", "nothing tells how far i runs in w, where an optional input is absent"),
+    ("f(x) = argmax[i:3](x)", "every i is as good in argmax[i] of x"),
+    ("f(x) = x*log(0)", "log(0) is not a number of double precision"),
+    ("f(x) = where(x > 0, sqrt(-2), x)", "sqrt(-2) is not a number of double precision"),
+    ("f(x) = x + exp(1000)", "exp(1000) is not a number of double precision"),
 ]
 
 

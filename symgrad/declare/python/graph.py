@@ -155,8 +155,11 @@ def same_extent(a: Expr, b: Expr) -> bool:
 
 
 def read(node: Node, subscripts: Sequence[Expr]) -> Expr:
-    """The element of `node` at `subscripts`; an axis of extent 1 is always read at 0."""
-    subs = tuple(ZERO if e is ONE else s for e, s in zip(node.shape, subscripts, strict=True))
+    """The element of `node` at `subscripts`; an axis of extent 1 is read at 0, but where the user wrote an index."""
+    subs = tuple(
+        ZERO if e is ONE and not (isinstance(s, Index) and is_loop(s)) else s
+        for e, s in zip(node.shape, subscripts, strict=True)
+    )
     if isinstance(node, Value):
         if node.constant:
             return node.body

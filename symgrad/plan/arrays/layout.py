@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
 from ...expr import Index, Ref
@@ -27,12 +27,15 @@ def labels(element: Ref) -> tuple[Index, ...]:
     return tuple(found)
 
 
-def frame(e: Equation, values: Sequence[Ref]) -> tuple[Index, ...]:
+Axes = Callable[[Equation, Ref], tuple[Index, ...]]
+
+
+def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
     """Every index of the box in the order of the operands' axes; ties in the order of the target."""
     rank = {i: place for place, (i, _) in enumerate(e.box)}
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
-        mine = labels(r)
+        mine = [i for i in axes(e, r) if i in rank]
         pairs = list(pairwise(mine))
         if not any(_reaches(after, b, a) for a, b in pairs):
             for a, b in pairs:
@@ -75,6 +78,7 @@ def kept_axes(
     contracted: Collection[int],
     fixed: Collection[str],
     given: Mapping[str, Pattern],
+    axes: Axes,
 ) -> dict[str, Pattern]:
     """The locals that keep their reduced axes, because everything that reads them wants to broadcast them so.
 
@@ -82,8 +86,9 @@ def kept_axes(
     contracted  the equations that are matrix products
     fixed       the tensors that have their declared shape: inputs and what is returned
     given       patterns that are settled already: what forward saved
+    axes        the axes of an element as an array
     """
-    frames = {k: frame(e, values[k]) for k, e in enumerate(equations)}
+    frames = {k: frame(e, values[k], axes) for k, e in enumerate(equations)}
     writers: dict[str, list[int]] = {}
     for k, e in enumerate(equations):
         writers.setdefault(e.target, []).append(k)

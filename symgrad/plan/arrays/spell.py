@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, ref
+from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices
 from ...ir import Dtype, Equation
-from .layout import frame, is_pack, plain
-from .tree import Array, Einsum, Elementwise, MatMul, Reduce, Reshape
-from .values import KEPT, Axes, Evaluator, Value, as_index, permuted, trimmed, whole
+from .borders import INFINITY, NEUTRAL
+from .elements import Reader
+from .layout import frame, is_pack
+from .products import counted, divided, factors, multiplied
+from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
+from .values import KEPT, Axes, Value, as_index, permuted, trimmed, whole
 
-INFINITY = ref("#infinity")  # the neutral element of min
 
-
-class Speller(Evaluator):
+class Speller(Reader):
     """Spells the equations of one procedure."""
 
     # equations
@@ -28,7 +29,7 @@ class Speller(Evaluator):
         return Value(whole(value.array), value.axes) if integer else value
 
     def _value(self, e: Equation) -> Value:
-        order = frame(e, self.values(e))
+        order = frame(e, self.values(e), self.axes)
         extents = dict(e.box)
         shown = tuple(i for i, _ in e.shown)
         body = e.body if e.where is None else self._guarded(e)
@@ -63,15 +64,14 @@ class Speller(Evaluator):
         """Whether `e` is spelled as a product of matrices."""
         if e.reduce != "sum" or not e.reduced or e.where is not None:
             return False
-        order = frame(e, self.values(e))
-        bare = Speller(self.tensors, self.numbers, {})
+        order = frame(e, self.values(e), self.axes)
+        bare = Speller(self.tensors, self.sizes, {}, self.pads, self.ties)
         return bare._contraction(e.body, tuple(i for i, _ in e.shown), order, dict(e.box)) is not None
 
     def _guarded(self, e: Equation) -> Expr:
         """The body where the condition holds, and what does not count elsewhere."""
-        neutral: Mapping[str, Expr] = {"prod": ONE, "max": -INFINITY, "argmax": -INFINITY, "min": INFINITY}
         assert e.where is not None
-        return apply("select", e.where, e.body, neutral.get(e.reduce, ZERO))
+        return apply("select", e.where, e.body, NEUTRAL.get(e.reduce, ZERO))
 
     def _ordered(self, value: Value, e: Equation, order: Sequence[Index]) -> Value:
         """`value` with its axes as the target has them; missing ones are left to who stores it."""
@@ -93,12 +93,12 @@ class Speller(Evaluator):
         moving = [f for f in above if set(indices(f)) & set(reduced)]
         under = [f for f in below if not set(indices(f)) & set(reduced)]
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
-        inner = _quotient(moving, inner_below)
+        inner = divided(moving, inner_below)
         value = self.evaluate(inner, order, extents)
         missing = [i for i in reduced if i not in value.labels]
         if kind == "sum":
             for i in missing:
-                fixed, under = _counted(fixed, under, extents[i])
+                fixed, under = counted(fixed, under, extents[i])
             mean = [extents[i] for i in reduced if i in value.labels]
             if mean and all(any(u is m for u in under) for m in mean):
                 for m in mean:
@@ -119,13 +119,13 @@ class Speller(Evaluator):
         extents: Mapping[Index, Expr],
     ) -> Value:
         """sign * above * value / below, the numbers in front."""
-        front = _product(above)
+        front = multiplied(above)
         if front is not ONE:
             left = self.evaluate(-front if sign < 0 else front, order, extents)
             value = self._broadcast("mul", [left, value], order)
         elif sign < 0:
             value = Value(Elementwise("neg", (value.array,)), value.axes)
-        bottom = _product(below)
+        bottom = multiplied(below)
         if bottom is not ONE:
             value = self._broadcast("div", [value, self.evaluate(bottom, order, extents)], order)
         return value
@@ -180,20 +180,20 @@ class Speller(Evaluator):
         fixed = [f for f in above if f not in moving]
         operands = []
         for members in groups.values():
-            inner = _product(members)
-            if not all(plain(r) for r in self._read(inner)):
+            inner = multiplied(members)
+            if not all(self.viewed(r, extents) for r in self._read(inner)):
                 return None
-            local = frame(_box_only(inner, extents), self._read(inner))
+            local = frame(_box_only(inner, extents), self._read(inner), self.axes)
             operands.append(self.evaluate(inner, local, extents))
         under = below
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]
         for i in missing:
-            fixed, under = _counted(fixed, under, extents[i])
+            fixed, under = counted(fixed, under, extents[i])
         result = self._matmul(operands, shown, reduced, extents) if len(operands) == 2 else None
-        if result is None:
-            result = self._einsum(operands, shown)
+        if result is None or _turned_twice(result, shown):
+            result = self._einsum(operands, shown) or result
         return None if result is None else self._scaled(result, fixed, under, sign, order, extents)
 
     def _read(self, body: Expr) -> list[Ref]:
@@ -267,10 +267,10 @@ class Speller(Evaluator):
         return Value(MatMul(left, right), (*batch, *mine, *other))
 
     def _einsum(self, operands: Sequence[Value], shown: Sequence[Index]) -> Value | None:
-        names = {i: i.name for v in operands for i in v.labels}
-        if any(len(n) != 1 and not is_pack(i) for i, n in names.items()) or any(
-            is_pack(i) and i not in shown for i in names
-        ):
+        found = dict.fromkeys(i for v in operands for i in v.labels)
+        letters = iter(c for c in "abcdefghijklmnopqrstuvwxyz" if c not in {i.name for i in found})
+        names = {i: i.name if len(i.name) == 1 or is_pack(i) else next(letters, "") for i in found}
+        if "" in names.values() or any(is_pack(i) and i not in shown for i in names):
             return None
         result = [i for i in shown if i in names]
         texts = ["".join("..." if is_pack(i) else names[i] for i in v.labels) for v in operands]
@@ -278,45 +278,10 @@ class Speller(Evaluator):
         return Value(Einsum(f"{','.join(texts)}->{target}", tuple(v.array for v in operands)), tuple(result))
 
 
-# arithmetic on bodies
-
-
-def factors(body: Expr) -> tuple[list[Expr], list[Expr], int]:
-    """The factors above and below the line, and the sign."""
-    above: list[Expr] = []
-    below: list[Expr] = []
-    sign = 1
-    stack = [(body, True)]
-    while stack:
-        node, up = stack.pop()
-        if isinstance(node, Apply) and node.op == "mul":
-            stack += [(node.args[1], up), (node.args[0], up)]
-        elif isinstance(node, Apply) and node.op == "div":
-            stack += [(node.args[1], not up), (node.args[0], up)]
-        elif isinstance(node, Apply) and node.op == "neg":
-            sign = -sign
-            stack.append((node.args[0], up))
-        elif node is not ONE:
-            (above if up else below).append(node)
-    return above, below, sign
-
-
-def _product(items: Sequence[Expr]) -> Expr:
-    result: Expr = ONE
-    for item in items:
-        result = result * item
-    return result
-
-
-def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr:
-    return _product(above) / _product(below) if below else _product(above)
-
-
-def _counted(above: list[Expr], below: list[Expr], extent: Expr) -> tuple[list[Expr], list[Expr]]:
-    """Times the number of points of an index that nothing mentions; a mean's divisor cancels it."""
-    if any(b is extent for b in below):
-        return above, [b for k, b in enumerate(below) if k != next(j for j, x in enumerate(below) if x is extent)]
-    return [extent, *above], below
+def _turned_twice(product: Value, shown: Sequence[Index]) -> bool:
+    """Whether both an operand and the result of more than two axes stand in another order: einsum says that plainly."""
+    turned = isinstance(product.array, MatMul) and isinstance(product.array.left, Permute)
+    return turned and len(product.labels) > 2 and product.labels != tuple(i for i in shown if i in product.labels)
 
 
 def _box_only(body: Expr, extents: Mapping[Index, Expr]) -> Equation:

@@ -5,38 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Const, Expr, Index, Ref, is_exact, postorder, ref, select, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
-from ..program import Procedure, Program, Step
-from .layout import Pattern, frame, kept_axes
+from ..program import Item, Procedure, Program, Recurrence, Step
+from .affine import Sizes
+from .borders import Borders
+from .layout import Pattern, kept_axes
 from .spell import Speller
+from .stores import Stores
 from .tree import (
-    ALL,
     ARRAYS,
     AddAt,
     Array,
     Assign,
     BroadcastTo,
     Copy,
+    Diagonal,
     Einsum,
-    Elementwise,
-    Full,
+    For,
     Guard,
     MatMul,
-    Num,
+    Pad,
     Permute,
     Reshape,
-    Stack,
     Statement,
     Take,
     Update,
     Var,
+    Windows,
     below,
-    in_place,
+    flat,
+    named_in,
+    renamed,
     sizes_in,
     sizes_of,
+    tops,
+    with_value,
 )
-from .values import Value
 
 Fits = Callable[[Statement], bool]
 
@@ -46,12 +51,16 @@ class ArrayProcedure:
     """Forward or backward as statements.
 
     sizes   the names of the sizes (and packs) that the statements mention, in the order of the declaration
-    shapes  the stored shape of every tensor that keeps reduced axes
+    kept    the stored shape of every tensor that keeps reduced axes
+    counts  (name, extent) of the extents that may be negative where nothing fits; the name stands for at least 0
+    needs   conditions on options under which the statements are right
     """
 
     statements: tuple[Statement, ...]
     sizes: tuple[str, ...]
     kept: Mapping[str, Pattern]
+    counts: tuple[tuple[str, Expr], ...] = ()
+    needs: tuple[Expr, ...] = ()
 
 
 def array_procedures(program: Program, fits: Fits) -> tuple[ArrayProcedure, ArrayProcedure]:
@@ -85,131 +94,67 @@ class _Builder:
         self.procedure = procedure
         self.fits = fits
         self.function = program.derivative.function
-        self.numbers = [d.name for d in self.function.dims] + [o.name for o in self.function.options]
-        equations = [e for step in procedure.steps for e in step.equations]
-        speller = Speller(program.table, self.numbers, {})
+        self.tensors = dict(program.table)
+        self.sizes = Sizes(self.function)
+        written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
+        extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
+        ties = {e.target for e in written if _counts_ties(e, extremes)}
+        borders = Borders(self.tensors, self.sizes, given, extremes)
+        self.steps = [
+            replace(s, equations=tuple(map(borders.rewritten, s.equations)))
+            if isinstance(s, Step)
+            else self._numbered(s)
+            for s in procedure.steps
+        ]
+        bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
+        equations = [e for step in self.steps for e in step.equations]
+        speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
-        self.kept = kept_axes(equations, values, contracted, fixed, given)
-        self.speller = Speller(program.table, self.numbers, self.kept)
+        whole = {name for s in self.steps for name in _written_in_turns(s)}
+        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
+        speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
+        self.stores = Stores(speller, borders, self.tensors, procedure.returns)
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
-        lines = [line for step in self.procedure.steps for line in self._step(step)]
+        lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(lines)
+        lines = self._named(lines)
         lines = self._owned(lines)
         statements = self._grouped(lines)
         mentioned = _sizes(statements)
+        counts = tuple((n.name, extent) for n, extent in self.sizes.counts.values() if n.name in mentioned)
+        mentioned |= {r.name for _, extent in counts for r in refs(extent)}
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
-        return ArrayProcedure(tuple(statements), sizes, self.kept)
+        return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
 
-    # one step
+    def _numbered(self, loop: Recurrence) -> Recurrence:
+        """The loop, its index a number in what each turn computes."""
+        number = ref(loop.index.name)
+        self.sizes.loops[number] = (loop.index, loop.extent)
+        self.sizes.numbers.add(loop.index.name)
+        at: dict[Expr, Expr] = {loop.index: number}
 
-    def _step(self, step: Step) -> list[_Line]:
-        target = step.target
-        stacked = self._stacked(step)
-        if stacked is not None:
-            return [_Line(Assign(target, stacked), step.serves, step.when)]
-        lines: list[_Line] = []
-        equations = list(step.equations)
-        extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
-        first = equations[0]
-        if not self._fills(first) or (extra[0] and not self._alternatives(equations, extra)):
-            lines.append(_Line(Assign(target, Full(Num(_zero()), self._shape(target))), step.serves, step.when))
-        place = 0
-        while place < len(equations):
-            e, when = equations[place], extra[place]
-            started = bool(lines)
-            if not started and when:
-                then = self._store(e, False)
-                otherwise = self._store(equations[place + 1], False)
-                lines.append(_Line(Guard((), when, (then,), (otherwise,)), step.serves, step.when))
-                place += 2
-                continue
-            statement = self._store(e, started)
-            if when:
-                statement = Guard((), when, (statement,))
-            lines.append(_Line(statement, step.serves, step.when))
-            place += 1
-        return lines
+        def put(e: Equation) -> Equation:
+            where = None if e.where is None else substitute(e.where, at)
+            subscripts = tuple(substitute(s, at) for s in e.subscripts)
+            return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
 
-    def _alternatives(self, equations: Sequence[Equation], extra: Sequence[tuple[tuple[str, bool], ...]]) -> bool:
-        """Whether the first two equations are one value with an optional input and one without."""
-        if len(equations) < 2 or len(extra[0]) != 1 or len(extra[1]) != 1:
-            return False
-        ((name, present),), ((other, absent),) = extra[0], extra[1]
-        return name == other and present != absent and self._fills(equations[1])
+        turn = tuple(item if isinstance(item, Step) else self._numbered(item) for item in loop.turn)
+        return replace(loop, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
 
-    def _store(self, e: Equation, started: bool) -> Statement:
-        """The statement that writes (or adds) one equation."""
-        guarded = e.where is not None and not self._fills(e)
-        if guarded:  # where the condition fails, 0 is added to the first element
-            assert e.where is not None
-            subscripts = tuple(select(e.where, s, ZERO) for s in e.subscripts)
-            e = replace(e, subscripts=subscripts, body=select(e.where, e.body, ZERO), where=None)
-        value = self.speller.value(e)
-        if self._fills(e) and started:
-            more = self.speller.laid(value, tuple(s for s in e.subscripts if isinstance(s, Index)))
-            return Assign(e.target, Elementwise("add", (Var(e.target), more.array)))
-        if self._fills(e):
-            return Assign(e.target, self._laid(e, value))
-        order = frame(e, self.speller.values(e))
-        items, once, axes = self.speller.scatter(e, order)
-        if value.axes != axes:
-            wanted = tuple(i for i in axes if i is not None)
-            value = self.speller.laid(value, wanted)
-        once = once and not guarded
-        return Update(e.target, items, value.array) if once else AddAt(e.target, items, value.array)
-
-    def _fills(self, e: Equation) -> bool:
-        """Whether `e` writes every element of its target, each once."""
-        return e.plain and self.speller.whole_axes(ref(e.target, *e.subscripts), dict(e.box))
-
-    def _laid(self, e: Equation, value: Value) -> Array:
-        """`value` with the axes of the target: kept ones where they are kept, all of them otherwise."""
-        wanted = tuple(s for s in e.subscripts if isinstance(s, Index))
-        if e.target in self.kept:
-            return value.array
-        if value.axes == wanted and value.axes:
-            return value.array
-        number = not value.axes and not any(isinstance(a, Var) for a in below(value.array))
-        if number and (wanted or e.target in self.procedure.returns):
-            extents = dict(e.box)
-            return Full(value.array, tuple(extents[i] for i in wanted))
-        if value.axes == wanted:
-            return value.array
-        if value.labels == wanted:  # kept axes that this tensor does not keep
-            items = tuple("..." if _is_pack(a) else ZERO if a is None else ALL for a in value.axes)
-            return Take(value.array, items)
-        return self.speller.spread(value, wanted, dict(e.box)).array
-
-    def _stacked(self, step: Step) -> Array | None:
-        """Equations that write 0, 1, 2, ... of one axis are one stack."""
-        equations = step.equations
-        if any(e.when != step.when or e.where is not None for e in equations) or not equations[0].subscripts:
-            return None
-        axes = [k for k, s in enumerate(equations[0].subscripts) if is_exact(s)]
-        if len(axes) != 1:
-            return None
-        (axis,) = axes
-        rest = [s for k, s in enumerate(equations[0].subscripts) if k != axis]
-        extent = self.program.table[step.target].shape[axis]
-        items: dict[int, Array] = {}
-        for e in equations:
-            mine = [s for k, s in enumerate(e.subscripts) if k != axis]
-            if mine != rest or not all(isinstance(s, Index) for s in rest) or not is_exact(e.subscripts[axis]):
-                return None
-            inner = replace(e, subscripts=tuple(rest))
-            number = int(value_of(e.subscripts[axis]))
-            array = self._laid(inner, self.speller.value(inner))
-            items[number] = Elementwise("add", (items[number], array)) if number in items else array
-        complete = is_exact(extent) and sorted(items) == list(range(int(value_of(extent))))
-        if not complete:
-            return None
-        return Stack(tuple(items[k] for k in sorted(items)), axis - len(equations[0].subscripts))
-
-    def _shape(self, name: str) -> tuple[Expr, ...]:
-        return self.program.table[name].shape
+    def _lines(self, item: Item) -> list[_Line]:
+        """The lines of one step, or of a recurrence."""
+        if isinstance(item, Step):
+            return [_Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
+        first, turn, last = (
+            [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
+        )
+        body = tuple(line.statement for line in self._inlined(turn))
+        loop = For(item.index.name, item.extent, body, item.reverse)
+        statements = (*(line.statement for line in first), loop, *(line.statement for line in last))
+        return [_Line(statement, item.serves, item.when) for statement in statements]
 
     # lines
 
@@ -231,16 +176,44 @@ class _Builder:
             s = current.statement
             if not isinstance(s, Assign) or s.name in keep or assigned[s.name] != 1 or uses.get(s.name) != 1:
                 continue
-            tensor = self.program.table[s.name]
+            tensor = self.tensors[s.name]
             if tensor.named and not (self.backward and tensor.role == Role.LOCAL):
                 continue
             target = result[reader[s.name]]
             assert target is not None
-            merged = _substituted(target.statement, s.name, s.value)
-            if self._simple(s.value, target.statement, s.name) and self.fits(merged):
+            merged = with_value(target.statement, s.name, s.value)
+            simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
+            if simple and self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)
                 result[place] = None
         return [line for line in result if line is not None]
+
+    def _named(self, lines: list[_Line]) -> list[_Line]:
+        """With names for borders, windows and blocks: one line says what they are, and they may be read twice."""
+        names: dict[Array, str] = {}
+        result: list[_Line] = []
+        known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
+        for line in lines:
+            wanted = [a for a in _nameable(line.statement) if not self.stores.changes(a)]
+            for a in wanted:
+                if a not in names:
+                    word = "windows" if isinstance(a, Windows) else "padded" if isinstance(a, Pad) else "blocks"
+                    first = next(b.name for b in below(a) if isinstance(b, Var))
+                    names[a] = self.sizes.name(f"{word}_{first}")
+                    self.tensors[names[a]] = self.tensors[first]
+                if known.get(names[a]) != (line.serves, line.when):
+                    value: Array = a
+                    for inner in reversed(wanted):
+                        if inner != a:
+                            value = named_in(value, inner, names.get(inner, ""))
+                    for part in _one_by_one(value, names[a]):
+                        result.append(_Line(Assign(names[a], part), line.serves, line.when))
+                    known[names[a]] = (line.serves, line.when)
+            statement = line.statement
+            for a in reversed(wanted):
+                statement = renamed(statement, a, names[a])
+            result.append(replace(line, statement=statement))
+        return result
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
@@ -254,7 +227,7 @@ class _Builder:
         roots: dict[str, str] = {}
         result: list[_Line] = []
         returned = set(self.procedure.returns)
-        written = {x.statement.name for x in lines if isinstance(x.statement, (Update, AddAt))}
+        written = {s.name for x in lines for s in flat(x.statement) if isinstance(s, (Update, AddAt))}
         inputs = set(self.procedure.reads) if not self.backward else set()
         claimed: set[str] = set(inputs)
         for line in lines:
@@ -262,7 +235,7 @@ class _Builder:
             if isinstance(s, Assign):
                 root = _root(s.value, roots)
                 roots[s.name] = root if root is not None else s.name
-                readonly = isinstance(s.value, BroadcastTo)
+                readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
                 alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
                 ours = root is not None and (s.name in written)
                 if alias or ours or readonly and s.name in returned:
@@ -291,29 +264,39 @@ class _Builder:
         return statements
 
 
-def _zero() -> Const:
-    assert isinstance(ZERO, Const)
-    return ZERO
+def _written_in_turns(item: Item) -> set[str]:
+    """The tensors that a loop writes element by element."""
+    if isinstance(item, Step):
+        return {item.target} if item.how != "fill" else set()
+    owned = {step.target for step in (*item.first, *item.last)}
+    return owned.union(*(_written_in_turns(inner) for inner in item.turn))
 
 
-def _is_pack(i: Index | None) -> bool:
-    return i is not None and not i.name.isidentifier()
+def _counts_ties(e: Equation, extremes: Collection[str]) -> bool:
+    """Whether `e` counts where something is the maximum."""
+    condition = e.where if e.body is ONE else None
+    if isinstance(e.body, Apply) and e.body.op == "select" and e.body.args[1:] == (ONE, ZERO):
+        condition = e.body.args[0]
+    if e.reduce != "sum" or condition is None:
+        return False
+    equal = [n for n in postorder(condition) if isinstance(n, Apply) and n.op == "eq"]
+    return any(isinstance(a, Ref) and a.name in extremes for n in equal for a in n.args)
 
 
 def _targets(s: Statement) -> list[str]:
-    if isinstance(s, Guard):
-        return [name for inner in (*s.body, *s.otherwise) for name in _targets(inner)]
-    return [s.name]
+    return [inner.name for inner in flat(s)]
 
 
 def _arrays(s: Statement) -> list[Array]:
     """Every array expression of a statement."""
+    return [a for top in tops(s) for a in below(top)]
+
+
+def _in_loop(s: Statement, name: str) -> bool:
+    """Whether a value in the place of `name` would be computed again and again."""
     if isinstance(s, Guard):
-        return [a for inner in (*s.body, *s.otherwise) for a in _arrays(inner)]
-    tops: list[Array] = [s.value]
-    if isinstance(s, (Update, AddAt)):
-        tops += [i for i in s.items if isinstance(i, ARRAYS)]
-    return [a for top in tops for a in below(top)]
+        return any(_in_loop(inner, name) for inner in (*s.body, *s.otherwise))
+    return isinstance(s, For) and name in _read(s)
 
 
 def _uses(lines: Sequence[_Line]) -> dict[str, int]:
@@ -329,17 +312,27 @@ def _read(s: Statement) -> list[str]:
     return [a.name for a in _arrays(s) if isinstance(a, Var)]
 
 
-def _substituted(s: Statement, name: str, value: Array) -> Statement:
-    if isinstance(s, Guard):
-        return replace(
-            s,
-            body=tuple(_substituted(b, name, value) for b in s.body),
-            otherwise=tuple(_substituted(b, name, value) for b in s.otherwise),
-        )
-    if isinstance(s, Assign):
-        return Assign(s.name, in_place(s.value, name, value))
-    items = tuple(in_place(i, name, value) if isinstance(i, ARRAYS) else i for i in s.items)
-    return replace(s, items=items, value=in_place(s.value, name, value))
+def _nameable(s: Statement) -> list[Array]:
+    """Borders, windows in several axes or of what has a border, and axes split in blocks; the inner ones first."""
+    found: dict[Array, None] = {}
+    for top in tops(s):
+        every = below(top)
+        outer = [a for a in every if isinstance(a, Windows)]
+        inside = [a.base for a in outer]
+        for a in reversed(every):
+            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
+            blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
+            alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
+            if isinstance(a, Pad) or several or (blocks and not alone):
+                found[a] = None
+    return list(found)
+
+
+def _one_by_one(value: Array, name: str) -> list[Array]:
+    """Windows in one axis after the other, the later ones windows of what has the name already."""
+    if isinstance(value, Windows) and isinstance(value.base, Windows):
+        return [*_one_by_one(value.base, name), replace(value, base=Var(name))]
+    return [value]
 
 
 def _root(value: Array, roots: Mapping[str, str]) -> str | None:
@@ -349,7 +342,7 @@ def _root(value: Array, roots: Mapping[str, str]) -> str | None:
             return roots.get(name, name)
         case Take(base, items):
             return None if any(isinstance(i, ARRAYS) for i in items) else _root(base, roots)
-        case Permute(base, _) | Reshape(base, _) | BroadcastTo(base, _):
+        case Permute(base, _) | Reshape(base=base) | BroadcastTo(base, _) | Windows(base=base) | Diagonal(base=base):
             return _root(base, roots)
         case _:
             return None
@@ -359,14 +352,24 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
     """The names in the sizes that statements mention."""
     expressions: list[Expr] = []
     for s in statements:
-        for inner in _flat(s):
+        expressions += _loops(s)
+        for inner in flat(s):
             expressions += [e for a in _arrays(inner) for e in sizes_of(a)]
             if isinstance(inner, (Update, AddAt)):
                 expressions += sizes_in(inner.items)
     return {n.name for e in expressions for n in postorder(e) if isinstance(n, Ref)}
 
 
-def _flat(s: Statement) -> list[Statement]:
+def _loops(s: Statement) -> list[Expr]:
+    """How often the loops of a statement run."""
     if isinstance(s, Guard):
-        return [x for inner in (*s.body, *s.otherwise) for x in _flat(inner)]
-    return [s]
+        return [e for inner in (*s.body, *s.otherwise) for e in _loops(inner)]
+    return [s.extent, *(e for inner in s.body for e in _loops(inner))] if isinstance(s, For) else []
+
+
+def _views(value: Array) -> list[Array]:
+    """`value` and what it is a view of."""
+    found = [value]
+    while isinstance(found[-1], (Take, Permute, Reshape, Windows, Diagonal)):
+        found.append(found[-1].base)
+    return found

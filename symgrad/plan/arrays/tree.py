@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Union
 
@@ -57,7 +57,7 @@ ALL = Slice()
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """`base[items]`: a Slice, None (a new axis), ... (a pack), an integer expression, or an integer array."""
+    """`base[items]`: a Slice, None (a new axis), ... (a pack), the name of a slice, an integer expression or array."""
 
     base: Array
     items: tuple[Item, ...]
@@ -99,10 +99,73 @@ class Einsum:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """`base` in another shape; None stands for -1, the axis that takes the rest."""
+    """`base` in another shape; None stands for -1, the axis that takes the rest. `split`: axes become several."""
 
     base: Array
     shape: tuple[Expr | None, ...]
+    split: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of `base` along `axis`, `step` apart; their `size` elements, `dilation` apart, in a last axis."""
+
+    base: Array
+    axis: int
+    size: Expr
+    step: Expr
+    dilation: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """`base` with so many elements before and behind each axis, all of them `fill`."""
+
+    base: Array
+    widths: tuple[tuple[Expr, Expr], ...]
+    fill: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """The elements of two axes of one length at equal places; theirs is the last axis."""
+
+    base: Array
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """`base` with what leaves it at one end of `axis` coming in at the other."""
+
+    base: Array
+    shift: Expr
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Triangle:
+    """`base` with zeros above (`lower`) or below the diagonal `offset` of its last two axes."""
+
+    base: Array
+    lower: bool
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A slice as a value, to have a name."""
+
+    item: Slice
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenate:
+    """Arrays one behind the other along an axis that they have."""
+
+    items: tuple[Array, ...]
+    axis: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +216,7 @@ class Copy:
 
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy, Infinity,
+    Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
 
@@ -168,11 +231,12 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`name[items] += value`, where no element is written twice."""
+    """`name[items] += value`, where no element is written twice; `=` if nothing has been added to it yet."""
 
     name: str
     items: tuple[Item, ...]
     value: Array
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,20 +250,32 @@ class AddAt:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`body` only if one of the gradients `serves` is needed and each of `when` holds; `otherwise` if not."""
+    """`body` only if one of the gradients `serves` is needed, each of `when` holds, and so does the `condition` on the
+    numbers of the loops around it; `otherwise` if not."""
 
     serves: tuple[str, ...]
     when: tuple[tuple[str, bool], ...]
     body: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
+    condition: Expr | None = None
 
 
-Statement = Union[Assign, Update, AddAt, Guard]
+@dataclass(frozen=True, slots=True)
+class For:
+    """`body` for each `name` in range(extent), the last one first if `reverse`."""
+
+    name: str
+    extent: Expr
+    body: tuple[Statement, ...]
+    reverse: bool = False
+
+
+Statement = Union[Assign, Update, AddAt, Guard, For]
 
 
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy, Infinity,
+    Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
 )  # fmt: skip
 
 
@@ -214,9 +290,13 @@ def children(array: Array) -> tuple[Array, ...]:
             return (left, right)
         case Einsum(_, operands):
             return operands
-        case Stack(items, _):
+        case Stack(items, _) | Concatenate(items, _):
             return items
-        case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base, _) | BroadcastTo(base, _):
+        case Pad(base, _, fill):
+            return (base, fill)
+        case Windows(base=base) | Diagonal(base=base) | Roll(base=base) | Triangle(base=base):
+            return (base,)
+        case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base=base) | BroadcastTo(base, _):
             return (base,)
         case Real(base) | Copy(base):
             return (base,)
@@ -238,14 +318,16 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return MatMul(new[0], new[1])
         case Einsum():
             return replace(array, operands=tuple(new))
-        case Stack():
+        case Stack() | Concatenate():
             return replace(array, items=tuple(new))
+        case Pad():
+            return replace(array, base=new[0], fill=new[1])
         case Full():
             return replace(array, value=new[0])
-        case Permute() | Reduce() | Reshape() | BroadcastTo() | Real() | Copy():
-            return replace(array, base=new[0])
-        case _:
+        case Infinity() | Num() | SizeOf() | Var() | Range() | Places():
             return array
+        case _:
+            return replace(array, base=new[0])
 
 
 def below(array: Array) -> list[Array]:
@@ -288,9 +370,88 @@ def sizes_of(array: Array) -> list[Expr]:
             return [extent]
         case Full(_, shape) | BroadcastTo(_, shape):
             return list(shape)
-        case Reshape(_, some):
+        case Reshape(shape=some):
             return [e for e in some if e is not None]
+        case Windows(_, _, size, step, dilation):
+            return [size, step, dilation]
+        case Roll(_, shift, _):
+            return [shift]
+        case Places(item):
+            return sizes_in([item])
+        case Pad(_, widths, _):
+            return [e for pair in widths for e in pair]
         case Take(_, items):
             return sizes_in(items)
         case _:
             return []
+
+
+# statements
+
+
+def flat(s: Statement) -> list[Assign | Update | AddAt]:
+    """The statements inside of guards and loops."""
+    if isinstance(s, Guard):
+        return [x for inner in (*s.body, *s.otherwise) for x in flat(inner)]
+    return [x for inner in s.body for x in flat(inner)] if isinstance(s, For) else [s]
+
+
+def tops(s: Statement) -> list[Array]:
+    """The array expressions that a statement works with."""
+    found: list[Array] = []
+    for inner in flat(s):
+        found.append(inner.value)
+        if isinstance(inner, (Update, AddAt)):
+            found += [i for i in inner.items if isinstance(i, ARRAYS)]
+    return found
+
+
+def items_of(s: Statement) -> list[tuple[Item, ...]]:
+    """Every index of a statement."""
+    found = [x.items for x in flat(s) if isinstance(x, (Update, AddAt))]
+    return found + [a.items for top in tops(s) for a in below(top) if isinstance(a, Take)]
+
+
+def mapped(s: Statement, change: Callable[[Array], Array], items: Callable[[Item], Item] | None = None) -> Statement:
+    """`s` with every array expression, and every other entry of what it writes to, changed."""
+    if isinstance(s, Guard):
+        body, otherwise = (tuple(mapped(b, change, items) for b in bs) for bs in (s.body, s.otherwise))
+        return replace(s, body=body, otherwise=otherwise)
+    if isinstance(s, For):
+        return replace(s, body=tuple(mapped(b, change, items) for b in s.body))
+    if isinstance(s, Assign):
+        return Assign(s.name, change(s.value))
+    new = tuple(change(i) if isinstance(i, ARRAYS) else i if items is None else items(i) for i in s.items)
+    return replace(s, items=new, value=change(s.value))
+
+
+def with_value(s: Statement, name: str, value: Array) -> Statement:
+    """`s` with the variable `name` replaced by `value`."""
+    return mapped(s, lambda a: in_place(a, name, value))
+
+
+def renamed(s: Statement, old: Array, name: str) -> Statement:
+    """`s` with a name for `old`."""
+    return mapped(s, lambda a: named_in(a, old, name))
+
+
+def named_in(value: Array, old: Array, name: str) -> Array:
+    """`value` with a name for `old`."""
+    if value == old:
+        return Var(name)
+    mine = children(value)
+    new = [named_in(c, old, name) for c in mine]
+    return value if all(a is b for a, b in zip(new, mine, strict=True)) else with_children(value, new)
+
+
+def with_items(s: Statement, names: Mapping[Slice, str]) -> Statement:
+    """`s` with names for some of its slices."""
+
+    def item(i: Item) -> Item:
+        return names.get(i, i) if isinstance(i, Slice) else i
+
+    def change(value: Array) -> Array:
+        value = with_children(value, [change(c) for c in children(value)]) if children(value) else value
+        return replace(value, items=tuple(map(item, value.items))) if isinstance(value, Take) else value
+
+    return mapped(s, change, item)

@@ -1,12 +1,11 @@
-"""Array expressions over named axes: broadcasting, and reading elements at any subscripts.
+"""Array expressions over named axes: broadcasting.
 
-Reads are spelled, in this order, as a plain element, a slice or a component, and integer-array indexing, which can say
-every subscript.
+What stands at the leaves, elements of tensors, is spelled by `Reader`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...expr import (
@@ -20,20 +19,18 @@ from ...expr import (
     apply,
     const,
     index,
-    indices,
     is_exact,
     postorder,
     ref,
     refs,
-    substitute,
     transform,
     value_of,
     with_args,
 )
-from ...expr.sizes import tidy
-from ...ir import Dtype, Equation, Tensor
+from ...ir import Dtype, Tensor
 from ...ops import OPS
-from .layout import Pattern, is_pack, labels, natural, plain
+from .affine import Sizes, linear
+from .layout import Pattern, is_pack, natural
 from .tree import (
     ALL,
     Array,
@@ -48,12 +45,13 @@ from .tree import (
     SizeOf,
     Slice,
     Take,
-    Var,
+    Triangle,
     below,
     children,
     with_children,
 )
 
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 KEPT = index("#1")  # stands in an order for an axis of length 1 that is kept
 Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
 
@@ -73,20 +71,36 @@ class Value:
 class Evaluator:
     """Evaluates expressions and elements over axes in a given order.
 
-    numbers  the names of sizes and options
+    tensors  the tensors by name, and what `pads` holds
+    sizes    what is known of sizes and options
     kept     the locals that were stored with axes of length 1, and how
+    pads     tensors with a border around them, by a name that no tensor has
+    ties     tensors that count which elements are the largest: at least 1 where there is one
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor], numbers: Iterable[str], kept: Mapping[str, Pattern]) -> None:
+    def __init__(
+        self,
+        tensors: Mapping[str, Tensor],
+        sizes: Sizes,
+        kept: Mapping[str, Pattern],
+        pads: Mapping[str, Array],
+        ties: Collection[str] = (),
+    ) -> None:
         self.tensors = tensors
-        self.numbers = frozenset(numbers)
+        self.sizes = sizes
+        self.numbers = sizes.numbers
         self.kept = kept
+        self.pads = pads
+        self.ties = ties
 
     # elementwise
 
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
-        return self._evaluated(transform(body, _guarded_reads), order, extents)
+        return self._evaluated(self._safe(body, extents), order, extents)
+
+    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
+        return transform(body, lambda node: self._guarded_reads(node, extents))
 
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
@@ -139,15 +153,44 @@ class Evaluator:
             if node.name in self.numbers:
                 return Value(SizeOf(node), ())
             value = self.element(node, order, extents)
-            whole = self.tensors[node.name].dtype == Dtype.INT
-            return Value(Real(value.array), value.axes) if whole else value  # integers widen float32
+            integer = self.tensors[node.name].dtype == Dtype.INT
+            return Value(Real(value.array), value.axes) if integer else value  # integers widen float32
         if self._is_size(node):
             return Value(SizeOf(node), ())
         assert isinstance(node, Apply)
         args = [done[a] for a in node.args]
+        if node.op in COMPARISONS and all(_counts(a.array) for a in args):
+            args = [Value(whole(a.array), a.axes) for a in args]
+        if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
+            return triangle
         if node.op == "select" and args[0].labels and all(_plain_number(a.array) for a in args[1:]):
             return self._indicator(node, args)
         return self._broadcast(node.op, args, order)
+
+    def _triangle(self, node: Apply, args: Sequence[Value], order: Sequence[Index]) -> Value | None:
+        """`where(i >= j, x, 0)` over the last two axes."""
+        condition, _, otherwise = node.args
+        axes = args[1].axes
+        if otherwise is not ZERO or len(axes) < 2 or not isinstance(condition, Apply):
+            return None
+        if condition.op not in ("lt", "le", "gt", "ge") or None in axes or args[1].labels != args[1].axes:
+            return None
+        low, high = condition.args if condition.op in ("lt", "le") else tuple(reversed(condition.args))
+        margin = linear(high - low - 1 if condition.op in ("lt", "gt") else high - low)
+        if margin is None or not is_exact(margin.offset) or len(margin.steps) != 2:
+            return None
+        steps = dict(margin.steps)
+        row, column = axes[-2:]
+        if row is None or column is None or {row, column} != set(steps) or is_pack(row):
+            return None
+        if tuple(i for i in order if i in (row, column)) != (row, column):
+            return None
+        offset = int(value_of(margin.offset))
+        if steps[row] is ONE and steps[column] is const(-1):  # row - column + offset >= 0
+            return Value(Triangle(args[1].array, True, offset), axes)
+        if steps[row] is const(-1) and steps[column] is ONE:
+            return Value(Triangle(args[1].array, False, -offset), axes)
+        return None
 
     def _indicator(self, node: Apply, args: Sequence[Value]) -> Value:
         """`where(c, 1, 0)` is c itself, as numbers of the right type."""
@@ -157,7 +200,12 @@ class Evaluator:
         return Value(Real(Elementwise("select", tuple(a.array for a in args))), condition.axes)
 
     def _broadcast(self, op: str, args: Sequence[Value], order: Sequence[Index]) -> Value:
-        union = [i for i in order if i is KEPT or any(i in a.labels for a in args)]
+        kept = max((len(a.axes) for a in args if None in a.axes and _suffix(a.axes, order)), default=0)
+        union = [
+            i
+            for k, i in enumerate(order)
+            if i is KEPT or any(i in a.labels for a in args) or k >= len(order) - kept  # stays as it is kept
+        ]
         aligned = [self._aligned(a, union) for a in args]
         axes: list[Index | None] = []
         for depth in range(max((len(v.axes) for v in aligned), default=0), 0, -1):
@@ -176,7 +224,7 @@ class Evaluator:
             return value
         if None in value.axes:
             items = [ALL if a is not None else ZERO for a in value.axes]
-            value = Value(Take(value.array, _packed(items, value.axes)), value.labels)
+            value = Value(Take(value.array, packed_items(items, value.axes)), value.labels)
             return self._aligned(value, union)
         wanted = tuple(i for i in union if i in value.labels)
         array = value.array
@@ -188,112 +236,57 @@ class Evaluator:
         span = union[len(union) - len(pattern) :]
         items_: list[Item] = [ALL if present else None for present in pattern]
         axes: Axes = tuple(i if present else None for i, present in zip(span, pattern, strict=True))
-        return Value(_take(array, _packed(items_, axes)), axes)
-
-    # elements
+        return Value(taken(array, packed_items(items_, axes)), axes)
 
     def element(self, r: Ref, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`x[h]` as an array over the indices of h."""
-        base = Var(r.name)
-        if plain(r) and self.whole_axes(r, extents):
-            mine = labels(r)
-            if r.name in self.kept:
-                axes: list[Index | None] = []
-                names = iter(mine)
-                for present in self.kept[r.name]:
-                    axes.append(next(names) if present else None)
-                return Value(base, tuple(axes))
-            return Value(base, mine)
-        items: list[Item] = []
-        axes_: list[Index | None] = []
-        counts = {i: sum(i in indices(s) for s in r.subscripts) for i in indices(*r.subscripts)}
-        advanced: list[int] = []
-        for place, s in enumerate(r.subscripts):
-            piece = self._slice(s, counts, extents, self.tensors[r.name].shape[place])
-            if piece is not None:
-                items.append(piece[0])
-                axes_ += [piece[1]] if piece[1] is not None else []
-            else:
-                advanced.append(place)
-                items.append(ALL)
-        if not advanced:
-            return Value(_take(base, _packed_items(items, r.subscripts)), tuple(axes_))
-        return self._gather(r, advanced, items, order, extents)
+        raise NotImplementedError
 
-    def whole_axes(self, r: Ref, extents: Mapping[Index, Expr]) -> bool:
-        """Whether the indices of a plain element run over all of its tensor."""
-        shape = self.tensors[r.name].shape
-        pairs = zip(r.subscripts, shape, strict=True)
-        return all(isinstance(s, Index) and _same_size(extents[s], extent) for s, extent in pairs)
+    # what stands in a `where`
 
-    def _slice(
-        self, s: Expr, counts: Mapping[Index, int], extents: Mapping[Index, Expr], axis: Expr
-    ) -> tuple[Item, Index | None] | None:
-        """A subscript that is basic indexing: `i`, a number, or `c*i + offset` with an index used nowhere else."""
-        found = indices(s)
-        if isinstance(s, Index) and counts[s] == 1:
-            return ALL if _same_size(extents[s], axis) else Slice(None, extents[s]), s
-        if not found and not any(n.subscripts for n in refs(s)):
-            return s, None
-        if len(found) != 1 or counts[found[0]] != 1 or any(n.subscripts for n in refs(s)):
-            return None
-        (i,) = found
-        offset = substitute(s, {i: ZERO})
-        step = substitute(s, {i: ONE}) - offset
-        if not (is_exact(offset) and is_exact(step)) or (substitute(s, {i: const(2)}) - offset) is not step * 2:
-            return None
-        start, stride = int(value_of(offset)), int(value_of(step))
-        if start < 0 or stride <= 0:
-            return None
-        last = extents[i] * stride + (start - stride + 1) if stride != 1 else extents[i] + start
-        stop = None if _same_size(last, axis) else last
-        return Slice(const(start) if start else None, stop, const(stride) if stride != 1 else None), i
+    def _guarded_reads(self, node: Expr, extents: Mapping[Index, Expr]) -> Expr:
+        """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
+        if not (isinstance(node, Apply) and node.op == "select"):
+            return node
+        condition, then, otherwise = node.args
+        return apply(
+            "select",
+            condition,
+            self._branch(then, condition, True, extents),
+            self._branch(otherwise, condition, False, extents),
+        )
 
-    def _gather(
-        self, r: Ref, advanced: Sequence[int], items: list[Item], order: Sequence[Index], extents: Mapping[Index, Expr]
-    ) -> Value:
-        """Integer-array indexing. Slices stay beside the arrays where the result's axes are then in a known order."""
-        mine = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]
-        adjacent = list(advanced) == list(range(advanced[0], advanced[-1] + 1))
-        others = [k for k in range(len(items)) if k not in advanced]
-        simple = adjacent and all(isinstance(r.subscripts[k], Index) and r.subscripts[k] not in mine for k in others)
-        if not simple:
-            advanced = list(range(len(items)))
-            mine = [i for i in order if i in indices(*r.subscripts)]
-            others = []
-        arrays: list[Item] = []
-        for place, s in enumerate(r.subscripts):
-            if place in advanced:
-                arrays.append(self._aligned(self._subscript(s, mine, extents), mine).array)
-            else:
-                arrays.append(ALL)
-        before = [as_index(r.subscripts[k]) for k in others if k < advanced[0]]
-        behind = [as_index(r.subscripts[k]) for k in others if k > advanced[-1]]
-        return Value(Take(Var(r.name), _packed_items(arrays, r.subscripts)), (*before, *mine, *behind))
+    def _branch(self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr]) -> Expr:
+        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
 
-    def _subscript(self, s: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
-        value = self._evaluated(s, order, extents)
-        return Value(whole(value.array), value.axes)
+        def guarded(s: Expr, instead: Expr) -> Expr:
+            if isinstance(s, (Index, Const)):
+                return s
+            return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
 
-    def scatter(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
-        """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
-        extents = dict(e.box)
-        subscripts = e.subscripts
-        counts = {i: sum(i in indices(s) for s in subscripts) for i in indices(*subscripts)}
-        shape = self.tensors[e.target].shape
-        pieces = [self._slice(s, counts, extents, axis) for s, axis in zip(subscripts, shape, strict=True)]
-        if all(p is not None for p in pieces):
-            axes = tuple(p[1] for p in pieces if p is not None and p[1] is not None)
-            return _packed_items([p[0] for p in pieces if p is not None], subscripts), True, axes
-        mine = [i for i in order if i in indices(*subscripts)]
-        safe = [transform(s, _guarded_reads) for s in subscripts]
-        alone = {s for s in subscripts if isinstance(s, Index)}
-        front = [s for s in alone if is_pack(s) and counts[s] == 1]  # a pack is in front, and `...` stands for it
-        behind = [i for i in mine if i not in front]
-        items: list[Item] = [
-            "..." if s in front else self._aligned(self._subscript(s, behind, extents), behind).array for s in safe
-        ]
-        return tuple(items), set(mine) <= alone, (*front, *behind)
+        def rewrite(node: Expr) -> Expr:
+            if isinstance(node, Ref):
+                if not node.subscripts or node.name in self.pads:
+                    return node
+                shape = self.tensors[node.name].shape
+                pairs = zip(node.subscripts, shape, strict=True)
+                return ref(
+                    node.name, *(s if self.sizes.inside(s, axis, extents) else guarded(s, ZERO) for s, axis in pairs)
+                )
+            row = OPS[node.op] if isinstance(node, Apply) else None
+            place = 1 if row is not None and row.name == "div" else 0
+            if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
+                return node
+            if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
+                return node
+            if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
+                return node
+            args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
+            return with_args(node, args)
+
+        return transform(body, rewrite)
+
+    # more axes
 
     def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`value` broadcast over the indices it lacks."""
@@ -309,40 +302,25 @@ class Evaluator:
         return self._aligned(value, wanted)
 
 
-def _guarded_reads(node: Expr) -> Expr:
-    """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
-    if not (isinstance(node, Apply) and node.op == "select"):
-        return node
-    condition, then, otherwise = node.args
-    return apply("select", condition, _branch(then, condition, True), _branch(otherwise, condition, False))
+def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
+    """Whether an array with kept axes lies as the last axes of `order`."""
+    return len(axes) <= len(order) and all(
+        a is None or a is i for a, i in zip(axes, order[len(order) - len(axes) :], strict=True)
+    )
+
+
+def _counts(array: Array) -> bool:
+    """Whether an array is made of positions and sizes alone."""
+    return all(isinstance(b, (Num, SizeOf, Range, Take, Permute)) or _integral(b) for b in below(array))
+
+
+def _integral(array: Array) -> bool:
+    return isinstance(array, Elementwise) and array.op in ("add", "sub", "mul", "neg", "floordiv", "mod")
 
 
 def _plain_number(array: Array) -> bool:
     """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
     return all(isinstance(b, (Num, SizeOf, Elementwise)) for b in below(array))
-
-
-def _branch(body: Expr, condition: Expr, holds: bool) -> Expr:
-    """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
-
-    def guarded(s: Expr, instead: Expr) -> Expr:
-        if isinstance(s, (Index, Const)):
-            return s
-        return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
-
-    def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Ref):
-            return ref(node.name, *(guarded(s, ZERO) for s in node.subscripts))
-        row = OPS[node.op] if isinstance(node, Apply) else None
-        place = 1 if row is not None and row.name == "div" else 0
-        if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
-            return node
-        if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
-            return node
-        args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
-        return with_args(node, args)
-
-    return transform(body, rewrite)
 
 
 def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
@@ -354,28 +332,22 @@ def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
     return Permute(array, tuple(axes))
 
 
-def _take(base: Array, items: tuple[Item, ...]) -> Array:
+def taken(base: Array, items: tuple[Item, ...]) -> Array:
     """`base[items]`; a number times an array takes from the array: `2 * g[:, None]`."""
     if all(i is ALL or i == "..." for i in items):
         return base
     if isinstance(base, Elementwise) and all(i is None or i is ALL or i == "..." for i in items):
         arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
         if len(arrays) == 1:
-            return Elementwise(base.op, tuple(_take(a, items) if a is arrays[0] else a for a in base.args))
+            return Elementwise(base.op, tuple(taken(a, items) if a is arrays[0] else a for a in base.args))
     return Take(base, items)
 
 
-def _packed(items: Sequence[Item], axes: Axes) -> tuple[Item, ...]:
-    """Items with `...` for the axis of a pack."""
+def packed_items(items: Sequence[Item], axes: Sequence[Expr | None]) -> tuple[Item, ...]:
+    """Items with `...` for the whole axes of a pack."""
     return tuple(
-        "..." if axis is not None and is_pack(axis) else item for item, axis in zip(items, axes, strict=True)
-    )
-
-
-def _packed_items(items: Sequence[Item], subscripts: Sequence[Expr]) -> tuple[Item, ...]:
-    return tuple(
-        "..." if isinstance(s, Index) and is_pack(s) and isinstance(i, Slice) else i
-        for i, s in zip(items, subscripts, strict=True)
+        "..." if isinstance(axis, Index) and is_pack(axis) and isinstance(item, Slice) else item
+        for item, axis in zip(items, axes, strict=True)
     )
 
 
@@ -396,9 +368,5 @@ def whole(array: Array) -> Array:
 def as_index(node: Expr | None) -> Index:
     assert isinstance(node, Index)
     return node
-
-
-def _same_size(a: Expr, b: Expr) -> bool:
-    return tidy(a - b) is ZERO
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Expr
+from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program
 from .again import Again
+from .constants import whole_constants
 from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse
+from .integers import implied
 from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .notes import place_notes
 from .order import Order
+from .reach import Reach
 from .sequence import in_sequence
 from .share import Share
 
@@ -58,11 +61,19 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = written - kept, written & kept
     optional = _optional(program, procedure)
-    order = Order(table, language)
-    again = Again([_settled(s, program, procedure) for s in procedure.steps], table, temporaries, optional, language)
+    sizes = set(size_names(program).values())
+
+    def certain(condition: Expr) -> bool:
+        return implied(condition, primal.constraints, sizes)
+
+    order = Order(table, language, certain)
+    settled = [_settled(s, program, procedure) for s in procedure.steps]
+    again = Again(settled, table, temporaries, optional, language, certain)
     steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = tuple(n for s in sequence for n in _guarded(steps[s.targets], again(order.item(steps[s.targets]))))
+    block: Block = ()
+    for s in sequence:
+        block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block)
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
@@ -70,10 +81,12 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     block = fuse(block, shared)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
+    shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
+    block = whole_constants(block, shapes)
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent)(block))
+    block = place_notes(Share(kinds, absent, Reach(block, shapes, certain))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 
@@ -92,11 +105,14 @@ def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
     return replace(step.mapped(settled, lambda size: size), when=when)
 
 
-def _guarded(step: Item, block: Block) -> Block:
+def _guarded(step: Item, block: Block, before: Block) -> Block:
     """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
-    computed."""
+    computed, if what it reads is there on no condition."""
     if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
-        return block
+        inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
+        written = {n.element.name for n in inside if isinstance(n, Store)}
+        if written.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
+            return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 
 

@@ -7,7 +7,7 @@ complete, others of its kind, values of fewer axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -15,6 +15,7 @@ from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, sh
 from ...ir import Dtype, Equation, Tensor
 from ..program import Item, Step
 from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
+from .reach import Reach, unprotected
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
 MOST = 40  # operations of what is read once
@@ -41,6 +42,7 @@ class Again:
 
     stored   results whose memory is there whenever they are read
     hidden   results that may have no memory of their own
+    certain  whether a comparison of sizes is sure to hold
     """
 
     def __init__(
@@ -50,8 +52,11 @@ class Again:
         temporaries: set[str],
         hidden: set[str],
         language: Rewriter,
+        certain: Callable[[Expr], bool],
     ) -> None:
         self._table = table
+        self._certain = certain
+        self._shapes = {t.name: t.shape for t in table.values()}
         self._serial = count(1)
         self._formulas: dict[str, _Formula] = {}
         written = {name for step in steps for name in step.targets}
@@ -96,41 +101,49 @@ class Again:
         """`block` with a scalar for each of these elements, before the statement that reads it."""
         if not self._formulas:
             return block
-        return tuple(new for node in block for new in self._node(node))
+        reach = Reach(block, self._shapes, self._certain)
+        return tuple(new for node in block for new in self._node(node, reach))
 
-    def _node(self, node: Node) -> Iterator[Node]:
-        node = with_blocks(node, tuple(map(self, blocks(node))))
+    def _node(self, node: Node, reach: Reach) -> Iterator[Node]:
+        inner = tuple(tuple(new for n in block for new in self._node(n, reach)) for block in blocks(node))
+        node = with_blocks(node, inner)
         if isinstance(node, (Local, Store)):
-            before, value = self._scalars(node.value)
+            before, value = self._scalars(node.value, reach)
             yield from before
             yield replace(node, value=value)
         elif isinstance(node, If):
-            before, condition = self._scalars(node.condition)
+            before, condition = self._scalars(node.condition, reach)
             yield from before
             yield replace(node, condition=condition)
         else:
             yield node
 
-    def _scalars(self, root: Expr) -> tuple[list[Local], Expr]:
-        """The scalars that `root` needs, each after those it needs itself, and `root` in terms of them."""
+    def _scalars(self, root: Expr, reach: Reach) -> tuple[list[Local], Expr]:
+        """The scalars that `root` needs, each after those it needs itself, and `root` in terms of them. What a
+        condition keeps from being read where it is not stays behind it."""
         values: dict[Ref, Expr] = {}  # each after those it reads
         uses: dict[Ref, int] = {}
+        free: set[Ref] = set()  # may be computed before any condition is known
 
-        def visit(expression: Expr, weight: int) -> None:
+        def visit(expression: Expr, weight: int, reached: bool) -> None:
+            certain = unprotected(expression) if reached else set()
             for r in refs(expression):
                 if r.name in self._formulas:
                     uses[r] = uses.get(r, 0) + weight
-                    if r not in values:
+                    news = r not in free and (r in certain or reach.holds(r))
+                    if news:
+                        free.add(r)
+                    if r not in values or news:
                         value = self._formulas[r.name].at(r)
-                        visit(value, 1)
-                        values[r] = value
+                        visit(value, 1, r in free)
+                        values.setdefault(r, value)
 
-        visit(root, 2)
+        visit(root, 2, True)
         found: dict[Expr, Expr] = {}
         before: list[Local] = []
         for r, value in values.items():
             value = substitute(value, found)
-            if uses[r] == 1 and len(show(value)) <= INLINE:
+            if r not in free or uses[r] == 1 and len(show(value)) <= INLINE:
                 found[r] = value
                 continue
             local = Local(f"{r.name}@again{next(self._serial)}", value, self._formulas[r.name].dtype)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...expr import ZERO, Apply, Const, Expr, Index, const, index, indices, postorder, product
+from collections.abc import Sequence, Set
+
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, const, index, indices, postorder, product
 
 Polynomial = dict[tuple[Expr, ...], int]
 
@@ -55,6 +57,30 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
         term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
         p, q = (p + term, q) if c > 0 else (p, q + term)
     return p, q
+
+
+def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
+    """Whether a comparison holds for all sizes, or follows from one of those that are known."""
+    if isinstance(condition, Const):
+        return bool(condition.value)
+    distance = _distance(condition)
+    if distance is None:
+        return False
+    nothing: Polynomial = {}
+    for other in (nothing, *(d for d in map(_distance, known) if d is not None)):
+        rest = _combine("sub", [distance, other])
+        atoms = {a for monomial in rest for a in monomial}
+        if all(c > 0 for c in rest.values()) and all(isinstance(a, Ref) and a.name in sizes for a in atoms):
+            return True
+    return False
+
+
+def _distance(condition: Expr) -> Polynomial | None:
+    """What is not negative where the comparison holds."""
+    if not isinstance(condition, Apply) or condition.op not in ("le", "lt", "ge", "gt"):
+        return None
+    a, b = condition.args if condition.op in ("le", "lt") else reversed(condition.args)
+    return polynomial(b - a - (1 if condition.op in ("lt", "gt") else 0))
 
 
 def stride(subscripts: tuple[Expr, ...], i: Index) -> int:

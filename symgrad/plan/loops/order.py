@@ -6,8 +6,9 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from itertools import count
 
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
@@ -15,18 +16,24 @@ from ...ir import Dtype, Equation, Tensor, When, once
 from ..program import Item, Step
 from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
-from .integers import equal, fresh_index, polynomial, stride
-from .where import bounded, bounds, loops
+from .integers import fresh_index
+from .targets import aligned, exclusive, injective, leads, pattern_of, reads_elements, tile
+from .where import bounded, bounds, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
 
 class Order:
-    """Turns steps into blocks. `language` rewrites what is evaluated into operators that the language has."""
+    """Turns steps into blocks.
 
-    def __init__(self, table: Mapping[str, Tensor], language: Rewriter) -> None:
+    language  rewrites what is evaluated into operators that the language has
+    certain   whether a comparison of sizes is sure to hold
+    """
+
+    def __init__(self, table: Mapping[str, Tensor], language: Rewriter, certain: Callable[[Expr], bool]) -> None:
         self._table = table
         self._language = language
+        self._certain = certain
         self._serial = count(1)
 
     def item(self, item: Item) -> Block:
@@ -49,10 +56,10 @@ class Order:
             return (*((note,) if stripped else ()), *(n for e in equations for n in self._more(tensor, e, step.how)))
         if not equations:
             return tuple(self._zero(tensor, (), set()))
-        patterns = [_pattern(e, tensor) for e in equations]
+        patterns = [pattern_of(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
-        if _tile(equations, tensor):
+        if tile(equations, tensor):
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
@@ -76,15 +83,26 @@ class Order:
         disjoint = len(set(literal)) == 1
         extents = [tensor.shape[axis] for axis in literal[0]]
         covered = disjoint and all(isinstance(e, Const) for e in extents) and product(extents) is const(len(groups))
-        block: list[Node] = [] if covered else list(self._zero(tensor, (), set()))
-        for group in groups.values():
-            block += self._contributions(tensor, group, disjoint)
+        everywhere = tuple(None for _ in tensor.shape)
+        block: list[Node] = [] if covered or everywhere in groups else list(self._zero(tensor, (), set()))
+        for pattern, group in sorted(groups.items(), key=lambda item: item[0] != everywhere):
+            assign = disjoint or pattern == everywhere
+            block += self._inside(tensor, group[0], self._contributions(tensor, group, assign))
         return tuple(block)
+
+    def _inside(self, tensor: Tensor, e: Equation, block: Block) -> Block:
+        """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
+        missing: list[Expr] = []
+        for s, size in zip(e.subscripts, tensor.shape, strict=True):
+            if not indices(s) and not reads_elements(s) and (not isinstance(s, Ref) or s.name not in self._table):
+                sides = (apply("ge", s, ZERO), apply("gt", size, s))
+                missing += [c for c in sides if not self._certain(c)]
+        return (If(reduce(partial(apply, "and"), missing), block),) if missing else block
 
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""
         first, *others = equations
-        equations = [first, *(_aligned(e, first) for e in others)]
+        equations = [first, *(aligned(e, first) for e in others)]
         element = ref(first.target, *first.subscripts)
         assert isinstance(element, Ref)
         shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
@@ -136,14 +154,14 @@ class Order:
                 )
             before, value = self._reduction(tensor, e)
             return (*before, Store(element, value, how))
-        parts = _exclusive(equations)
+        parts = exclusive(equations)
         if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
             return self._in_turn(tensor, parts, element)
         total = scalar(self.name("total"))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
-        for part in _exclusive(equations[1:] if plain else equations):
+        for part in exclusive(equations[1:] if plain else equations):
             block += _choice([(e.when, self._add(tensor, e, total)) for e in part])
         return (*block, Store(element, total, how))
 
@@ -215,18 +233,18 @@ class Order:
         equations share."""
         first, *others = equations
         shared = 0
-        while shared < len(tensor.shape) and all(_leads(e, tensor, shared) for e in equations):
+        while shared < len(tensor.shape) and all(leads(e, tensor, shared) for e in equations):
             shared += 1
-        equations = [first, *(_aligned(e, first, shared) for e in others)]
+        equations = [first, *(aligned(e, first, shared) for e in others)]
         outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
         leading = tuple(i for i, _ in outer)
         taken = {i.name for e in equations for i, _ in e.box}
         fills = not first.reduced and not first.when and first.where is None
-        fills = fills and all(literal is None for literal in _pattern(first, tensor) or [ZERO])
+        fills = fills and all(literal is None for literal in pattern_of(first, tensor) or [ZERO])
         block = [] if fills else list(self._zero(tensor, leading, taken))
         for e in equations:
             first_of_all = len(equations) == 1 or (fills and e is equations[0])
-            block += _guarded(e.when, self._scatter(tensor, e, leading, first_of_all))
+            block += _guarded(e.when, self._inside(tensor, e, self._scatter(tensor, e, leading, first_of_all)))
         return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
@@ -235,101 +253,24 @@ class Order:
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
-            before, value = self._reduction(tensor, e)
-            return loops(shown, (*before, Store(element, value, "+=")))
-        how = "=" if alone and not e.reduced and _injective(e) else "+="
+            decided, open_ = divided(e.where, {i for i, _ in e.reduced})
+            if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
+                before, value = self._reduction(tensor, replace(e, where=open_))
+                return bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
+        how = "=" if alone and not e.reduced and injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
         return bounded(e, _others(box, inner), (Store(element, e.body, how),))
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
-        """0 in every element under the leading indices: one walk over the memory, however many axes it has."""
-        rest = tensor.shape[len(leading) :]
+        """0 in every element under the leading indices."""
         taken = taken | {r.name for e in tensor.shape for r in refs(e)} | set(self._table)
-        i = fresh_index(taken)
-        subscripts = (*leading, *(ZERO for _ in rest[1:]), *((i,) if rest else ()))
-        element = ref(tensor.name, *subscripts)
+        box: list[tuple[Index, Expr]] = []
+        for extent in tensor.shape[len(leading) :]:
+            box.append((fresh_index(taken), extent))
+            taken.add(box[-1][0].name)
+        element = ref(tensor.name, *leading, *(i for i, _ in box))
         assert isinstance(element, Ref)
-        return loops([(i, product(rest))] if rest else [], (Store(element, ZERO),))
-
-
-def _pattern(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
-    """Per axis, the literal at which `e` writes, or None where a plain index runs over all of it; None if neither."""
-    pattern: list[Expr | None] = []
-    extents = dict(e.box)
-    seen: set[Expr] = set()
-    for s, size in zip(e.subscripts, tensor.shape, strict=True):
-        if isinstance(s, Const):
-            pattern.append(s)
-        elif isinstance(s, Index) and s not in seen and equal(extents[s], size):
-            seen.add(s)
-            pattern.append(None)
-        else:
-            return None
-    return tuple(pattern)
-
-
-def _tile(equations: list[Equation], tensor: Tensor) -> bool:
-    """Whether the equations write disjoint stretches that fill one axis (concatenation), each all of the other axes."""
-    axes = {
-        axis
-        for e in equations
-        for axis, (s, size) in enumerate(zip(e.subscripts, tensor.shape, strict=True))
-        if not (isinstance(s, Index) and equal(dict(e.box)[s], size))
-    }
-    if len(axes) != 1 or any(e.when or e.where is not None for e in equations):
-        return False
-    (axis,) = axes
-    stretches: list[tuple[Expr, Expr]] = []
-    for e in equations:
-        inside = indices(e.subscripts[axis])
-        mentioned = [i for s in e.subscripts for i in indices(s)]
-        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or _reads_elements(e.subscripts[axis]):
-            return False
-        offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
-        terms = polynomial(offset)
-        if terms is None or inside and any(inside[0] in indices(*atoms) for atoms in terms):
-            return False
-        stretches.append((offset, dict(e.box)[inside[0]] if inside else ONE))
-    end: Expr = ZERO
-    while stretches:
-        found = next((s for s in stretches if equal(s[0], end)), None)
-        if found is None:
-            return False
-        stretches.remove(found)
-        end = end + found[1]
-    return equal(end, tensor.shape[axis])
-
-
-def _reads_elements(root: Expr) -> bool:
-    """Whether `root` reads elements."""
-    return any(r.subscripts for r in refs(root))
-
-
-def _leads(e: Equation, tensor: Tensor, axis: int) -> bool:
-    s = e.subscripts[axis]
-    others = (*e.subscripts[:axis], *e.subscripts[axis + 1 :])
-    return isinstance(s, Index) and s not in indices(*others) and equal(dict(e.box)[s], tensor.shape[axis])
-
-
-def _injective(e: Equation) -> bool:
-    """Whether no two points of the box write one element: every index moves one axis of its own."""
-    mentioned = [i for s in e.subscripts for i in indices(s)]
-    plain = all(len(indices(s)) <= 1 and stride((s,), i) for s in e.subscripts for i in indices(s))
-    return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
-
-
-def _aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
-    """`e` with its target's indices named as in `first`."""
-    pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
-    renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
-    taken = {i.name for i, _ in (*e.box, *first.box)} | {r.name for _, size in (*e.box, *first.box) for r in refs(size)}
-    for i, _ in e.box:
-        if i not in renamed and i in renamed.values():
-            renamed[i] = fresh_index(taken)
-            taken.add(renamed[i].name)  # type: ignore[attr-defined]  # an Index, as written above
-    return (
-        Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
-    )
+        return loops(box, (Store(element, ZERO),))
 
 
 def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> list[tuple[Index, Expr]]:
@@ -343,22 +284,6 @@ def _where(e: Equation, block: Block) -> Block:
 
 def _guarded(when: When, block: Block) -> Block:
     return (Guard((), when, block),) if when else block
-
-
-def _exclusive(equations: list[Equation]) -> list[list[Equation]]:
-    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
-    parts: list[list[Equation]] = []
-    rest = list(equations)
-    while rest:
-        names = {name for name, _ in rest[0].when}
-        many = 2 ** len(names)
-        part = rest[:many]
-        presences = {frozenset(e.when) for e in part}
-        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
-            part = rest[:1]
-        parts.append(part)
-        rest = rest[len(part) :]
-    return parts
 
 
 def _choice(variants: list[tuple[When, Block]]) -> Block:

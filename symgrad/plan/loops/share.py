@@ -11,11 +11,24 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
-from ...expr import Apply, Const, Expr, Index, Ref, is_exact, postorder, substitute, with_args
+from ...expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    indices,
+    is_exact,
+    postorder,
+    substitute,
+    with_args,
+)
 from ...ir import Dtype
 from ...ops import OPS
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
 from .names import PLAIN, length_of, word_for
+from .reach import Reach, unprotected
 
 Known = TypeVar("Known")
 
@@ -28,11 +41,13 @@ class Share:
 
     kinds     tensor or option -> what it is; any other name is a size
     optional  inputs that may be absent: nothing reads them outside of the guard that asks for them
+    reach     which elements exist at every turn of the loops
     """
 
-    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str]) -> None:
+    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str], reach: Reach) -> None:
         self._kinds = dict(kinds)
         self._optional = frozenset(optional)
+        self._reach = reach
         self._dtypes: dict[Expr, Dtype] = {}
         self._safety: dict[Expr, bool] = {}
         self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
@@ -77,10 +92,10 @@ class Share:
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
         names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
-        for root, protected in _sites(body):
-            unprotected = set() if protected else _unprotected(root)
+        for root, protected in _sites(body, _is_narrow(loop)):
+            free = set() if protected else unprotected(root)
             for part in self._largest_invariants(root, changing):
-                if not self._costs(part) or (part not in unprotected and not self._safe(part)):
+                if not self._costs(part) or (part not in free and not self._safe(part)):
                     continue
                 if part.key not in names:
                     before.append(self._local(part))
@@ -165,7 +180,7 @@ class Share:
     def _safe_over(self, node: Expr) -> bool:
         """The same of one node whose arguments are known."""
         if isinstance(node, Ref):
-            return node.name not in self._optional and all(isinstance(s, (Index, Const)) for s in node.subscripts)
+            return node.name not in self._optional and self._reach.holds(node)
         whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
         return not whole and all(self._safety[a] for a in node.args)
 
@@ -196,7 +211,7 @@ class _Names:
             if not isinstance(node, Loop)
             for root, _ in _sites((node,))
         ]
-        self._open = _unprotected(*(root for place, root in sites if place == 0))
+        self._open = unprotected(*(root for place, root in sites if place == 0))
         seen: set[tuple[int, Expr]] = set()
         counted: set[Expr] = set()
         for place, root in sites:
@@ -301,6 +316,11 @@ def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -
     return done[root]
 
 
+def _is_narrow(loop: Loop) -> bool:
+    """Whether a condition has become the range of the loop: then it may have no turn at all."""
+    return loop.lower is not ZERO or bool(indices(loop.extent))
+
+
 def _is_costly(node: Expr) -> bool:
     return isinstance(node, Apply) and node.op not in PLAIN and not all(isinstance(a, Const) for a in node.args)
 
@@ -330,16 +350,3 @@ def _with_roots(block: Block, written: Mapping[Expr, Expr]) -> Block:
             node = with_blocks(node, tuple(_with_roots(b, written) for b in blocks(node)))
         done.append(node)
     return tuple(done)
-
-
-def _unprotected(*roots: Expr) -> set[Expr]:
-    """The nodes that are evaluated whichever branch a condition selects."""
-    seen: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
-            stack.extend(node.args[:1] if lazy else node.args)
-    return seen

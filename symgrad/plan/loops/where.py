@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from functools import partial, reduce
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, apply, indices
 from ...ir import Equation
@@ -27,6 +28,15 @@ def _conjuncts(condition: Expr) -> list[Expr]:
         else:
             parts.append(node)
     return parts
+
+
+def divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, Expr | None]:
+    """The part of a condition that is decided without the indices `changing`, and the rest."""
+    parts: list[list[Expr]] = [[], []]
+    for part in _conjuncts(condition) if condition is not None else []:
+        parts[not changing.isdisjoint(indices(part))].append(part)
+    decided, rest = (reduce(partial(apply, "and"), p) if p else None for p in parts)
+    return decided, rest
 
 
 Ranges = dict[Index, tuple[Expr, Expr]]

@@ -1,0 +1,150 @@
+"""Subscripts that are linear in indices, and what is certain of the sizes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, indices, is_exact, ref, refs, substitute, value_of
+from ...expr.sizes import certain, coefficient, stays_inside, terms, tidy
+from ...ir import Function
+
+Extents = Mapping[Index, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`offset + step*i + ...`; the steps in order of appearance."""
+
+    steps: tuple[tuple[Index, Expr], ...]
+    offset: Expr
+
+
+def linear(s: Expr) -> Linear | None:
+    """The subscript `s` as a linear form; None if it is not one, or is computed from data."""
+    if any(r.subscripts for r in refs(s)):
+        return None
+    steps: list[tuple[Index, Expr]] = []
+    for i in indices(s):
+        step = coefficient(s, i)
+        if step is None or step is ZERO or indices(step):
+            return None
+        steps.append((i, step))
+    return Linear(tuple(steps), tidy(substitute(s, {i: ZERO for i, _ in steps})))
+
+
+def same(a: Expr, b: Expr) -> bool:
+    """Whether two sizes are equal, like terms collected."""
+    return tidy(a - b) is ZERO
+
+
+def product(extents: Collection[Expr]) -> Expr:
+    """The number of points of several indices."""
+    result: Expr = ONE
+    for extent in extents:
+        result = extent * result if is_exact(extent) else result * extent  # 2 * (h // 2)
+    return result
+
+
+def quotient(extent: Expr, step: Expr) -> Expr | None:
+    """`a` where `extent` is a//step + 1, whichever way that is written."""
+    if step is ONE:
+        return tidy(extent - 1)
+    if isinstance(extent, Apply) and extent.op == "floordiv" and same(extent.args[1], step):
+        return tidy(extent.args[0] - step)
+    if isinstance(extent, Apply) and extent.op == "add" and extent.args[1] is ONE:
+        inner = extent.args[0]
+        if isinstance(inner, Apply) and inner.op == "floordiv" and same(inner.args[1], step):
+            return tidy(inner.args[0])
+    return None
+
+
+class Sizes:
+    """What a function's sizes and options are known to be.
+
+    needs   what printed forms suppose of options, to be checked by the printed code: `stride >= 1`
+    counts  extents that may be negative where nothing fits, under a name: what is named is never less than 0
+    loops   the numbers that are the index of a Python loop
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.dims = {d.name for d in function.dims}
+        self.options = {o.name: o.default for o in function.options}
+        self.numbers = {*self.dims, *self.options}
+        self.taken = {*self.numbers, *function.table, "batch", "saved", "dtype"}
+        self.taken |= {i.name for e in function.statements for i, _ in e.box}
+        self.constraints = {c.key for c in function.constraints}
+        self.needs: dict[Expr, None] = {}
+        self.counts: dict[Expr, tuple[Ref, Expr]] = {}
+        self.loops: dict[Expr, tuple[Index, Expr]] = {}
+
+    def positive(self, step: Expr) -> bool:
+        """Whether `step` is at least 1; an option is supposed to be if its default is."""
+        if is_exact(step):
+            return value_of(step) > 0
+        if isinstance(step, Apply) and step.op == "mul":
+            return all(self.positive(a) for a in step.args)
+        return self._supposed(step, 1)
+
+    def not_negative(self, value: Expr, nonempty: Collection[Expr] = ()) -> bool:
+        """Whether `value` is at least 0, where each of the sizes `nonempty` is at least 1."""
+        names = {e: e + 1 for e in nonempty if isinstance(e, Ref)}
+        collected = terms(substitute(value, names) if names else value)
+        if collected is None:
+            return False
+        atoms = dict.fromkeys(a for m in collected for a in m)
+        return all(c > 0 for c in collected.values()) and all(self._atom(a) for a in atoms)
+
+    def _atom(self, a: Expr) -> bool:
+        if isinstance(a, Ref) and not a.subscripts:
+            return a.name in self.dims or a in self.loops or self._counted(a) or self._supposed(a, 0)
+        if isinstance(a, Apply) and a.op == "floordiv":
+            above, below = a.args
+            return self.not_negative(above) and self.not_negative(below)
+        if isinstance(a, Apply) and a.op == "maximum":
+            return any(self.not_negative(x) for x in a.args)
+        return isinstance(a, Const) and a.value >= 0
+
+    def _counted(self, a: Ref) -> bool:
+        return any(a is name for name, _ in self.counts.values())
+
+    def _supposed(self, option: Expr, least: int) -> bool:
+        if not isinstance(option, Ref) or option.subscripts or option.name not in self.options:
+            return False
+        if self.options[option.name] < least or not isinstance(self.options[option.name], int):
+            return False
+        self.needs[apply("ge", option, least)] = None
+        return True
+
+    def inside(self, s: Expr, axis: Expr, extents: Extents) -> bool:
+        """Whether the linear subscript `s` stays in an axis of that length: proved, or checked before anything runs."""
+        back = {number: i for number, (i, _) in self.loops.items()}
+        box = {**extents, **dict(self.loops.values())}
+        margins = stays_inside(substitute(s, back) if back else s, axis, box)
+        return bool(margins) and all(
+            condition.key in self.constraints or (certain(margin) is True and self._supposed_in(margin))
+            for margin, condition in margins
+        )
+
+    def _supposed_in(self, margin: Expr) -> bool:
+        """Whether the options in a sum of sizes and options are not negative."""
+        atoms = dict.fromkeys(a for m in terms(margin) or {} for a in m)
+        return all(self._supposed(a, 0) for a in atoms if isinstance(a, Ref) and a.name in self.options)
+
+    def count(self, i: Index, extent: Expr) -> Expr:
+        """`extent` as a number that is not negative; one that may be gets a name."""
+        if self.not_negative(extent):
+            return extent
+        if extent.key not in self.counts:
+            name = self.name(f"count_{i.name}")
+            self.counts[extent.key] = (ref(name), extent)
+            self.numbers.add(name)
+        return self.counts[extent.key][0]
+
+    def name(self, wish: str) -> str:
+        """A name that nothing has yet."""
+        found, number = wish, 2
+        while found in self.taken:
+            found, number = f"{wish}{number}", number + 1
+        self.taken.add(found)
+        return found

@@ -1,0 +1,369 @@
+"""Conditions that keep subscripts inside: a smaller box, or a border around what is read or written.
+
+`where(0 <= s < n, x[s], 0)` is an element of x with zeros around it. A condition on a single index is no condition but
+a smaller box: `x[i-1] where i > 0` is `x[i]` shifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    substitute,
+    transform,
+    value_of,
+)
+from ...expr.sizes import certain, ends, stays_inside, terms, tidy
+from ...ir import Dtype, Equation, Tensor
+from .affine import Extents, Sizes, linear
+from .products import factors, multiplied
+from .tree import Array, Infinity, Num, Pad, Var
+from .tree import Elementwise as Entry
+
+INFINITY = ref("#infinity")  # the neutral element of min
+NEUTRAL: Mapping[str, Expr] = {"prod": ONE, "max": -INFINITY, "argmax": -INFINITY, "min": INFINITY}
+Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
+
+
+class Borders:
+    """Rewrites the equations of one procedure.
+
+    tensors  the tensors by name; a tensor with a border is added to it under a name that no other has
+    pads     those with a border, as arrays
+    fixed    tensors that are not stored in the shape they are declared in: they get no border
+    extremes the tensors that are a maximum or minimum, and which
+    """
+
+    def __init__(
+        self, tensors: dict[str, Tensor], sizes: Sizes, fixed: Collection[str], extremes: Mapping[str, str]
+    ) -> None:
+        self.tensors = tensors
+        self.sizes = sizes
+        self.fixed = fixed
+        self.extremes = extremes
+        self.pads: dict[str, Array] = {}
+        self.around: dict[str, tuple[str, tuple[tuple[Expr, Expr], ...]]] = {}
+
+    def rewritten(self, e: Equation) -> Equation:
+        """`e` with conditions on subscripts replaced by boxes and borders, as far as that goes."""
+        if e.reduce not in ("none", "sum", "max", "min", "prod"):
+            return e
+        neutral = NEUTRAL.get(e.reduce, ZERO)
+        body = e.body
+        if e.where is None and e.reduce == "none" and isinstance(body, Apply) and body.op == "select":
+            if body.args[2] is ZERO and self._unsafe(body.args[1], dict(e.box)):
+                smaller = self._boxed(replace(e, body=body.args[1], where=body.args[0]))
+                if smaller.where is None:
+                    e = smaller
+        if e.reduce in ("none", "sum") and e.where is not None:
+            e = self._boxed(e)
+        extents = dict(e.box)
+        if e.where is None:
+            return replace(e, body=self._without_guards(e.body, extents))
+        covered = set[Margin]()
+        target = ref(e.target, *e.subscripts)
+        if not self.safe(target, extents):
+            known = set() if e.when else _margins(e.where)
+            bordered = self._bordered(target, ZERO, known, extents, local=True)
+            if bordered is None:
+                return replace(e, body=self._without_guards(e.body, extents))
+            target, covered = bordered
+        body = apply("select", e.where, e.body, neutral)
+        body = self._without_guards(body, extents)
+        where: Expr | None = None
+        if isinstance(body, Apply) and body.op == "select" and body.args[2] is neutral:
+            where, body = body.args[0], body.args[1]
+            if _total(body) and not self._unsafe(body, extents):  # what it is outside ends in the border
+                where = _all(a for a in _atoms(where) if _margin(a) not in covered)
+        return replace(e, target=target.name, subscripts=target.subscripts, body=body, where=where)
+
+    # a smaller box
+
+    def _boxed(self, e: Equation) -> Equation:
+        """`e` without the conditions that bound one index alone."""
+        assert e.where is not None
+        kept: list[Expr] = []
+        waiting = _atoms(e.where)
+        while waiting:
+            atom = waiting.pop(0)
+            smaller = self._shrunk(e, atom)
+            if smaller is None:
+                kept.append(atom)
+                continue
+            e, shift = smaller
+            kept, waiting = ([substitute(a, shift) for a in atoms] for atoms in (kept, waiting))
+        return replace(e, where=_all(kept))
+
+    def _shrunk(self, e: Equation, atom: Expr) -> tuple[Equation, dict[Expr, Expr]] | None:
+        margin = _difference(atom)
+        form = None if margin is None else linear(margin)
+        if form is None or len(form.steps) != 1:
+            return None
+        ((i, step),) = form.steps
+        extents = dict(e.box)
+        if i not in extents or not any(i in indices(*r.subscripts) for r in refs(e.body)):
+            return None
+        if step is ONE:
+            first = tidy(-form.offset)
+            if not self.sizes.not_negative(first):
+                return None
+            extent, shift = tidy(extents[i] - first), {i: i + first}
+        elif is_exact(step) and value_of(step) == -1:
+            extent, shift = tidy(form.offset + 1), {}
+            if not self.sizes.not_negative(tidy(extents[i] - extent)):
+                return None
+        else:
+            return None
+        change: dict[Expr, Expr] = dict(shift.items())
+        return (
+            replace(
+                e,
+                subscripts=tuple(_tidied(substitute(s, change)) for s in e.subscripts),
+                body=transform(substitute(e.body, change), _tidy_subscripts),
+                where=None if e.where is None else substitute(e.where, change),
+                box=tuple((j, extent if j is i else old) for j, old in e.box),
+            ),
+            change,
+        )
+
+    # borders
+
+    def _without_guards(self, body: Expr, extents: Extents) -> Expr:
+        """`body` with elements of bordered tensors for elements under a condition."""
+
+        def rewrite(node: Expr) -> Expr:
+            if not (isinstance(node, Apply) and node.op == "select"):
+                return node
+            condition, then, otherwise = node.args
+            atoms = self._ties(_atoms(condition), extents)
+            condition = _together(atoms)
+            folded = self._folded(atoms, then, otherwise, extents)
+            if folded is not None:
+                return folded
+            then = self._reads(then, _margins(condition), extents)
+            if len(atoms) == 1 and (margin := _difference(atoms[0])) is not None:
+                otherwise = self._reads(otherwise, _keys([tidy(-margin - 1)]), extents)
+            return apply("select", condition, then, otherwise)
+
+        return transform(transform(body, _merged), rewrite)
+
+    def _ties(self, atoms: list[Expr], extents: Extents) -> list[Expr]:
+        """`0 <= s < n and x[s] == m`, m a maximum, is `x[s] == m` where x has a border of -oo."""
+        margins = {found for a in atoms if (found := _margin(a)) is not None}
+        for k, atom in enumerate(atoms):
+            if not (isinstance(atom, Apply) and atom.op == "eq"):
+                continue
+            for x, extreme in (atom.args, tuple(reversed(atom.args))):
+                if not (isinstance(x, Ref) and isinstance(extreme, Ref) and extreme.name in self.extremes):
+                    continue
+                if not x.subscripts or self.safe(x, extents):
+                    continue
+                bordered = self._bordered(x, NEUTRAL[self.extremes[extreme.name]], margins, extents)
+                if bordered is not None:
+                    read, covered = bordered
+                    new = [*atoms[:k], apply("eq", read, extreme), *atoms[k + 1 :]]
+                    return [a for a in new if _margin(a) not in covered]
+        return atoms
+
+    def _folded(self, atoms: list[Expr], then: Expr, otherwise: Expr, extents: Extents) -> Expr | None:
+        """A product with elements that are 0 wherever the condition fails."""
+        fill = otherwise if isinstance(otherwise, Const) or otherwise in (INFINITY, -INFINITY) else None
+        above, below, sign = factors(then)
+        if fill is None or (fill is not ZERO and (len(above) != 1 or below or sign < 0)):
+            return None
+        if not all(isinstance(f, (Ref, Const)) for f in above) or not all(isinstance(f, Const) for f in below):
+            return None
+        margins = {m for a in atoms if (m := _margin(a)) is not None}
+        covered: set[Margin] = set()
+        new: list[Expr] = []
+        for f in above:
+            if isinstance(f, Ref) and f.subscripts and not self.safe(f, extents):
+                bordered = self._bordered(f, fill, margins, extents)
+                if bordered is None:
+                    return None
+                f, mine = bordered
+                covered |= mine
+            new.append(f)
+        if not covered:
+            return None
+        left = _all(a for a in atoms if _margin(a) not in covered)
+        product = multiplied(new) if sign > 0 else -multiplied(new)
+        product = product / multiplied(below) if below else product
+        return product if left is None else apply("select", left, product, otherwise)
+
+    def _reads(self, branch: Expr, margins: set[Margin], extents: Extents) -> Expr:
+        def rewrite(node: Expr) -> Expr:
+            if isinstance(node, Ref) and node.subscripts and not self.safe(node, extents):
+                bordered = self._bordered(node, ZERO, margins, extents)
+                return node if bordered is None else bordered[0]
+            return node
+
+        return transform(branch, rewrite)
+
+    def _unsafe(self, body: Expr, extents: Extents) -> bool:
+        return any(r.subscripts and not self.safe(r, extents) for r in refs(body))
+
+    def safe(self, r: Ref, extents: Extents) -> bool:
+        """Whether every subscript is known to stay inside without a condition."""
+        if r.name in self.pads or r.name not in self.tensors:
+            return True
+        shape = self.tensors[r.name].shape
+        return all(
+            isinstance(s, Index) or self.sizes.inside(s, axis, extents)
+            for s, axis in zip(r.subscripts, shape, strict=True)
+        )
+
+    def _bordered(
+        self, r: Ref, fill: Expr, margins: set[Margin], extents: Extents, local: bool = False
+    ) -> tuple[Ref, set[Margin]] | None:
+        """The same element of the tensor with a border, and every condition that keeps it inside of the tensor.
+
+        None if `margins` do not keep it inside, or the border has no certain width. `local`: to be written to.
+        """
+        tensor = self.tensors[r.name]
+        if r.name in self.fixed or tensor.dtype != Dtype.REAL:
+            return None
+        widths: list[tuple[Expr, Expr]] = []
+        subscripts: list[Expr] = []
+        covered: set[Margin] = set()
+        for s, axis in zip(r.subscripts, tensor.shape, strict=True):
+            found = ends(s, extents) if linear(s) is not None else None
+            if isinstance(s, Index) or (found is not None and self.sizes.inside(s, axis, extents)):
+                widths.append((ZERO, ZERO))
+                subscripts.append(s)
+                continue
+            if found is None:
+                return None
+            (low, high), sides = found, _keys([s, axis - 1 - s])
+            nonempty = [extents[i] for i in indices(s)]
+            mine: list[Expr] = []
+            (at_least, _), (at_most, _) = stays_inside(s, axis, extents)
+            for width, margin, key in (
+                (tidy(-low), at_least, _keys([s])),
+                (tidy(high - axis + 1), at_most, _keys([axis - 1 - s])),
+            ):
+                if certain(margin) is True:
+                    mine.append(ZERO)
+                elif key <= margins and self.sizes.not_negative(width, nonempty):
+                    mine.append(width if self.sizes.not_negative(width) else apply("maximum", width, ZERO))
+                else:
+                    return None
+            covered |= sides
+            before = ZERO if mine[0] is ZERO else tidy(-low)
+            widths.append((mine[0], mine[1]))
+            subscripts.append(tidy(s + before))
+        name = self._name(tensor, tuple(widths), fill, local)
+        return ref(name, *subscripts), covered
+
+    def _name(self, tensor: Tensor, widths: tuple[tuple[Expr, Expr], ...], fill: Expr, local: bool) -> str:
+        array = Pad(Var(tensor.name), widths, _entry(fill))
+        known = next((n for n, a in self.pads.items() if a == array), None)
+        if known is not None and not local and known not in self.around:
+            return known
+        if local:
+            known = next((n for n, pair in self.around.items() if pair == (tensor.name, widths)), None)
+            if known is not None:
+                return known
+        name = self.sizes.name(f"padded_{tensor.name}" if local else f"#padded{len(self.pads)}")
+        shape = tuple(
+            axis if first is ZERO and last is ZERO else axis + first if last is ZERO else tidy(axis + first + last)
+            for axis, (first, last) in zip(tensor.shape, widths, strict=True)
+        )
+        self.tensors[name] = replace(tensor, name=name, shape=shape, optional=False)
+        if local:
+            self.around[name] = (tensor.name, widths)
+            self.pads[name] = Var(name)
+        else:
+            self.pads[name] = array
+        return name
+
+
+def _entry(fill: Expr) -> Array:
+    if isinstance(fill, Const):
+        return Num(fill)
+    return Infinity() if fill is INFINITY else Entry("neg", (Infinity(),))
+
+
+# conditions
+
+
+def _atoms(condition: Expr) -> list[Expr]:
+    """What must hold together."""
+    found: list[Expr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op == "and":
+            stack += reversed(node.args)
+        else:
+            found.append(node)
+    return found
+
+
+def _together(atoms: Sequence[Expr]) -> Expr:
+    return reduce(lambda a, b: apply("and", a, b), atoms)
+
+
+def _all(atoms: Iterable[Expr]) -> Expr | None:
+    kept = list(atoms)
+    return _together(kept) if kept else None
+
+
+def _difference(atom: Expr) -> Expr | None:
+    """What must be at least 0 for a comparison of subscripts to hold."""
+    if not isinstance(atom, Apply) or atom.op not in ("lt", "le", "gt", "ge") or any(r.subscripts for r in refs(atom)):
+        return None
+    a, b = atom.args if atom.op in ("gt", "ge") else tuple(reversed(atom.args))
+    return tidy(a - b - 1 if atom.op in ("lt", "gt") else a - b) if indices(atom) else None
+
+
+def _keys(margins: Iterable[Expr]) -> set[Margin]:
+    return {frozenset(found.items()) for m in margins if (found := terms(m)) is not None}
+
+
+def _margin(atom: Expr) -> Margin | None:
+    difference = _difference(atom)
+    if difference is None:
+        return None
+    return next(iter(_keys([difference])), None)
+
+
+def _margins(condition: Expr) -> set[Margin]:
+    return {m for a in _atoms(condition) if (m := _margin(a)) is not None}
+
+
+def _merged(node: Expr) -> Expr:
+    """`where(a, where(b, x, 0), 0)` is `where(a & b, x, 0)`."""
+    if isinstance(node, Apply) and node.op == "select":
+        condition, then, otherwise = node.args
+        if isinstance(then, Apply) and then.op == "select" and then.args[2] is otherwise:
+            return apply("select", apply("and", condition, then.args[0]), then.args[1], otherwise)
+    return node
+
+
+def _total(body: Expr) -> bool:
+    """Whether `body` has a value everywhere."""
+    return all(n.op in ("add", "sub", "mul", "neg") for n in postorder(body) if isinstance(n, Apply))
+
+
+def _tidied(s: Expr) -> Expr:
+    return s if isinstance(s, Index) or any(r.subscripts for r in refs(s)) else tidy(s)
+
+
+def _tidy_subscripts(node: Expr) -> Expr:
+    return ref(node.name, *map(_tidied, node.subscripts)) if isinstance(node, Ref) and node.subscripts else node

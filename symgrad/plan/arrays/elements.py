@@ -1,0 +1,352 @@
+"""Reading and writing elements at any subscripts.
+
+Every axis is spelled by itself, in this order: a number, a slice, axes split by a reshape, windows. What none of them
+says is integer-array indexing, which can say every subscript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
+from ...expr.sizes import tidy
+from ...ir import Equation
+from .affine import Extents, Linear, linear, quotient, same
+from .layout import is_pack, labels, plain
+from .tree import ALL, Array, Diagonal, Item, Reshape, Roll, Slice, Take, Var, Windows
+from .values import Evaluator, Value, packed_items, taken, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An axis that is read at one place."""
+
+    item: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`step*i + offset`: a slice; `back` where it must be turned round."""
+
+    index: Index
+    item: Slice
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`h*E + e`: a slice in the shape of its indices."""
+
+    indices: tuple[Index, ...]
+    item: Slice
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """`step*i + dilation*r`: windows of `size` elements, the first `count` of them (None: as many as there are)."""
+
+    index: Index
+    inner: Index
+    item: Slice
+    size: Expr
+    step: Expr
+    dilation: Expr
+    back: bool
+    count: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """`(i + shift) % n` over an axis of n elements."""
+
+    index: Index
+    shift: Expr
+    item: Slice = ALL
+
+
+Piece = Point | Run | Split | Moving | Turned
+
+
+class Reader(Evaluator):
+    """Spells elements."""
+
+    def element(self, r: Ref, order: Sequence[Index], extents: Extents) -> Value:
+        """`x[h]` as an array over the indices of h."""
+        base = self.pads.get(r.name, Var(r.name))
+        if plain(r) and self.whole_axes(r, extents):
+            mine = labels(r)
+            if r.name in self.kept:
+                names = iter(mine)
+                return Value(base, tuple(next(names) if present else None for present in self.kept[r.name]))
+            return Value(base, mine)
+        pieces = self.pieces(r, extents)
+        shared = shared_by(pieces)
+        if None not in pieces and not shared:
+            return self._assembled(base, [p for p in pieces if p is not None], extents)
+        diagonal = self._diagonal(base, pieces, shared)
+        if diagonal is not None:
+            return diagonal
+        items, axes = self._arrays(r, pieces, order, extents)
+        return Value(Take(base, trimmed_items(items)), axes)
+
+    def whole_axes(self, r: Ref, extents: Extents) -> bool:
+        """Whether the indices of a plain element run over all of its tensor."""
+        shape = self.tensors[r.name].shape
+        pairs = zip(r.subscripts, shape, strict=True)
+        return all(isinstance(s, Index) and same(extents[s], extent) for s, extent in pairs)
+
+    def viewed(self, r: Ref, extents: Extents) -> bool:
+        """Whether `r` is spelled without integer arrays."""
+        if plain(r):
+            return True
+        pieces = self.pieces(r, extents)
+        shared = shared_by(pieces)
+        return (None not in pieces and not shared) or self._diagonal(Var(r.name), pieces, shared) is not None
+
+    def axes(self, e: Equation, r: Ref) -> tuple[Index, ...]:
+        """The indices of an element in the order in which its array has them; those that are certain."""
+        if plain(r) or r.name not in self.tensors:
+            return labels(r)
+        extents = dict(e.box)
+        pieces = self.pieces(r, extents)
+        if None in pieces or shared_by(pieces):
+            return labels(r)
+        return self._assembled(Var(r.name), [p for p in pieces if p is not None], extents).labels
+
+    # one axis
+
+    def pieces(self, r: Ref, extents: Extents) -> list[Piece | None]:
+        """How each axis of `r` is indexed without integer arrays; None where it cannot be."""
+        shape = self.tensors[r.name].shape
+        return [
+            self._piece(s, axis, extents, r.name in self.pads) for s, axis in zip(r.subscripts, shape, strict=True)
+        ]
+
+    def _piece(self, s: Expr, axis: Expr, extents: Extents, safe: bool) -> Piece | None:
+        if isinstance(s, Index):
+            return Run(s, ALL if same(extents[s], axis) else self.span(ZERO, ONE, extents[s], axis, s))
+        if not indices(s):
+            return None if any(r.subscripts for r in refs(s)) else Point(s)
+        turned = self._turned(s, axis, extents)
+        if turned is not None:
+            return turned
+        form = linear(s)
+        if form is None or not (safe or self.sizes.inside(s, axis, extents)):
+            return None
+        if len(form.steps) == 1:
+            return self._run(form, axis, extents)
+        return self._split(form, axis, extents) or self._moving(form, axis, extents)
+
+    def _run(self, form: Linear, axis: Expr, extents: Extents) -> Run | None:
+        ((i, step),) = form.steps
+        extent = extents[i]
+        if is_exact(step) and value_of(step) < 0:
+            low = tidy(form.offset + step * (extent - 1))
+            if step is const(-1) and low is ZERO and same(extent, axis):
+                return Run(i, Slice(None, None, step))
+            return Run(i, self.span(low, -step, extent, axis, i), back=True)
+        if not self.sizes.positive(step):
+            return None
+        return Run(i, self.span(form.offset, step, extent, axis, i))
+
+    def span(self, start: Expr, step: Expr, extent: Expr, axis: Expr, i: Index) -> Slice:
+        """The slice of `extent` elements, `step` apart, from `start` on in an axis; of none where that is negative."""
+        first = None if start is ZERO else start
+        by = None if step is ONE else step
+        if self._reaches(extent, step, axis - 1 - start):
+            return Slice(first, None, by)
+        short = tidy(axis - start - extent)
+        if by is None and is_exact(short) and value_of(short) > 0:
+            return Slice(first, const(-int(value_of(short))))  # of an axis too short for it, nothing
+        behind = step * self.sizes.count(i, extent)
+        inside = is_exact(start) and is_exact(step) and value_of(start) < value_of(step)
+        return Slice(first, behind if first is None or inside else start + behind, by)
+
+    def _reaches(self, extent: Expr, step: Expr, room: Expr) -> bool:
+        """Whether `extent` is how many places, `step` apart, there are in 0, ..., room."""
+        reach = quotient(extent, step)
+        return (reach is not None and same(reach, room)) or same(step * (extent - 1), room)
+
+    def _turned(self, s: Expr, axis: Expr, extents: Extents) -> Turned | None:
+        if not (isinstance(s, Apply) and s.op == "mod" and same(s.args[1], axis)):
+            return None
+        form = linear(s.args[0])
+        if form is None or len(form.steps) != 1 or form.steps[0][1] is not ONE:
+            return None
+        i = form.steps[0][0]
+        return Turned(i, form.offset) if same(extents[i], axis) else None
+
+    def _split(self, form: Linear, axis: Expr, extents: Extents) -> Split | None:
+        """Mixed radix: each step is the number of points of the indices behind it."""
+        left = list(form.steps)
+        order: list[Index] = []
+        total: Expr = ONE
+        while left:
+            found = next((k for k, (_, step) in enumerate(left) if same(step, total)), None)
+            if found is None:
+                return None
+            i, _ = left.pop(found)
+            order.insert(0, i)
+            total = total * extents[i] if is_exact(total) else extents[i] * total  # 2 * (h // 2)
+        if not all(self.sizes.not_negative(extents[i]) for i in order):
+            return None
+        if form.offset is ZERO and same(total, axis):
+            return Split(tuple(order), ALL)
+        return Split(tuple(order), self.span(form.offset, ONE, total, axis, order[0]))
+
+    def _moving(self, form: Linear, axis: Expr, extents: Extents) -> Moving | None:
+        if len(form.steps) != 2:
+            return None
+        found = []
+        for (i, step), (r, spread) in permutations(form.steps):
+            back = is_exact(spread) and value_of(spread) < 0
+            apart = -spread if back else spread
+            if not (self.sizes.positive(step) and self.sizes.positive(apart)):
+                continue
+            start = tidy(form.offset + spread * (extents[r] - 1)) if back else form.offset
+            room = axis - start - 1 - apart * (extents[r] - 1)
+            full = self.sizes.not_negative(axis) and self._reaches(extents[i], step, room)
+            count = None if full else self.sizes.count(i, extents[i])
+            cut = ALL if start is ZERO else Slice(start)
+            simple = isinstance(extents[r], Ref) or is_exact(extents[r])
+            rank = (not full, not simple, step is ONE and spread is not ONE)
+            found.append((rank, Moving(i, r, cut, extents[r], step, apart, back, count)))
+        return min(found, key=lambda pair: pair[0])[1] if found else None
+
+    # all axes
+
+    def _assembled(self, base: Array, pieces: Sequence[Piece], extents: Extents) -> Value:
+        items: list[Item] = [p.item for p in pieces]
+        array = _cut(base, items, pieces)
+        standing = [p for p in pieces if not isinstance(p, Point)]
+        if any(isinstance(p, Run) and p.back for p in standing):
+            turned: list[Item] = [
+                Slice(None, None, const(-1)) if isinstance(p, Run) and p.back else ALL for p in standing
+            ]
+            array = _cut(array, turned, standing)
+        for k, p in enumerate(standing):
+            if isinstance(p, Turned):
+                packed = any(isinstance(a, Run) and is_pack(a.index) for a in standing)
+                array = Roll(array, tidy(-p.shift), k - len(standing) if packed else k)
+        axes: list[Index] = []
+        for p in standing:
+            axes += p.indices if isinstance(p, Split) else [p.index]
+        if any(isinstance(p, Split) for p in standing):
+            moving = {p.index for p in standing if isinstance(p, Moving)}
+            if moving:  # the length of an axis that is still to be cut into windows is not that of its index
+                return self._assembled_late(array, standing, extents)
+            array = Reshape(array, tuple(self.sizes.count(i, extents[i]) for i in axes), split=True)
+        return self._windows(array, axes, [p for p in standing if isinstance(p, Moving)])
+
+    def _assembled_late(self, array: Array, standing: Sequence[Piece], extents: Extents) -> Value:
+        """Windows first, then the axes that are split."""
+        axes = [p.indices[0] if isinstance(p, Split) else p.index for p in standing if not isinstance(p, Point)]
+        value = self._windows(array, axes, [p for p in standing if isinstance(p, Moving)])
+        split = {p.indices[0]: p.indices for p in standing if isinstance(p, Split)}
+        whole = tuple(i for a in value.labels for i in split.get(a, (a,)))
+        return Value(Reshape(value.array, tuple(self.sizes.count(i, extents[i]) for i in whole)), whole)
+
+    def _windows(self, array: Array, axes: list[Index], moving: Sequence[Moving]) -> Value:
+        for p in moving:
+            place = axes.index(p.index)
+            packed = any(is_pack(i) for i in axes)
+            array = Windows(array, place - len(axes) if packed else place, p.size, p.step, p.dilation)
+            axes = [*axes, p.inner]
+        trimmed: list[Item] = [ALL for _ in axes]
+        for p in moving:
+            if p.count is not None:
+                trimmed[axes.index(p.index)] = Slice(None, p.count)
+            if p.back:
+                trimmed[axes.index(p.inner)] = Slice(None, None, const(-1))
+        return Value(taken(array, trimmed_items(packed_items(trimmed, axes))), tuple(axes))
+
+    def _diagonal(self, base: Array, pieces: Sequence[Piece | None], shared: set[Index]) -> Value | None:
+        """`x[i, i]`, and nothing else special."""
+        if not all(isinstance(p, Run) and p.item is ALL for p in pieces) or len(shared) != 1:
+            return None
+        runs = [p.index for p in pieces if isinstance(p, Run)]
+        (i,) = shared
+        places = [k for k, a in enumerate(runs) if a is i]
+        if len(places) != 2:
+            return None
+        if any(is_pack(a) for a in runs):
+            places = [k - len(runs) for k in places]
+        return Value(Diagonal(base, places[0], places[1]), (*(a for a in runs if a is not i), i))
+
+    # integer arrays
+
+    def _arrays(
+        self, r: Ref, pieces: Sequence[Piece | None], order: Sequence[Index], extents: Extents
+    ) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
+        """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
+        shared = shared_by(pieces)
+        advanced = [
+            k for k, p in enumerate(pieces) if not (isinstance(p, Run) and not p.back and p.index not in shared)
+        ]
+        advanced = [k for k in advanced if isinstance(r.subscripts[k], Index) or indices(r.subscripts[k])] or advanced
+        mine = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]
+        runs = {k: p for k, p in enumerate(pieces) if k not in advanced and isinstance(p, Run)}
+        adjacent = advanced == list(range(advanced[0], advanced[-1] + 1))
+        if not adjacent or len(runs) + len(advanced) < len(pieces) or any(p.index in mine for p in runs.values()):
+            runs = {k: p for k, p in runs.items() if is_pack(p.index) and p.index not in mine}
+            left = {p.index for p in runs.values()}
+            mine = [i for i in order if i in indices(*r.subscripts) and i not in left]
+        items: list[Item] = []
+        for place, s in enumerate(r.subscripts):
+            if place in runs:
+                items.append(runs[place].item)
+            else:
+                items.append(self._aligned(self._subscript(s, mine, extents), mine).array)
+        before = [p.index for k, p in runs.items() if k < advanced[0]]
+        behind = [p.index for k, p in runs.items() if k > advanced[-1]]
+        return packed_items(items, r.subscripts), (*before, *mine, *behind)
+
+    def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
+        value = self._evaluated(s, order, extents)
+        return Value(whole(value.array), value.axes)
+
+    # writing
+
+    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
+        """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
+        extents = dict(e.box)
+        target = ref(e.target, *(self._safe(s, extents) for s in e.subscripts))
+        pieces = self.pieces(target, extents)
+        runs = [p for p in pieces if isinstance(p, (Point, Run))]
+        if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
+            axes = tuple(p.index for p in runs if isinstance(p, Run))
+            return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, axes
+        items, axes = self._arrays(target, pieces, order, extents)
+        alone = {s for s in e.subscripts if isinstance(s, Index)}
+        return trimmed_items(items), set(axes) <= alone, axes
+
+
+def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:
+    """The indices that stand in more than one axis."""
+    found: list[Index] = []
+    for p in pieces:
+        match p:
+            case Run(index=i) | Turned(index=i):
+                found.append(i)
+            case Split(indices=several):
+                found += several
+            case Moving(index=i, inner=r):
+                found += [i, r]
+            case _:
+                pass
+    return {i for i in found if found.count(i) > 1}
+
+
+def _cut(base: Array, items: Sequence[Item], pieces: Sequence[Piece]) -> Array:
+    axes = [p.index if isinstance(p, Run) else None for p in pieces]
+    return taken(base, trimmed_items(packed_items(items, axes)))
+
+
+def trimmed_items(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Items without the whole axes at the end."""
+    kept = list(items)
+    while "..." not in kept and len(kept) > 1 and kept[-1] is ALL:
+        kept.pop()
+    return tuple(kept)

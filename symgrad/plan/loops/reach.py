@@ -1,0 +1,50 @@
+"""What may be evaluated earlier than it is read: which elements exist whatever a condition says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...expr import Apply, Const, Expr, Index, Ref, apply
+from .data import Block, Loop, walk
+
+
+def unprotected(*roots: Expr) -> set[Expr]:
+    """The nodes that are evaluated whichever branch a condition selects."""
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
+            stack.extend(node.args[:1] if lazy else node.args)
+    return seen
+
+
+class Reach:
+    """How far the loops of a block go, against how far arrays do.
+
+    shapes   the axes of every array
+    certain  whether a comparison of sizes is sure to hold
+    """
+
+    def __init__(self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], certain: Callable[[Expr], bool]) -> None:
+        self._shapes = shapes
+        self._certain = certain
+        self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
+        for node in walk(block):
+            if isinstance(node, Loop):
+                self._ends.setdefault(node.index, {}).update(self._ends_of(node.extent))
+
+    def _ends_of(self, extent: Expr) -> Mapping[Expr, None]:
+        """The extents that a loop may have: one that stops at the index of another loop stops where that does."""
+        outer = extent.args[0] if isinstance(extent, Apply) and extent.op == "add" else extent
+        return self._ends[outer] if isinstance(outer, Index) and outer in self._ends else {extent: None}
+
+    def holds(self, element: Ref) -> bool:
+        """Whether the element exists at every turn of the loops: its subscripts stay in the array by themselves."""
+        for s, size in zip(element.subscripts, self._shapes[element.name] if element.subscripts else (), strict=True):
+            ends = [s + 1] if isinstance(s, Const) else self._ends.get(s, ()) if isinstance(s, Index) else ()
+            if not ends or not all(self._certain(apply("le", end, size)) for end in ends):
+                return False
+        return True

@@ -1,0 +1,105 @@
+"""How equations write their target: which elements, and whether two of them write the same ones."""
+
+from __future__ import annotations
+
+from ...expr import ONE, ZERO, Const, Expr, Index, indices, refs
+from ...ir import Equation, Tensor
+from .data import Rewriter
+from .integers import equal, fresh_index, polynomial, stride
+
+
+def pattern_of(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
+    """Per axis, the literal at which `e` writes, or None where a plain index runs over all of it; None if neither."""
+    pattern: list[Expr | None] = []
+    extents = dict(e.box)
+    seen: set[Expr] = set()
+    for s, size in zip(e.subscripts, tensor.shape, strict=True):
+        if isinstance(s, Const):
+            pattern.append(s)
+        elif isinstance(s, Index) and s not in seen and equal(extents[s], size):
+            seen.add(s)
+            pattern.append(None)
+        else:
+            return None
+    return tuple(pattern)
+
+
+def tile(equations: list[Equation], tensor: Tensor) -> bool:
+    """Whether the equations write disjoint stretches that fill one axis (concatenation), each all of the other axes."""
+    axes = {
+        axis
+        for e in equations
+        for axis, (s, size) in enumerate(zip(e.subscripts, tensor.shape, strict=True))
+        if not (isinstance(s, Index) and equal(dict(e.box)[s], size))
+    }
+    if len(axes) != 1 or any(e.when or e.where is not None for e in equations):
+        return False
+    (axis,) = axes
+    stretches: list[tuple[Expr, Expr]] = []
+    for e in equations:
+        inside = indices(e.subscripts[axis])
+        mentioned = [i for s in e.subscripts for i in indices(s)]
+        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or reads_elements(e.subscripts[axis]):
+            return False
+        offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
+        terms = polynomial(offset)
+        if terms is None or inside and any(inside[0] in indices(*atoms) for atoms in terms):
+            return False
+        stretches.append((offset, dict(e.box)[inside[0]] if inside else ONE))
+    end: Expr = ZERO
+    while stretches:
+        found = next((s for s in stretches if equal(s[0], end)), None)
+        if found is None:
+            return False
+        stretches.remove(found)
+        end = end + found[1]
+    return equal(end, tensor.shape[axis])
+
+
+def reads_elements(root: Expr) -> bool:
+    """Whether `root` reads elements."""
+    return any(r.subscripts for r in refs(root))
+
+
+def leads(e: Equation, tensor: Tensor, axis: int) -> bool:
+    """Whether an index of its own runs over all of that axis of the target."""
+    s = e.subscripts[axis]
+    others = (*e.subscripts[:axis], *e.subscripts[axis + 1 :])
+    return isinstance(s, Index) and s not in indices(*others) and equal(dict(e.box)[s], tensor.shape[axis])
+
+
+def injective(e: Equation) -> bool:
+    """Whether no two points of the box write one element: every index moves one axis of its own."""
+    mentioned = [i for s in e.subscripts for i in indices(s)]
+    plain = all(len(indices(s)) <= 1 and stride((s,), i) for s in e.subscripts for i in indices(s))
+    return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
+
+
+def aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
+    """`e` with its target's indices named as in `first`."""
+    pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
+    renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
+    taken = {i.name for i, _ in (*e.box, *first.box)} | {r.name for _, size in (*e.box, *first.box) for r in refs(size)}
+    for i, _ in e.box:
+        if i not in renamed and i in renamed.values():
+            renamed[i] = fresh_index(taken)
+            taken.add(renamed[i].name)  # type: ignore[attr-defined]  # an Index, as written above
+    return (
+        Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
+    )
+
+
+def exclusive(equations: list[Equation]) -> list[list[Equation]]:
+    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
+    parts: list[list[Equation]] = []
+    rest = list(equations)
+    while rest:
+        names = {name for name, _ in rest[0].when}
+        many = 2 ** len(names)
+        part = rest[:many]
+        presences = {frozenset(e.when) for e in part}
+        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
+            part = rest[:1]
+        parts.append(part)
+        rest = rest[len(part) :]
+    return parts

@@ -1,0 +1,130 @@
+"""What forward hands to backward: the cheapest values from which backward can have what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..expr import Apply, Const, postorder
+from ..ir import Equation, Function, Tensor, by_target
+from .lower import CHEAP
+
+NOMINAL = 64  # the size of every axis when saving is weighed against computing again
+OPERATION = 0.05  # what one operation on an element costs, where keeping the element costs 1
+NEVER = float("inf")
+TRIALS = 16  # values that are tried in the place of those computed from them
+
+
+def choose_saved(
+    primal: Function, forward: Sequence[Equation], backward: Sequence[Equation], tensors: Mapping[str, Tensor]
+) -> tuple[list[str], list[Equation]]:
+    """What to save, in order of input, output, intermediate; and the equations that backward computes again.
+
+    Inputs and outputs are free, what a reduction or a loop makes is never computed again, and an elementwise value is
+    computed again where that costs less than keeping it.
+    """
+    cut = _Cut(primal, forward, tensors)
+    needed = [n for n in tensors if n in {r.name for e in backward for r in e.reads} and cut.known(n)]
+    best = cut.choice(needed, ())
+    kept: list[str] = []
+    for name in cut.below(best.saved)[:TRIALS]:
+        trial = cut.choice(needed, [*kept, name])
+        if trial.cost < best.cost:
+            best, kept = trial, [*kept, name]
+    order = [n for n in tensors if n in best.saved]
+    order.sort(key=lambda n: (n not in primal.inputs, n not in primal.outputs))
+    return order, [e for e in forward if e.target in best.again]
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What is saved, what is computed again, and what both cost."""
+
+    saved: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    cost: float = 0.0
+
+
+class _Cut:
+    def __init__(self, primal: Function, forward: Sequence[Equation], tensors: Mapping[str, Tensor]) -> None:
+        self.writers = by_target(forward)
+        self.inputs = set(primal.inputs)
+        self.free = {*primal.inputs, *primal.outputs}
+        self.tensors = tensors
+        self.elementwise = {n for n, es in self.writers.items() if all(e.reduce == "none" and e.plain for e in es)}
+        self.reads = {
+            name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
+            for name, es in self.writers.items()
+        }
+
+    def known(self, name: str) -> bool:
+        """Whether `name` is a tensor of forward."""
+        return name in self.writers or name in self.inputs
+
+    def keep(self, name: str) -> float:
+        """The cost of saving it."""
+        return float(NOMINAL ** len(self.tensors[name].shape))
+
+    def work(self, name: str) -> float:
+        """The cost of computing it again from what it reads; 0 for a number made of options and sizes."""
+        points = self.keep(name) if self.reads[name] else 0.0
+        return sum(OPERATION * _weight(e) * points for e in self.writers[name])
+
+    def below(self, saved: Collection[str]) -> list[str]:
+        """What elementwise values that are saved were computed from, and would have to be saved instead."""
+        found: dict[str, None] = {}
+        stack = [n for n in self.writers if n in saved and n in self.elementwise]
+        while stack:
+            for name in self.reads.get(stack.pop(), ()):
+                if name not in found and name not in self.free:
+                    found[name] = None
+                    stack += [name] if name in self.elementwise else []
+        return [name for name in found if name not in saved]
+
+    def choice(self, needed: Sequence[str], kept: Sequence[str]) -> _Choice:
+        """The cheaper of keeping and computing again for each value, where the values `kept` are saved in any case."""
+        free = self.free.union(kept)
+        price: dict[str, float] = {}
+
+        def settle(root: str) -> None:
+            stack = [root]
+            path: set[str] = set()  # a loop among elementwise values costs NEVER: one of them is kept
+            while stack:
+                name = stack[-1]
+                path.add(name)
+                if name in price:
+                    stack.pop()
+                elif name in free:
+                    price[name] = 0.0
+                elif name not in self.elementwise:
+                    price[name] = self.keep(name)
+                elif waiting := [n for n in self.reads[name] if n not in price and n not in path]:
+                    stack += waiting
+                else:
+                    again = self.work(name) + sum(price.get(n, NEVER) for n in self.reads[name])
+                    price[name] = min(again, self.keep(name))
+
+        result = _Choice()
+        stack = [*needed]
+        while stack:
+            name = stack.pop()
+            if name in result.saved or name in result.again:
+                continue
+            settle(name)
+            if name in free or name not in self.elementwise or price[name] >= self.keep(name) > 0:
+                result.saved.add(name)
+                result.cost += 0.0 if name in self.free else self.keep(name)
+            else:
+                result.again.add(name)
+                result.cost += self.work(name)
+                stack += self.reads[name]
+        return result
+
+
+def _weight(e: Equation) -> int:
+    """Operations of a body, a call of a function counted five times."""
+    return sum((1 if n.op in CHEAP or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply))
+
+
+def _small_power(node: Apply) -> bool:
+    return node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value.denominator == 1
