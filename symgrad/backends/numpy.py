@@ -14,9 +14,10 @@ from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
-from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
+from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Unpack, Update
 from .base import template
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
+from .python_matrices import SCIPY
 from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -71,8 +72,9 @@ class _File:
         body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
         imports = ["import math", ""] if any("math." in line for line in body) else []
         imports.append("import numpy as np")
-        if any("special." in line for line in body):
-            imports.append("from scipy import special")
+        modules = [m for m in SCIPY if any(re.search(rf"(?<!\.)\b{m}\.", line) for line in body)]
+        if modules:
+            imports.append(f"from scipy import {', '.join(sorted(modules))}")
         return template("numpy.j2").render(
             header=[_in_docstring(line) for line in header],
             imports=imports,
@@ -272,6 +274,8 @@ def _statement_lines(
         match s:
             case Assign(name, value):
                 lines += assigned(name, text(value), indent)
+            case Unpack(_, value):
+                lines += assigned(s.name, text(value), indent)
             case Update(name, items, value, first):
                 inner = ", ".join(text._item(i, text) for i in items)
                 sign = "=" if first else "+="

@@ -18,6 +18,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
     product,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..expr import TWO, ZERO, Apply, Expr, Index, apply, index, indices, ref, select, substitute
+from ..expr import ONE, TWO, ZERO, Apply, Expr, Index, apply, index, indices, ref, select, substitute
 from ..ir import Box, Equation, names_of
 from ..matrices import MATRICES, sizes
 
@@ -212,13 +212,13 @@ def _solve(r: Rule, kind: str = "solve", triangle: str = "") -> Terms:
 def _det(r: Rule) -> Terms:
     """G det A^-T"""
     k, l = r.axes
-    return ([Term(r.G.at() * r.Y.at() * r.call("inv", "inverse", r.A).at(l, k))],)
+    return ([Term(r.G.at() * r.Y.at() * r.call("inv", "inverse", r.A.T).at(k, l))],)
 
 
 def _logdet(r: Rule) -> Terms:
     """G A^-T"""
     k, l = r.axes
-    return ([Term(r.G.at() * r.call("inv", "inverse", r.A).at(l, k))],)
+    return ([Term(r.G.at() * r.call("inv", "inverse", r.A.T).at(k, l))],)
 
 
 def _cholesky(r: Rule) -> Terms:
@@ -226,11 +226,15 @@ def _cholesky(r: Rule) -> Terms:
     k, l = r.axes
     n = r.A.sizes[0]
     product = r.product("product", r.Y.T, r.G)
-    half = r.local(
-        "symmetric", (n, n), lambda i, j: select(apply("ge", i, j), product.at(i, j), product.at(j, i)) / TWO
-    )
+    half = r.local("symmetric", (n, n), lambda i, j: _symmetric(product, i, j) / TWO)
     left = r.solved("solve_upper", "left", r.Y.T, half)
     return ([Term(r.solved("solve_upper", "both", r.Y.T, left.T).at(k, l))],)
+
+
+def _symmetric(lower: Part, i: Expr, j: Expr) -> Expr:
+    """The symmetric matrix with this lower triangle."""
+    above = select(apply("lt", i, j), lower.at(j, i), ZERO)
+    return select(apply("ge", i, j), lower.at(i, j), ZERO) + above
 
 
 def _qr(r: Rule, own: Callable[[Part, Part], Part], through: bool) -> Terms:
@@ -239,9 +243,7 @@ def _qr(r: Rule, own: Callable[[Part, Part], Part], through: bool) -> Terms:
     q, upper = r.sibling("qr_q"), r.sibling("qr_r")
     n = upper.sizes[0]
     inner = own(q, upper)
-    symmetric = r.local(
-        "symmetric", (n, n), lambda i, j: select(apply("ge", i, j), inner.at(i, j), inner.at(j, i))
-    )
+    symmetric = r.local("symmetric", (n, n), lambda i, j: _symmetric(inner, i, j))
     moved = r.product("moved", q, symmetric)
     if through:
         before = moved
@@ -268,6 +270,11 @@ def _eigh_values(r: Rule) -> Terms:
     return ([Term(v.at(k, s) * r.G.at(s) * v.at(l, s), ((s, v.sizes[1]),))],)
 
 
+def _identity(i: Expr, j: Expr) -> Expr:
+    """1 in the diagonal, where a difference is 0 and stands below another that is 0 too."""
+    return select(apply("eq", i, j), ONE, ZERO)
+
+
 def _eigh_vectors(r: Rule) -> Terms:
     """V F V^T, where F is the skew part of V^T G over the differences of the eigenvalues"""
     w, v = r.sibling("eigh_values"), r.Y
@@ -275,16 +282,14 @@ def _eigh_vectors(r: Rule) -> Terms:
     ratio = r.local(
         "ratio",
         inner.sizes,
-        lambda i, j: select(
-            apply("eq", i, j), ZERO, (inner.at(i, j) - inner.at(j, i)) / (TWO * (w.at(j) - w.at(i)))
-        ),
+        lambda i, j: (inner.at(i, j) - inner.at(j, i)) / (TWO * (w.at(j) - w.at(i) + _identity(i, j))),
     )
     return ([r.term(r.product("left", v, ratio), v.T)],)
 
 
 def _gaps(inner: Part, s: Part, i: Expr, j: Expr) -> Expr:
     """The skew part of a matrix over the differences of the squares of the singular values."""
-    gap = (s.at(j) - s.at(i)) * (s.at(j) + s.at(i))
+    gap = (s.at(j) - s.at(i)) * (s.at(j) + s.at(i)) + _identity(i, j)
     return (inner.at(i, j) - inner.at(j, i)) / gap
 
 
@@ -301,7 +306,7 @@ def _svd_u(r: Rule) -> Terms:
     inner = r.product("inner", u.T, r.G)
 
     def within(i: Expr, j: Expr) -> Expr:
-        return select(apply("eq", i, j), ZERO, s.at(j) * _gaps(inner, s, i, j)) - inner.at(i, j) / s.at(j)
+        return s.at(j) * _gaps(inner, s, i, j) - inner.at(i, j) / s.at(j)
 
     moved = r.product("moved", u, r.local("ratio", inner.sizes, within))
     whole = r.local("whole", u.sizes, lambda i, j: moved.at(i, j) + r.G.at(i, j) / s.at(j))
@@ -314,7 +319,7 @@ def _svd_vh(r: Rule) -> Terms:
     inner = r.product("inner", vh, r.G.T)
 
     def within(i: Expr, j: Expr) -> Expr:
-        return select(apply("eq", i, j), ZERO, s.at(i) * _gaps(inner, s, i, j)) - inner.at(j, i) / s.at(i)
+        return s.at(i) * _gaps(inner, s, i, j) - inner.at(j, i) / s.at(i)
 
     moved = r.product("moved", r.local("ratio", inner.sizes, within), vh)
     whole = r.local("whole", vh.sizes, lambda i, j: moved.at(i, j) + r.G.at(i, j) / s.at(i))

@@ -177,7 +177,7 @@ def _signed(x: Array, by: Array, rows: bool) -> Array:
     *batch, i, j = axes_of(shape)
     first = read(by._node, [*batch, ZERO, j if rows else i])
     element = read(x._node, [*batch, i, j])
-    body = apply("select", apply("lt", first, ZERO), -element, element)
+    body = element * apply("select", apply("lt", first, ZERO), -ONE, ONE)
     return Array(value(shape, body, [x._node, by._node]), x._lead)
 
 
