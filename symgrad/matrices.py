@@ -33,6 +33,7 @@ from .expr.sizes import whole
 Rows = list[list[Any]]
 
 APART = 2.0**-60  # of the largest: eigenvalues that are nearer are equal, and so have no eigenvectors of their own
+SWEEPS = 60  # of Jacobi's method, which doubles the digits in each when it is near
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,38 +217,84 @@ def _apart(values: Sequence[Any]) -> None:
             raise ValueError("two eigenvalues or singular values are equal")
 
 
+def _rotation(p: Any, q: Any, r: Any) -> tuple[Any, Any]:
+    """Cosine and sine of the rotation that makes [[p, r], [r, q]] diagonal."""
+    half = (q - p) / (2 * r)
+    t = 1 / (abs(half) + mp.sqrt(half * half + 1))
+    t = t if half >= 0 else -t
+    c = 1 / mp.sqrt(t * t + 1)
+    return c, t * c
+
+
+def _jacobi(a: Rows) -> tuple[list[Any], Rows]:
+    """The eigenvalues of a symmetric matrix, and its eigenvectors as rows: Jacobi's rotations."""
+    a, n = _copy(a), len(a)
+    vectors = _eye(n)
+    most = max((abs(x) for row in a for x in row), default=0)
+    if not mp.isfinite(most):
+        raise ValueError("not a number")
+    small = mp.ldexp(most, -mp.prec)
+    for _ in range(SWEEPS):
+        if not any(abs(a[i][j]) > small for i in range(n) for j in range(n) if i != j):
+            break
+        for j in range(n):
+            for i in range(j):
+                if abs(a[i][j]) <= small:
+                    continue
+                c, s = _rotation(a[i][i], a[j][j], a[i][j])
+                for x in (a, vectors):
+                    x[i], x[j] = (
+                        [c * u - s * v for u, v in zip(x[i], x[j], strict=True)],
+                        [s * u + c * v for u, v in zip(x[i], x[j], strict=True)],
+                    )
+                for row in a:
+                    row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
+                a[i][j] = a[j][i] = mpmath.mpf(0)
+    return [a[i][i] for i in range(n)], vectors
+
+
 def _eigh(a: Rows) -> tuple[list[Any], Rows]:
-    n = len(a)
-    if not n:
-        return [], []
-    a = _mean_of_both(a)
-    if n == 1:
-        return [a[0][0]], _eye(1)
-    found, vectors = mp.eigsy(mp.matrix(a))
-    order = sorted(range(n), key=lambda k: found[k])
-    columns = [[vectors[i, k] for i in range(n)] for k in order]
+    found, vectors = _jacobi(_mean_of_both(a))
+    order = sorted(range(len(a)), key=lambda k: found[k])
     values = [found[k] for k in order]
     _apart(values)
-    return values, _transposed([[x * _oriented(c) for x in c] for c in columns])
+    return values, _transposed([[x * _oriented(vectors[k]) for x in vectors[k]] for k in order])
 
 
 def _svd(a: Rows) -> tuple[Rows, list[Any], Rows]:
-    """U, the singular values from the largest, and V^T, reduced: as many as the smaller side."""
+    """U, the singular values from the largest, and V^T, reduced to the smaller side: Jacobi's rotations of columns."""
     m, n = len(a), len(a[0]) if a else 0
     if not min(m, n):
         return [[] for _ in range(m)], [], []
     if m < n:
         u, s, vh = _svd(_transposed(a))
         return _transposed(vh), s, _transposed(u)
-    left, values, right = mp.svd_r(mp.matrix(a), full_matrices=False)
-    order = sorted(range(n), key=lambda k: -values[k])
-    s = [values[k] for k in order]
+    columns, right = _transposed(a), _eye(n)
+    if not all(mp.isfinite(x) for row in a for x in row):
+        raise ValueError("not a number")
+    turned, sweeps = True, 0
+    while turned and sweeps < SWEEPS:
+        turned, sweeps = False, sweeps + 1
+        for j in range(n):
+            for i in range(j):
+                p, q = (mp.fdot((x, x) for x in columns[k]) for k in (i, j))
+                r = mp.fdot(zip(columns[i], columns[j], strict=True))
+                if abs(r) <= mp.ldexp(mp.sqrt(p * q), -mp.prec + 4):
+                    continue
+                turned = True
+                c, s_ = _rotation(p, q, r)
+                for x in (columns, right):
+                    x[i], x[j] = (
+                        [c * u - s_ * v for u, v in zip(x[i], x[j], strict=True)],
+                        [s_ * u + c * v for u, v in zip(x[i], x[j], strict=True)],
+                    )
+    norms = [mp.sqrt(mp.fdot((x, x) for x in column)) for column in columns]
+    order = sorted(range(n), key=lambda k: -norms[k])
+    s = [norms[k] for k in order]
     _apart([*s, mpmath.mpf(0)])
-    columns = [[left[i, k] for i in range(m)] for k in order]
-    rows = [[right[k, j] for j in range(n)] for k in order]
-    signs = [_oriented(row) for row in rows]
-    u = _transposed([[x * sign for x in c] for c, sign in zip(columns, signs, strict=True)])
-    return u, s, [[x * sign for x in row] for row, sign in zip(rows, signs, strict=True)]
+    signs = [_oriented(right[k]) for k in order]
+    u = _transposed([[x * sign / norms[k] for x in columns[k]] for k, sign in zip(order, signs, strict=True)])
+    return u, s, [[x * sign for x in right[k]] for k, sign in zip(order, signs, strict=True)]
 
 
 def _pinv(a: Rows) -> Rows:

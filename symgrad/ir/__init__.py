@@ -14,7 +14,7 @@ from .data import (
     When,
     names_of,
 )
-from .interpreter import bind, extent_of, interpret
+from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import apart, inside, once, range_of, stretch, unguarded, untold
@@ -57,6 +57,7 @@ __all__ = [
     "latex_equations",
     "latex_of",
     "names_of",
+    "nested",
     "once",
     "ordered",
     "range_of",
