@@ -89,11 +89,16 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
     return artefact
 
 
-def check(declaration: Declaration, to: str = "numpy", full: bool = False, **static: Any) -> Report:
-    """Print, load and check; return the Report. `full` takes minutes where the default takes about a second."""
+def check(
+    declaration: Declaration, to: str = "numpy", full: bool = False, seconds: float | None = None, **static: Any
+) -> Report:
+    """Print, load and check; return the Report. `full` takes minutes where the default takes about a second.
+
+    After `seconds` the check ends; the report says then how much was checked, and is not `ok`.
+    """
     declaration = _fixed(declaration, static)
     result = printed(declaration, to)
-    return verify(as_function(declaration), result.files, to, result.load(), full=full)
+    return verify(as_function(declaration), result.files, to, result.load(), full=full, seconds=seconds)
 
 
 def vjp(declaration: Declaration) -> Derivative:

@@ -72,6 +72,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) -> o: h[i:n-1] = maximum(x[i+1], 1); o[j:n] = h[0]*h[0]", {"n": 3}, {}),
     ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
     ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
+    ("f(a[n], b[m]) -> o: o[2*i] = a[i]; o[2*i+1] = b[i]", {"n": 3, "m": 2}, {}),
     # optional inputs
     ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
     ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),
@@ -94,6 +95,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
     # reductions
     ("f(w[2]) = prod[q:3](prod[s:2](w[s]))", {}, {}),
+    ("f(x[n])[i:n] = prod[j:n-1](x[j])", {"n": 3}, {}),
+    ("f(x[n]) = prod[j:n-1,k:n-2](x[j] + x[k])", {"n": 4}, {}),
     ("f(x[n], w) = sum[i:n-1](w + x[i+1])*mean[q:n](w)", {"n": 3}, {}),
     ("f(x[n])[p:n,s:n] = max[r:2](x[p])", {"n": 3}, {}),
     ("f(x[n], y[m])[i] = y[i]*logsumexp[j,r:3](x[j])", {"n": 2, "m": 3}, {}),
@@ -114,6 +117,30 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         "attention(q[n,d], k[m,d], v[m,e]): s[i,j] = sum[l](q[i,l]*k[j,l])/sqrt(d); w[i,j] = exp(s[i,j]); "
         "out[i,p] = sum[j](w[i,j]*v[j,p])/sum[j](w[i,j])",
         {"n": 2, "m": 3, "d": 2, "e": 2},
+        {},
+    ),
+    # recurrences
+    ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),
+    ("f(x[n], a) -> h: h[n] = 1; h[t] = a*h[t+1]*x[t]", {"n": 3}, {}),
+    ("f(x[n]) -> p: h[0] = 1; h[t+1] = h[t]*x[t]; p = h[n]", {"n": 3}, {"x": [2.0, 0.0, 3.0]}),
+    ("f(x[n]) -> h: h[0] = 0; h[1] = 1; h[t+2] = h[t+1] + sin(h[t])*x[t]", {"n": 4}, {}),
+    ("f(x[n]) -> a, b: a[0] = 1; b[t] = 2*a[t]; a[t+1] = b[t] + a[0]*x[t]", {"n": 3}, {}),
+    (
+        "f(x[n,d], w[m,m], u[m,d], h0[m]) -> out: h[0,j] = h0[j]; "
+        "h[t+1,j] = tanh(sum[k](w[j,k]*h[t,k]) + sum[i](u[j,i]*x[t,i])); out[t,j] = h[t+1,j]",
+        {"n": 2, "d": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m]) -> o: d[0,j:m+1] = j; d[i+1,0] = d[i,0] + x[i,0]; "
+        "d[i+1,j+1] = sin(d[i,j] + x[i,j]) + d[i+1,j]*d[i,j+1]; o = d[n,m]",
+        {"n": 2, "m": 2},
+        {},
+    ),
+    (
+        "f(x[n,m], b[m]?) -> c: h[0,j:m] = 0; c[t,j] = tanh(h[t,j] + b[j]); h[t+1,j] = c[t,j]*x[t,j] + h[t,j]",
+        {"n": 2, "m": 2},
         {},
     ),
 ]

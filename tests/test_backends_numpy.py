@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 import symgrad as sg
 from symgrad.differentiate import differentiate
+from symgrad.expr import ref, show
+from symgrad.expr.sizes import tidy
 from symgrad.ir import interpret
 
 N = {"n": 2, "k": 3, "m": 4}
@@ -82,6 +84,7 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]; k=2)[i:n-k] = x[i+k] - x[i]", {"n": 5}, {}),
     ("f(x[n], y[k])[i:n-k] = x[i+k]*y[0]", {"n": 5, "k": 2}, {}),
     ("f(x[..., n])[..., i:n-1] = x[..., i+1] - x[..., i]", {"...": (2, 2), "n": 3}, {}),
+    ("f(x[n]) -> a, b: a[i:n-1] = x[i+1] - x[i]; b[i:n] = x[n-1-i]**2", {"n": 4}, {}),
     # an axis that is turned
     ("f(x[n,m])[i:n,j:m] = x[(i+1) % n,j]*x[i,(j-2) % m]", N, {}),
     ("f(x[..., n]; k=2)[..., i:n] = x[..., (i-k) % n]**2", {"...": (2,), "n": 5}, {}),
@@ -429,3 +432,8 @@ def test_options_are_passed_by_name(options):
     out, saved = code.forward(x, **options)
     assert_allclose(out, a * x**k + np.exp(-a * x), rtol=1e-14)
     assert_allclose(code.backward(saved, g)[0], g * (a * k * x ** (k - 1) - a * np.exp(-a * x)), rtol=1e-14)
+
+
+def test_sizes_are_printed_as_they_are_written_whatever_was_built_before():
+    built_first, built_last = ref("built_first"), ref("built_last")
+    assert show(tidy(built_last * built_first - 1 + built_last)) == "built_last * built_first + built_last - 1"

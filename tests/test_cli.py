@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -17,7 +18,10 @@ from click.testing import CliRunner
 from symgrad import cli
 from symgrad.backends.c_load import NO_COMPILER
 from symgrad.errors import CompilerError
+from symgrad.library import scalars
 from symgrad.pipeline import printed
+
+SCALARS = [name for name, f in vars(scalars).items() if getattr(f, "__module__", "") == scalars.__name__]
 
 SQUARES = "squares(x, y) = x**2, x*y, y**2"
 NUMPY = "out/squares/squares_numpy.py"
@@ -128,7 +132,7 @@ def tree(root="out"):
         ("pack/shapes.py:volume", ["volume"]),
         ("pack/__init__.py", ["area"]),
         ("symgrad.library:softmax", ["softmax"]),
-        ("symgrad.library.scalars", ["squares", "polynomial", "twice", "sine_and_double"]),
+        ("symgrad.library.scalars", SCALARS),
     ],
 )
 def test_targets(target, functions):
@@ -433,6 +437,12 @@ def test_check_reports():
     assert lines[0].startswith("squares   numpy   agrees with the formula and J^T v   ")
     assert lines[1].startswith("squares   c   agrees with the formula and J^T v   ")
     assert not Path("squares").exists()
+
+
+def test_a_check_that_runs_out_of_time():
+    output = run("check", "symgrad.library:mlp", "--seconds", "0.01", code=3)
+    assert re.fullmatch(r"mlp   numpy   NOT FINISHED   .*; the 0.01 s ran out, and the rest was not checked\n", output)
+    assert not json.loads(run("check", "symgrad.library:mlp", "--seconds", "0.01", "--json", code=3))[0]["ok"]
 
 
 def test_check_as_json():

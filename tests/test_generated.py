@@ -74,7 +74,8 @@ def arguments(function):
     for name in function.inputs:
         tensor = function.table[name]
         shape = [4 if getattr(extent, "name", "") in packs else extent_of(extent) for extent in tensor.shape]
-        yield rng.integers(0, 2, shape) if tensor.dtype != "real" else rng.uniform(0.5, 1.5, shape)
+        # in (1/2, 1): probabilities, sides of a triangle, velocities below that of light
+        yield rng.uniform(0.5, 0.95, shape) if tensor.dtype == "real" else rng.integers(0, 2, shape, tensor.dtype)
 
 
 def extent_of(extent):

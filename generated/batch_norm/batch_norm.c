@@ -38,22 +38,22 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
                         double *restrict out, double *work)
 {
     double *restrict const sum_centered = work;
-    double *const mean_x_values = mean_x ? mean_x : work + d;
-    double *const rstd_values = rstd ? rstd : work + (d + d);
+    mean_x = mean_x ? mean_x : work + d;
+    rstd = rstd ? rstd : work + 2 * d;
 
     /* sum_x[j] = sum[i](x[i, j]) */
     for (size_t j = 0; j < d; ++j) {
-        mean_x_values[j] = 0.0;
+        mean_x[j] = 0.0;
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            mean_x_values[j] += x[i * d + j];
+            mean_x[j] += x[i * d + j];
         }
     }
 
     /* mean_x[j] = sum_x[j] / n */
     for (size_t j = 0; j < d; ++j) {
-        mean_x_values[j] /= (double)n;
+        mean_x[j] /= (double)n;
     }
 
     /* sum_centered[j] = sum[i](centered[i, j]**2) */
@@ -62,7 +62,7 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            const double centered = x[i * d + j] - mean_x_values[j];
+            const double centered = x[i * d + j] - mean_x[j];
             sum_centered[j] += centered * centered;
         }
     }
@@ -70,13 +70,13 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *restrict x
     /* rstd[j] = 1 / sqrt(mean_centered[j] + eps) */
     for (size_t j = 0; j < d; ++j) {
         const double mean_centered = sum_centered[j] / (double)n;
-        rstd_values[j] = 1.0 / sqrt(mean_centered + eps);
+        rstd[j] = 1.0 / sqrt(mean_centered + eps);
     }
 
     /* out[i,j] = xhat[i, j] * gain[j] + bias[j] */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < d; ++j) {
-            const double xhat = (x[i * d + j] - mean_x_values[j]) * rstd_values[j];
+            const double xhat = (x[i * d + j] - mean_x[j]) * rstd[j];
             out[i * d + j] = xhat * gain[j] + bias[j];
         }
     }

@@ -42,7 +42,7 @@ extern "C" {
  * For backward: mean_x and rstd; pass NULL for what is not needed.
  * work has room for BATCH_NORM_FORWARD_WORK(d) doubles.
  */
-#define BATCH_NORM_FORWARD_WORK(d) ((d) + (d) + (d))
+#define BATCH_NORM_FORWARD_WORK(d) (3 * (d))
 void batch_norm_forward(size_t n, size_t d, double eps, const double *x,
                         const double *gain, const double *bias, double *mean_x,
                         double *rstd, double *out, double *work);
@@ -50,7 +50,7 @@ void batch_norm_forward(size_t n, size_t d, double eps, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for BATCH_NORM_BACKWARD_WORK(d) doubles.
  */
-#define BATCH_NORM_BACKWARD_WORK(d) ((d) + (d))
+#define BATCH_NORM_BACKWARD_WORK(d) (2 * (d))
 void batch_norm_backward(size_t n, size_t d, const double *x, const double *gain,
                          const double *mean_x, const double *rstd,
                          const double *grad_output, double *grad_x, double *grad_gain,

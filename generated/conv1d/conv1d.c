@@ -58,7 +58,6 @@ void conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t 
             }
             for (size_t r = 0; r < k; ++r) {
                 for (size_t d = 0; d < c; ++d) {
-                    const size_t x_row = (b * c + d) * w;
                     const size_t out_row = (b * o + f) * size_i;
                     const size_t weight_row = (f * c + d) * k;
                     for (size_t i = 0; i < size_i; ++i) {
@@ -66,8 +65,8 @@ void conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t 
                             + dilation * (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + dilation * (ptrdiff_t)r - padding
                             < (ptrdiff_t)w
-                            ? x[x_row + (size_t)stride * i + (size_t)dilation * r
-                            - (size_t)padding] : 0.0;
+                            ? x[(b * c + d) * w + (size_t)stride * i
+                            + (size_t)dilation * r - (size_t)padding] : 0.0;
                         out[out_row + i] += part * weight[weight_row + r];
                     }
                 }
@@ -127,14 +126,13 @@ void conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t
                     double total = 0.0;
                     for (size_t b = 0; b < n; ++b) {
                         const size_t grad_output_row = (b * o + f) * size_i;
-                        const size_t x_row = (b * c + d) * w;
                         for (size_t i = 0; i < size_i; ++i) {
                             total += stride * (ptrdiff_t)i + dilation * (ptrdiff_t)r
                                 - padding >= 0 && stride * (ptrdiff_t)i
                                 + dilation * (ptrdiff_t)r - padding < (ptrdiff_t)w
                                 ? grad_output[grad_output_row + i]
-                                * x[x_row + (size_t)stride * i + (size_t)dilation * r
-                                - (size_t)padding] : 0.0;
+                                * x[(b * c + d) * w + (size_t)stride * i
+                                + (size_t)dilation * r - (size_t)padding] : 0.0;
                         }
                     }
                     grad_weight[(f * c + d) * k + r] = total;

@@ -71,9 +71,6 @@ void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                 for (size_t r = 0; r < p; ++r) {
                     for (size_t s = 0; s < q; ++s) {
                         for (size_t d = 0; d < c; ++d) {
-                            const size_t x_row =
-                                ((b * c + d) * h + (size_t)stride * i
-                                + (size_t)dilation * r - (size_t)padding) * w;
                             const size_t out_row = ((b * o + f) * size_i + i) * size_j;
                             const size_t weight_row = ((f * c + d) * p + r) * q;
                             for (size_t j = 0; j < size_j; ++j) {
@@ -84,8 +81,10 @@ void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                                     + dilation * (ptrdiff_t)s - padding >= 0
                                     && stride * (ptrdiff_t)j + dilation * (ptrdiff_t)s
                                     - padding < (ptrdiff_t)w
-                                    ? x[x_row + (size_t)stride * j
-                                    + (size_t)dilation * s - (size_t)padding] : 0.0;
+                                    ? x[((b * c + d) * h + (size_t)stride * i
+                                    + (size_t)dilation * r - (size_t)padding) * w
+                                    + (size_t)stride * j + (size_t)dilation * s
+                                    - (size_t)padding] : 0.0;
                                 out[out_row + j] += part * weight[weight_row + s];
                             }
                         }
@@ -173,9 +172,6 @@ void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                             for (size_t i = 0; i < size_i; ++i) {
                                 const size_t grad_output_row =
                                     ((b * o + f) * size_i + i) * size_j;
-                                const size_t x_row =
-                                    ((b * c + d) * h + (size_t)stride * i
-                                    + (size_t)dilation * r - (size_t)padding) * w;
                                 for (size_t j = 0; j < size_j; ++j) {
                                     total += stride * (ptrdiff_t)i
                                         + dilation * (ptrdiff_t)r - padding >= 0
@@ -187,8 +183,10 @@ void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                                         + dilation * (ptrdiff_t)s - padding
                                         < (ptrdiff_t)w
                                         ? grad_output[grad_output_row + j]
-                                        * x[x_row + (size_t)stride * j
-                                        + (size_t)dilation * s - (size_t)padding] : 0.0;
+                                        * x[((b * c + d) * h + (size_t)stride * i
+                                        + (size_t)dilation * r - (size_t)padding) * w
+                                        + (size_t)stride * j + (size_t)dilation * s
+                                        - (size_t)padding] : 0.0;
                                 }
                             }
                         }

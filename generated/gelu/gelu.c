@@ -22,8 +22,7 @@ void gelu_forward(double x, double *restrict out)
 {
     const double inner = sqrt(2.0 / PI) * (x + 0.044715 * (x * x * x));
     const double tanh_inner = tanh(inner);
-    const double common = 1.0 + tanh_inner;
-    *out = 0.5 * x * common;
+    *out = 0.5 * x * (1.0 + tanh_inner);
 }
 
 void gelu_forward_batch(size_t batch, const double *restrict x, double *restrict out)
@@ -39,9 +38,8 @@ void gelu_backward(double x, double grad_output, double *restrict grad_x)
         const double sqrt_2_over_pi = sqrt(2.0 / PI);
         const double inner = sqrt_2_over_pi * (x + 0.044715 * (x * x * x));
         const double tanh_inner = tanh(inner);
-        const double common = 1.0 + tanh_inner;
         *grad_x = 0.5 * grad_output
-            * (common
+            * (1.0 + tanh_inner
             + sqrt_2_over_pi * x * (1.0 - tanh_inner * tanh_inner)
             * (1.0 + 3.0 * 0.044715 * (x * x)));
     }

@@ -38,8 +38,11 @@ void max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
  * work has room for MAX_POOL2D_BACKWARD_WORK(h, w, size, stride) doubles.
  */
 #define MAX_POOL2D_BACKWARD_WORK(h, w, size, stride) \
-    ((extent(floor_div((ptrdiff_t)(h) - (size), (stride)) + 1)) \
-        * (extent(floor_div((ptrdiff_t)(w) - (size), (stride)) + 1)))
+    (((ptrdiff_t)(h) >= ((ptrdiff_t)(size)) \
+        ? (size_t)(((ptrdiff_t)(h) - ((ptrdiff_t)(size))) / ((ptrdiff_t)(stride)) + 1) \
+        : 0) * ((ptrdiff_t)(w) >= ((ptrdiff_t)(size)) \
+        ? (size_t)(((ptrdiff_t)(w) - ((ptrdiff_t)(size))) / ((ptrdiff_t)(stride)) + 1) \
+        : 0))
 void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                          ptrdiff_t stride, const double *x, const double *out,
                          const double *grad_output, double *grad_x, double *work);

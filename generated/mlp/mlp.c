@@ -29,7 +29,6 @@
  *     weight2  for grad_x, grad_weight1, grad_bias1
  *     hidden   for grad_x, grad_weight1, grad_bias1, grad_weight2
  */
-#include <math.h>
 #include "mlp.h"
 
 void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *restrict x,
@@ -37,7 +36,7 @@ void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *restrict 
                  const double *restrict weight2, const double *restrict bias2,
                  double *restrict hidden, double *restrict out, double *work)
 {
-    double *const hidden_values = hidden ? hidden : work;
+    hidden = hidden ? hidden : work;
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
@@ -46,14 +45,13 @@ void mlp_forward(size_t n, size_t k, size_t h, size_t m, const double *restrict 
             for (size_t p = 0; p < k; ++p) {
                 total += x[i * k + p] * weight1[l * k + p];
             }
-            /* hidden[i,l] = maximum(total[i, l] + bias1[l], 0) */
-            hidden_values[i * h + l] = total + bias1[l] < 0.0 ? 0.0 : total + bias1[l];
+            hidden[i * h + l] = total + bias1[l] < 0.0 ? 0.0 : total + bias1[l];
         }
         for (size_t j = 0; j < m; ++j) {
             /* total_2[i,j] = sum[l](hidden[i, l] * weight2[j, l]) */
             double total_2 = 0.0;
             for (size_t l = 0; l < h; ++l) {
-                total_2 += hidden_values[i * h + l] * weight2[j * h + l];
+                total_2 += hidden[i * h + l] * weight2[j * h + l];
             }
             out[i * m + j] = total_2 + bias2[j];
         }
@@ -83,8 +81,8 @@ void mlp_backward(size_t n, size_t k, size_t h, size_t m, const double *restrict
             }
             /* grad_total[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0) */
             for (size_t l = 0; l < h; ++l) {
-                grad_total[i * h + l] = hidden[i * h + l] > 0.0 ? grad_total[i * h + l]
-                    : 0.0;
+                grad_total[i * h + l] = hidden[i * h + l] > 0.0
+                    ? grad_total[i * h + l] : 0.0;
             }
         }
     }

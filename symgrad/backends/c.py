@@ -7,6 +7,7 @@ a `_batch` beside it; any other one takes row-major arrays and their sizes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -204,7 +205,8 @@ class _Function:
             return None
         mentioned = {r.name for shape in shapes for r in refs(*shape)}
         text = _InMacro({o.name: o.dtype for o in self._primal.options}, {})
-        terms = [" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes]
+        sizes = Counter(" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes)
+        terms = [f"{number} * {size}" if number > 1 else size for size, number in sizes.items()]
         names = ", ".join(n for n in self._arguments() if n in mentioned)
         head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_WORK({names})"
         value = f"({' + '.join(terms)})"
@@ -247,7 +249,7 @@ class _InMacro(Text):
 
     def _leaf(self, node: Expr, texts: list[tuple[str, int]]) -> tuple[str, int]:
         assert isinstance(node, Ref)
-        return f"({node.name})", 100
+        return (f"((ptrdiff_t)({node.name}))" if node.name in self._kinds else f"({node.name})"), 100
 
 
 def _batch(one: Printed, pack: str, program: Program) -> Printed:

@@ -56,6 +56,7 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
+        self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
     @property
@@ -81,18 +82,21 @@ class Body:
 
     def _arrays(self) -> list[str]:
         lines = []
-        offset: Expr = ZERO
+        before: dict[Expr, int] = {}  # how many arrays of each size
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
+            offset = sum((number * size for size, number in before.items()), ZERO)
             place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            restrict = "restrict "
             if array.stands_for is not None:
-                place = f"{array.stands_for} ? {array.stands_for} : {place}"
+                place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
                 self.text.used[array.stands_for] = None
             self.text.used["work"] = None
-            restrict = "" if array.stands_for else "restrict "
-            lines += broken(f"double *{restrict}const {array.name} = {place};", 4)
-            offset = offset + product(array.shape)
+            declared = "" if array.name == array.stands_for else f"double *{restrict}const "
+            lines += broken(f"{declared}{array.name} = {place};", 4)
+            size = product(array.shape)
+            before[size] = before.get(size, 0) + 1
         return lines
 
     def extent(self, extent: Expr, text: Text | None = None) -> str:
@@ -111,6 +115,11 @@ class Body:
                 divided = f"{plain.as_kind(p - q, 'size', 40)} / {plain.as_kind(bottom, 'size', 41)}"
                 divided += "" if more is ZERO else " + 1"
                 found = divided if q is ZERO else f"{_compare(plain, p, '>=', q)} ? {divided} : 0"
+            elif moved is not None and text is not None:  # a macro has no functions to call
+                p, q = moved
+                divided = f"{plain.as_kind(p - q, 'int', 40)} / {plain.as_kind(bottom, 'int', 41)}"
+                number = f"(size_t)({divided})" if more is ZERO else f"(size_t)({divided} + 1)"
+                found = f"{plain.as_kind(p, 'int', 11)} >= {plain.as_kind(q, 'int', 11)} ? {number} : 0"
         elif (moved := sides(extent)) is not None and all(plain.type_of(s) == "size" for s in moved):
             p, q = moved
             difference = plain.as_kind(p - q, "size")
@@ -152,6 +161,7 @@ class Body:
     def _block(self, block: Block, depth: int, top: bool = False) -> list[str]:
         lines: list[str] = []
         before: Node | None = None
+        self._scopes.append({})
         for node in block:
             new = self._node(node, depth)
             apart = top and lines and not isinstance(before, (Note, Local))
@@ -160,6 +170,7 @@ class Body:
                 lines.append("")
             lines += new
             before = node if new else before
+        self._scopes.pop()
         return lines
 
     def _node(self, node: Node, depth: int) -> list[str]:
@@ -190,7 +201,9 @@ class Body:
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
             rows = self._rows(loop)
-            starts = dict(rows.values())
+            visible = {name for scope in self._scopes for name in scope.values()}
+            starts = {name: start for name, start in rows.values() if name not in visible}
+            self._scopes[-1].update({(e.name, start): name for e, (name, start) in rows.items() if name in starts})
             self.text.start_rows(rows)
             inner = self._block(loop.body, depth + 1)
             self.text.start_rows({})
@@ -211,13 +224,21 @@ class Body:
                 elements[node.element] = None
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
-        taken = {*self._kinds, *self.text.used, *self._extents}
+        conditional = any(
+            isinstance(n, If)
+            or any(isinstance(a, Apply) and a.op == "select" for e in expressions(n) for a in postorder(e))
+            for n in walk(loop.body)
+        )
+        names = {row: name for scope in self._scopes for row, name in scope.items()}
+        taken = {*self._kinds, *self.text.used, *self._extents, *names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
-        names: dict[tuple[str, Expr], str] = {}
         for element in elements:
             start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
                 continue
+            places = [n for s in element.subscripts for n in postorder(s)]
+            if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in places):
+                continue  # where the condition fails, there may be no such row
             if (element.name, start) not in names:
                 name, number = f"{element.name}_row", 2
                 while name in taken:

@@ -32,7 +32,7 @@ def _cut(text: str, room: int) -> int | None:
         before, after = text[:place], text[place + 1 :]
         word = after.split(" ", 1)[0]
         if word in _BREAKS:
-            rank = 4 * depth + (word in ("*", "/", "%"))
+            rank = 4 * depth + (word in ("*", "/", "%", ":"))
         elif before.endswith((",", ";", "=")):
             rank = 4 * depth + 2
         else:

@@ -136,6 +136,8 @@ class Text(Printer):
         return folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
+        if node.key in self._extents:
+            return "size"
         if isinstance(node, Const):
             whole = is_exact(node) and node.value.denominator == 1
             return ("size" if node.value >= 0 else "int") if whole else "real"

@@ -1,7 +1,7 @@
 """The command `symgrad`: generate, check, show.
 
 Exit codes: 0; 1 for a finding (code that fails its check, files that are not as printed); 2 for a mistake of the user's
-or what this machine lacks, with one message and no traceback.
+or what this machine lacks, with one message and no traceback; 3 for a check whose time ran out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import text
 from .files import File, abandoned, difference, leftovers, placed, refuse, write
 from .targets import Targets, resolve
 
-FINDING, MISTAKE = 1, 2
+FINDING, MISTAKE, UNFINISHED = 1, 2, 3
 
 
 class Mistake(click.ClickException):
@@ -85,7 +85,7 @@ def main() -> None:
       package.module           every function declared there; of a package, those in its __all__
 
     Exit codes: 0; 1 if code fails its check or files are not as printed; 2 for a mistake in what was asked, or where
-    this machine cannot check (no C compiler).
+    this machine cannot check (no C compiler); 3 if a check did not finish in the --seconds that it was given.
     """
 
 
@@ -146,20 +146,30 @@ def generate(
 @target_argument
 @to_option
 @click.option("--full", is_flag=True, help="More points of everything: minutes instead of about a second.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
+              help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 @click.pass_context
-def check(ctx: click.Context, targets: Sequence[str], languages: tuple[str, ...], full: bool, as_json: bool) -> None:
+def check(
+    ctx: click.Context,
+    targets: Sequence[str],
+    languages: tuple[str, ...],
+    full: bool,
+    seconds: float | None,
+    as_json: bool,
+) -> None:
     """Verify the printed code of each TARGET against its formula.
 
     Prints one report for each function and language: how many points, the worst error in units in the last place, and
-    what failed where. Writes no files. C needs a C compiler; without one the exit code is 2.
+    what failed where. Writes no files. C needs a C compiler; without one the exit code is 2. It is 3 where nothing
+    disagrees and the time of some check ran out; its report says how much was checked.
     """
     reports: list[Report] = []
     failed: list[str] = []
     lacking: list[str] = []
     for function in resolve(targets).functions:
         for to in languages:
-            outcome = _verified(function, printed(function, to), full)
+            outcome = _verified(function, printed(function, to), full, seconds)
             if isinstance(outcome, Report):
                 reports.append(outcome)
                 if not as_json:
@@ -170,9 +180,11 @@ def check(ctx: click.Context, targets: Sequence[str], languages: tuple[str, ...]
         click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
     for message in failed:
         click.echo(message, err=True)
-    if failed or not all(report.ok for report in reports):
+    if failed or any(report.failures for report in reports):
         ctx.exit(FINDING)
     _tell_lacking(ctx, lacking)
+    if not all(report.ok for report in reports):
+        ctx.exit(UNFINISHED)
 
 
 @main.command()
@@ -201,7 +213,9 @@ def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> Non
 # checking
 
 
-def _verified(function: Function, printing: Printed, full: bool = False) -> Report | tuple[bool, str]:
+def _verified(
+    function: Function, printing: Printed, full: bool = False, seconds: float | None = None
+) -> Report | tuple[bool, str]:
     """The report; or, where the code cannot be run, whether the machine is to blame, and the message."""
     to = printing.backend.name
     try:
@@ -210,7 +224,7 @@ def _verified(function: Function, printing: Printed, full: bool = False) -> Repo
         return NO_COMPILER.split("(")[0] in str(error), str(error)
     except ImportError as error:
         return True, f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
-    return verify(function, printing.files, to, artefact, full=full)
+    return verify(function, printing.files, to, artefact, full=full, seconds=seconds)
 
 
 def _report_line(

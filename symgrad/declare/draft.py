@@ -50,6 +50,8 @@ class Draft:
         self._pending: list[Pending] = []
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
+        self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
+        self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
 
     # declaring
@@ -94,7 +96,7 @@ class Draft:
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
         taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
-        taken.update(p.target for p in self._pending)
+        taken.update((*(p.target for p in self._pending), *self.reserved))
         name, number = wish, 2
         while name in taken:
             name, number = f"{wish}_{number}", number + 1
@@ -212,7 +214,7 @@ class Draft:
         self._check_references(outputs)
         self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
-        extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending).solve()
+        extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending, self.unfinished).solve()
         equations = []
         for number, p in enumerate(self._pending):
             box = tuple((i, extents[number, i]) for i in p.order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ShapeError
@@ -69,7 +69,9 @@ class Ranges:
         tensors: Mapping[str, Tensor],
         given: Mapping[str, Sequence[Expr | None]],
         pending: Sequence[Pending],
+        unfinished: Collection[str] = (),
     ) -> None:
+        """unfinished  inputs that stand for results which other equations write"""
         self.name = name
         self.tensors = tensors
         self.given = given
@@ -86,6 +88,7 @@ class Ranges:
             for axis, s in enumerate(p.subscripts)
             if not isinstance(s, (Index, Const)) and not any(r.name in self.shapes for r in refs(s))
         }
+        self.mixed |= {(name, axis) for name in unfinished for axis in range(len(self.shapes[name]))}
         self.slots = [
             (number, r.name, axis, s)
             for number, p in enumerate(pending)
@@ -102,7 +105,9 @@ class Ranges:
             for i, extent in p.extents.items():
                 self.extents[number, i] = extent
                 self.told_by[number, i] = "as given"
-        while self._plain() or self._matrices() or self._literal() or self._affine():
+        while (
+            self._plain() or self._matrices() or self._literal() or self._affine() or self._plain(mixed=True)
+        ):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -121,14 +126,17 @@ class Ranges:
             )
         return tuple(e for e in shape if e is not None)
 
-    def _plain(self) -> bool:
-        """A plain subscript and the axis it stands in have one extent."""
+    def _plain(self, mixed: bool = False) -> bool:
+        """A plain subscript and the axis it stands in have one extent.
+
+        mixed  for an axis that is written at `n + i` too: only where nothing else tells how far the index runs
+        """
         news = False
         for number, name, axis, s in self.slots:
             if not isinstance(s, Index):
                 continue
             here, there = self.extents.get((number, s)), self.shapes[name][axis]
-            if (name, axis) in self.mixed and here is not None:
+            if ((name, axis) in self.mixed) != mixed or (mixed and here is not None):
                 continue
             if here is None and there is not None:
                 self.extents[number, s] = there

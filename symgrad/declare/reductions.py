@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..expr import ONE, Apply, Expr, Ref, apply, is_exact, product, refs
+from ..expr import ONE, Apply, Expr, Ref, apply, factors, is_exact, product, refs
 from ..expr.sizes import count
 from .ranges import EXTENT
 
@@ -13,7 +13,7 @@ def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> E
     """The reduction of `body` over an index that it does not mention."""
     if kind in ("sum", "none"):
         above, below = body.args if isinstance(body, Apply) and body.op == "div" else (body, ONE)
-        divisors = _factors(below)
+        divisors, _ = factors(below)
         if any(d is extent for d in divisors):  # a mean
             divisors.remove(extent)
             return above / product(divisors)
@@ -23,19 +23,6 @@ def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> E
     if kind == "logsumexp":  # of nothing: undefined, and no reason to take the logarithm of 0
         return body + apply("log", extent if is_exact(extent) else apply("maximum", extent, ONE))
     return body
-
-
-def _factors(product: Expr) -> list[Expr]:
-    """The factors of a product, in order."""
-    found: list[Expr] = []
-    stack = [product]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "mul":
-            stack.extend(reversed(node.args))
-        else:
-            found.append(node)
-    return found
 
 
 def reduction_name(kind: str, body: Expr) -> str:

@@ -41,7 +41,9 @@ from ..expr import (
     refs,
     select,
     size,
+    substitute,
 )
+from ..expr.sizes import count
 from ..ir import (
     Box,
     Derivative,
@@ -246,19 +248,23 @@ class Sweep:
         *outer, (i, extent) = reduced
         around = (*e.shown, *outer)
         at, row = tuple(j for j, _ in around), (*around, (i, extent))
-        longer = (*around, (i, extent + 1))
+        end = count(extent, {o.name for o in self.function.options})
+        longer = (*around, (i, end + 1))
         before, after = (self.local(f"{word}_{e.target}", longer) for word in ("before", "after"))
-        for name, place, body, box in (
-            (before, ZERO, ONE, around),
-            (before, i + 1, ref(before, *at, i) * factor, row),
-            (after, extent, ONE, around),
-            (after, i, factor * ref(after, *at, i + 1), row),
-        ):
-            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
+        first, last = (before, ZERO, ONE, around), (after, end, ONE, around)
+        up, down = ref(before, *at, i) * factor, factor * ref(after, *at, i + 1)
         others = ref(before, *at, i) * ref(after, *at, i + 1)
+        recurrences = [first, (before, i + 1, up, row), last, (after, i, down, row)]
+        if end is not extent:  # an empty row may have an extent below 0: from its end, places count from 0 too
+            back: dict[Expr, Expr] = {i: extent - 1 - i}
+            down = substitute(factor, back) * ref(after, *at, i)
+            others = ref(before, *at, i) * ref(after, *at, extent - 1 - i)
+            recurrences[2:] = [(after, ZERO, ONE, around), (after, i + 1, down, row)]
+        for name, place, body, box in recurrences:
+            self.statements.append(Equation(name, (*at, place), "none", body, box, None, e.when))
         if not outer:
             return others
-        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, extent))
+        return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, end))
 
     def local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
         """The name of a new tensor with an axis for each index of the box."""

@@ -411,6 +411,21 @@ def product(factors: Iterable[Expr]) -> Expr:
     return result
 
 
+def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:
+    """The factors above and below the line of a product, in order."""
+    above: list[Expr] = []
+    below: list[Expr] = []
+    stack = [(node, False)]
+    while stack:
+        n, under = stack.pop()
+        if isinstance(n, Apply) and n.op in ("mul", "div"):
+            a, b = n.args
+            stack += [(b, under != (n.op == "div")), (a, under)]
+        else:
+            (below if under else above).append(n)
+    return above, below
+
+
 def postorder(*roots: Expr) -> Iterator[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
     seen: set[Expr] = set()

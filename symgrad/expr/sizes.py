@@ -35,7 +35,7 @@ def coefficient(s: Expr, i: Index) -> Expr | None:
     slope = substitute(s, {i: ONE}) - substitute(s, {i: ZERO})
     again = substitute(s, {i: const(2)}) - substitute(s, {i: ONE})
     a, b = terms(slope), terms(again)
-    return _rebuild(a) if a is not None and a == b else None
+    return _rebuild(a, slope) if a is not None and a == b else None
 
 
 Polynomial = dict[tuple[Expr, ...], int]
@@ -83,12 +83,17 @@ def whole(s: Expr) -> int | None:
     return polynomial.get((), 0)
 
 
-def _rebuild(polynomial: Polynomial) -> Expr:
+def _rebuild(polynomial: Polynomial, s: Expr) -> Expr:
+    """The polynomial of `s` as an expression, its factors as and in the order in which `s` names them."""
+    written: dict[Expr, Expr] = {}
+    for node in postorder(s):
+        written.setdefault(node.key, node)
+    place = {key: number for number, key in enumerate(written)}
     result = ZERO
     for monomial, c in sorted(polynomial.items(), key=lambda term: term[1] < 0):  # k - 1 - r, not -r + k - 1
         term: Expr = const(abs(c))
-        for atom in monomial:
-            term = term * atom
+        for atom in sorted(monomial, key=place.__getitem__):
+            term = term * written[atom]
         result = result + term if c > 0 else result - term
     return result
 
@@ -96,7 +101,7 @@ def _rebuild(polynomial: Polynomial) -> Expr:
 def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
     polynomial = terms(s)
-    return s if polynomial is None else _rebuild(polynomial)
+    return s if polynomial is None else _rebuild(polynomial, s)
 
 
 def never_negative(s: Expr, signed: Collection[str] = ()) -> bool:
@@ -129,8 +134,9 @@ def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
             return None
         falling = is_exact(step) and value_of(step) < 0
         ends[i] = ZERO if falling else extents[i] - 1
-    polynomial = terms(substitute(s, ends))
-    return None if polynomial is None else _rebuild(polynomial)
+    last = substitute(s, ends)
+    polynomial = terms(last)
+    return None if polynomial is None else _rebuild(polynomial, last)
 
 
 def ends(s: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, Expr] | None:
@@ -180,6 +186,9 @@ def certain(value: Expr) -> bool | None:
         return True
     if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
         return False
+    for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
+        if isinstance(a, Apply) and a.op == "maximum":  # no less than either
+            return True if any(certain(tidy(substitute(value, {a: b}))) for b in a.args) else None
     return None
 
 

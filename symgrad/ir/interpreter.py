@@ -126,12 +126,14 @@ def interpret(
             return
         for equation in item.first:
             add(equation, fixed)
+        for inner in item.early:
+            run(inner, fixed)
         turns = range(extent_of(item.extent, sizes, numbers))
         for turn in reversed(turns) if item.reverse else turns:
             for inner in item.turn:
                 run(inner, {**fixed, item.index.name: turn})
-        for equation in item.last:
-            add(equation, fixed)
+        for inner in item.last:
+            run(inner, fixed)
 
     for item in scheduled(function.statements):
         run(item, {})

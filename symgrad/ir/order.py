@@ -40,6 +40,7 @@ class Recurrence:
     index    the index of the loop, one name in all the equations of `turn`
     extent   how far it runs; downwards if `reverse`
     first    what is known before the loop
+    early    what is computed from that before the loop
     turn     what one turn computes, in order
     last     what is computed after the loop, though it belongs to the same tensors
     axes     (tensor, axis): along which axis each advances
@@ -49,8 +50,9 @@ class Recurrence:
     extent: Expr
     reverse: bool
     first: tuple[Equation, ...]
+    early: tuple[Item, ...]
     turn: tuple[Item, ...]
-    last: tuple[Equation, ...]
+    last: tuple[Item, ...]
     axes: tuple[tuple[str, int], ...]
 
 
@@ -76,9 +78,8 @@ def equations_of(item: Item) -> Iterator[Equation]:
         yield from item.equations
     else:
         yield from item.first
-        for inner in item.turn:
+        for inner in (*item.early, *item.turn, *item.last):
             yield from equations_of(inner)
-        yield from item.last
 
 
 def recurrent(equations: Sequence[Equation]) -> frozenset[str]:
@@ -233,16 +234,18 @@ class _Axis:
         self.lines = lines
         self.axes = axes
         self.time: dict[int, tuple[Index, int]] = {}  # key -> the index of the loop, and what the target adds to it
-        self.last: set[int] = set()  # lines that write at one place, and run after the loop
+        self.last: set[int] = set()  # lines that write at one place, and run before or after the loop
         self._follow()
 
     def loop(self, first: tuple[Equation, ...]) -> Recurrence:
         """The loop along this axis; raises _Refused where it is none, in this turn or along other axes within one."""
         index, extent = self._extent()
+        early = self._early(extent)
+        self._check_last(extent)
         lags: set[int] = set()
         turn: list[_Line] = []
         for line in self.lines:
-            if line.key in self.last:
+            if line.key not in self.time:
                 continue
             e, names = _renamed(line.equation, self.time[line.key][0], index)
             now = []
@@ -257,11 +260,21 @@ class _Axis:
         if min(lags) < 0 < max(lags):
             raise _Refused(f"{turn[0].equation.target} is computed from earlier elements and from later ones")
         try:
-            items = _turn(turn)
+            before, items, after = _turn(early), _turn(turn), _turn(_among(self.lines, self.last))
         except Cycle as cycle:
             raise _Refused(cycle.why) from None
-        last = tuple(line.equation for line in self.lines if line.key in self.last)
-        return Recurrence(index, extent, max(lags) > 0, first, items, last, tuple(self.axes.items()))
+        return Recurrence(index, extent, max(lags) > 0, first, before, items, after, tuple(self.axes.items()))
+
+    def _early(self, extent: Expr) -> list[_Line]:
+        """The lines that write at one place and read only what the loop does not write; the others wait for it."""
+
+        def known(r: Ref, keys: Collection[int]) -> bool:
+            place = r.subscripts[self.axes[r.name]]
+            return not indices(place) and all(_beyond(place, self.time[k][1], extent) for k in keys if k in self.time)
+
+        keys = {line.key for line in self.lines if all(known(r, ks) for r, ks in line.reads)} & self.last
+        self.last -= keys
+        return _among(self.lines, keys)
 
     def _follow(self) -> None:
         """From the axis of one tensor to those of the others: the index that counts there counts here."""
@@ -300,6 +313,11 @@ class _Axis:
                     f"in {show_element(a.target, a.subscripts)} {index.name} runs over {show(extent)}, and in "
                     f"{show_element(b.target, b.subscripts)} {i.name} runs over {show(other)}"
                 )
+        return index, extent
+
+    def _check_last(self, extent: Expr) -> None:
+        """Refuse to compute after the loop what it reads."""
+        counted = [line for line in self.lines if line.key in self.time]
         for line in self.lines:
             e = line.equation
             place = e.subscripts[self.axes[e.target]]
@@ -307,7 +325,6 @@ class _Axis:
                 for r, keys in reader.reads:
                     if line.key in keys and not _beyond(place, self._offset(reader, r), extent):
                         raise _Refused(f"in {show_element(e.target, e.subscripts)} nothing counts the turns")
-        return index, extent
 
     def _lags(self, line: _Line, r: Ref, keys: Collection[int], extent: Expr) -> dict[int, int]:
         """How many turns before (negative) or after a line those run that write what it reads as `r`."""
@@ -327,6 +344,15 @@ class _Axis:
                 f"{i.name} plus a number"
             )
         return offset
+
+
+def _among(lines: Sequence[_Line], keys: set[int]) -> list[_Line]:
+    """The lines of those keys, with what they read of each other."""
+    return [
+        replace(line, reads=tuple((r, ks & keys) for r, ks in line.reads if ks & keys))
+        for line in lines
+        if line.key in keys
+    ]
 
 
 def _beyond(place: Expr, begin: int, extent: Expr) -> bool:

@@ -38,3 +38,159 @@ def gelu(x):
     """The tanh form of the Gaussian error linear unit (Hendrycks and Gimpel, 2016)."""
     inner = sg.sqrt(2 / sg.pi) * (x + 0.044715 * x**3)
     return 0.5 * x * (1 + sg.tanh(inner))
+
+
+@sg.function
+def gelu_exact(x):
+    """x Phi(x), where Phi is the normal distribution."""
+    return x * sg.ndtr(x)
+
+
+@sg.function
+def quick_gelu(x):
+    """x sigmoid(1.702 x)."""
+    return x * sg.sigmoid(1.702 * x)
+
+
+@sg.function
+def relu6(x):
+    """min(max(x, 0), 6); its derivative at 0 and at 6 is 1."""
+    return sg.clip(x, 0, 6)
+
+
+@sg.function
+def leaky_relu(x, *, negative_slope: float = 0.01):
+    """x, or negative_slope x where x is not positive."""
+    return sg.where(x > 0, x, negative_slope * x)
+
+
+@sg.function
+def prelu(x: sg.Tensor["... c"], slope: sg.Tensor["c"]):
+    """The leaky ReLU whose slope is learned, one per channel."""
+    return sg.where(x > 0, x, slope * x)
+
+
+@sg.function
+def elu(x, *, alpha: float = 1.0):
+    """x, or alpha (exp(x) - 1) where x is not positive."""
+    return sg.where(x > 0, x, alpha * (sg.exp(x) - 1))
+
+
+@sg.function
+def selu(x):
+    """The scaled ELU (Klambauer and others, 2017)."""
+    return 1.0507009873554805 * sg.where(x > 0, x, 1.6732632423543772 * (sg.exp(x) - 1))
+
+
+@sg.function
+def celu(x, *, alpha: float = 1.0):
+    """x, or alpha (exp(x / alpha) - 1) where x is not positive."""
+    return sg.where(x > 0, x, alpha * (sg.exp(x / alpha) - 1))
+
+
+@sg.function
+def mish(x):
+    """x tanh(softplus(x))."""
+    return x * sg.tanh(softplus(x))
+
+
+@sg.function
+def softplus_beta(x, *, beta: float = 1.0):
+    """log(1 + exp(beta x)) / beta."""
+    return sg.log(1 + sg.exp(beta * x)) / beta
+
+
+@sg.function
+def squareplus(x, *, b: float = 4.0):
+    """(x + sqrt(x^2 + b)) / 2."""
+    return (x + sg.sqrt(x**2 + b)) / 2
+
+
+@sg.function
+def softsign(x):
+    """x / (1 + |x|)."""
+    return x / (1 + abs(x))
+
+
+@sg.function
+def hardtanh(x, *, low: float = -1.0, high: float = 1.0):
+    """x between low and high; the derivative at both is 1."""
+    return sg.clip(x, low, high)
+
+
+@sg.function
+def hardsigmoid(x):
+    """x / 6 + 1/2 between 0 and 1."""
+    return sg.clip(x / 6 + 0.5, 0, 1)
+
+
+@sg.function
+def hardswish(x):
+    """x hardsigmoid(x)."""
+    return x * hardsigmoid(x)
+
+
+@sg.function
+def hardshrink(x, *, bound: float = 0.5):
+    """x where |x| > bound, else 0."""
+    return sg.where(abs(x) > bound, x, 0)
+
+
+@sg.function
+def softshrink(x, *, bound: float = 0.5):
+    """x moved towards 0 by bound, and 0 within it."""
+    return sg.where(x > bound, x - bound, sg.where(x < -bound, x + bound, 0))
+
+
+@sg.function
+def tanhshrink(x):
+    """x - tanh(x)."""
+    return x - sg.tanh(x)
+
+
+@sg.function
+def logsigmoid(x):
+    """log(1 / (1 + exp(-x)))."""
+    return sg.log(sigmoid(x))
+
+
+@sg.function
+def logit(x):
+    """log(x / (1 - x)), the inverse of the sigmoid."""
+    return sg.log(x / (1 - x))
+
+
+@sg.function
+def threshold(x, *, bound: float = 0.0, value: float = 0.0):
+    """x where x > bound, else value."""
+    return sg.where(x > bound, x, value)
+
+
+@sg.function
+def snake(x, *, a: float = 1.0):
+    """x + sin(a x)^2 / a (Ziyin and others, 2020)."""
+    return x + sg.sin(a * x) ** 2 / a
+
+
+@sg.function
+def gaussian(x):
+    """exp(-x^2)."""
+    return sg.exp(-(x**2))
+
+
+@sg.function
+def glu(value, gate):
+    """value sigmoid(gate)."""
+    return value * sg.sigmoid(gate)
+
+
+@sg.function
+def swiglu(value, gate):
+    """value silu(gate)."""
+    return value * silu(gate)
+
+
+@sg.function
+def geglu(value, gate):
+    """value gelu(gate), in the tanh form."""
+    return value * gelu(gate)

@@ -32,3 +32,124 @@ def softmax(x: sg.Tensor["... n"]):
 def log_softmax(x: sg.Tensor["... n"]):
     """log(softmax(x)) over the last axis."""
     return x - sg.log(sg.exp(x).sum(axis=-1, keepdims=True))
+
+
+@sg.function
+def softmin(x: sg.Tensor["... n"]):
+    """softmax(-x) over the last axis."""
+    return softmax(-x)
+
+
+@sg.function
+def softmax_temperature(x: sg.Tensor["... n"], *, temperature: float = 1.0):
+    """softmax(x / temperature) over the last axis."""
+    return softmax(x / temperature)
+
+
+@sg.function
+def std(x: sg.Tensor["... n"], *, correction: int = 1):
+    """The standard deviation over the last axis, divided by n - correction."""
+    return sg.sqrt(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) / (x.shape[-1] - correction))
+
+
+@sg.function
+def weighted_mean(x: sg.Tensor["... n"], weight: sg.Tensor["n"]):
+    """sum(weight x) / sum(weight) over the last axis."""
+    return (weight * x).sum(axis=-1) / weight.sum()
+
+
+@sg.function
+def geometric_mean(x: sg.Tensor["... n"]):
+    """exp(mean(log(x))) over the last axis."""
+    return sg.exp(sg.log(x).mean(axis=-1))
+
+
+@sg.function
+def harmonic_mean(x: sg.Tensor["... n"]):
+    """1 / mean(1 / x) over the last axis."""
+    return 1 / (1 / x).mean(axis=-1)
+
+
+@sg.function
+def root_mean_square(x: sg.Tensor["... n"]):
+    """sqrt(mean(x^2)) over the last axis."""
+    return sg.sqrt((x**2).mean(axis=-1))
+
+
+@sg.function
+def mean_absolute_deviation(x: sg.Tensor["... n"]):
+    """mean(|x - mean(x)|) over the last axis."""
+    return abs(x - x.mean(axis=-1, keepdims=True)).mean(axis=-1)
+
+
+@sg.function
+def logmeanexp(x: sg.Tensor["... n"]):
+    """log(mean(exp(x))) over the last axis."""
+    return sg.log(sg.exp(x).mean(axis=-1))
+
+
+@sg.function
+def skewness(x: sg.Tensor["... n"]):
+    """mean(c^3) / mean(c^2)^(3/2), with c = x - mean(x), over the last axis."""
+    centered = x - x.mean(axis=-1, keepdims=True)
+    return (centered**3).mean(axis=-1) / (centered**2).mean(axis=-1) ** 1.5
+
+
+@sg.function
+def covariance(x: sg.Tensor["n d"]):
+    """centered.T @ centered / n, one column per variable."""
+    centered = x - x.mean(axis=0)
+    return centered.T @ centered / x.shape[0]
+
+
+@sg.function
+def correlation(x: sg.Tensor["... n"], y: sg.Tensor["... n"]):
+    """Pearson's correlation over the last axis."""
+    dx = x - x.mean(axis=-1, keepdims=True)
+    dy = y - y.mean(axis=-1, keepdims=True)
+    return (dx * dy).sum(axis=-1) / sg.sqrt((dx**2).sum(axis=-1) * (dy**2).sum(axis=-1))
+
+
+@sg.function
+def entropy(p: sg.Tensor["... n"]):
+    """-sum(p log(p)) over the last axis, with 0 log(0) = 0."""
+    return -sg.where(p > 0, p * sg.log(p), 0).sum(axis=-1)
+
+
+@sg.function
+def softmax_entropy(x: sg.Tensor["... n"]):
+    """The entropy of softmax(x) over the last axis."""
+    return -(softmax(x) * log_softmax(x)).sum(axis=-1)
+
+
+@sg.function
+def binary_entropy(p):
+    """-p log(p) - (1 - p) log(1 - p)."""
+    return -p * sg.log(p) - (1 - p) * sg.log(1 - p)
+
+
+@sg.function
+def l2_norm(x: sg.Tensor["... n"]):
+    """sqrt(sum(x^2)) over the last axis."""
+    return sg.sqrt((x**2).sum(axis=-1))
+
+
+@sg.function
+def p_norm(x: sg.Tensor["... n"], *, p: float = 3.0):
+    """sum(|x|^p)^(1/p) over the last axis."""
+    return (abs(x) ** p).sum(axis=-1) ** (1 / p)
+
+
+@sg.function
+def total_variation(x: sg.Tensor["n"]):
+    """sum(|x[i+1] - x[i]|)."""
+    i = sg.indices("i", i="n - 1")
+    return sg.sum[i](abs(x[i + 1] - x[i]))
+
+
+@sg.function
+def autocorrelation(x: sg.Tensor["n"]):
+    """sum(c[i] c[i+1]) / sum(c[i]^2), with c = x - mean(x)."""
+    i = sg.indices("i", i="n - 1")
+    centered = x - x.mean()
+    return sg.sum[i](centered[i] * centered[i + 1]) / (centered**2).sum()

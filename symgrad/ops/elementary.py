@@ -12,12 +12,27 @@ from mpmath import mp
 from ..expr import HALF, ONE, ZERO, Expr, apply, select
 from .row import Op, jump, log, nonzero, origin, real, step
 
+LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
+
+
+def _exp(x: Any) -> Any:
+    if not mp.isfinite(x) or mp.mag(x) <= LARGE:
+        return mp.exp(x)
+    with mp.workprec(mp.prec + mp.mag(x) + 20):
+        doublings = mp.floor(x / mp.ln2)
+        rest = x - doublings * mp.ln2
+    return mp.ldexp(mp.exp(rest), int(doublings))
+
 
 def _pow(x: Any, n: Any) -> Any:
     if isinstance(x, int) and isinstance(n, int) and n >= 0:
         return x**n
     if x == 0 and n == 0:
         return mpmath.mpf(1)
+    if mp.isfinite(n) and mp.mag(n) > LARGE and mp.isfinite(x) and x != 0 and n == mp.floor(n):
+        with mp.workprec(mp.prec + mp.mag(n) + 20):
+            exponent = n * mp.log(abs(x))
+        return _exp(exponent) * (-1 if x < 0 and n % 2 else 1)
     return real(lambda a, b: a**b)(x, n)
 
 
@@ -79,7 +94,7 @@ ELEMENTARY: tuple[Op, ...] = (
         names=("where",),
     ),
     # exponentials and logarithms
-    Op("exp", 1, real(mp.exp), lambda x, y: (y,), sympy.exp, inside=0),
+    Op("exp", 1, real(_exp), lambda x, y: (y,), sympy.exp, inside=0),
     Op(
         "exp2",
         1,
@@ -209,7 +224,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "sigmoid",
         1,
-        real(lambda x: 1 / (1 + mp.exp(-x))),
+        real(lambda x: 1 / (1 + _exp(-x))),
         lambda x, y: (y * (1 - y),),
         lambda x: 1 / (1 + sympy.exp(-x)),
         names=("expit",),
@@ -220,7 +235,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "softplus",
         1,
-        real(lambda x: mp.log1p(mp.exp(x))),
+        real(lambda x: mp.log1p(_exp(x))),
         lambda x, y: (apply("sigmoid", x),),
         lambda x: sympy.log(1 + sympy.exp(x)),
         spell={"numpy": "np.logaddexp(0, {})"},

@@ -243,6 +243,14 @@ SPECIAL: tuple[Op, ...] = (
         expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
     ),
     Op(
+        "log_cosh",
+        1,
+        real(lambda x: mp.log(mp.cosh(x))),
+        lambda x, y: (apply("tanh", x),),
+        lambda x: sympy.log(sympy.cosh(x)),
+        expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2),
+    ),
+    Op(
         "xlogy",
         2,
         real(lambda a, b: a * 0 if a == 0 else a * log(b)),

@@ -43,7 +43,8 @@ def expanded(e: Equation, target: str) -> Equation:
                 return transform(row.expand(*node.args), rewrite)
         return node
 
-    return replace(e, body=transform(e.body, rewrite))
+    where = None if e.where is None else transform(e.where, rewrite)
+    return replace(e, body=transform(e.body, rewrite), where=where)
 
 
 def without_logsumexp(
@@ -114,9 +115,12 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
         for node, count in all_of_it.items():
             uses[node] = uses.get(node, 0) + count
             homes.setdefault(node, []).append(place)
-    chosen = [
-        n for n in uses if uses[n] > 1 and n in certain and _worth(n[0], len(homes[n])) and _alike(equations, homes[n])
-    ]
+    possible = [n for n in uses if uses[n] > 1 and n in certain and _alike(equations, homes[n])]
+    worth: set[Part] = set()
+    for part in sorted(possible, key=lambda part: size(part[0])):
+        if _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
+            worth.add(part)
+    chosen = [n for n in possible if n in worth]
     # a part that stands only inside of another chosen part needs no name of its own
     chosen = [n for n in chosen if not _covered(n, chosen, uses)]
     if not chosen:
@@ -186,7 +190,8 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
     for e in equations:
         body = e.body
         reduced = {i for i, _ in e.reduced}
-        if not (e.reduce == "sum" and reduced and e.plain and isinstance(body, Apply) and body.op == "div"):
+        here = e.plain and e.where is None or e.fills(tensors[e.target])  # the quotient is written on no condition
+        if not (e.reduce == "sum" and reduced and here and isinstance(body, Apply) and body.op == "div"):
             result.append(e)
             continue
         above, below = body.args
@@ -230,13 +235,22 @@ def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
     return counts
 
 
-def _worth(node: Expr, homes: int) -> bool:
-    """Whether sharing helps: a call of a function, or long arithmetic inside of one equation."""
-    operations = [n for n in postorder(node) if isinstance(n, Apply)]
-    calls = any(n.op not in CHEAP and n.op != "pow" for n in operations)
-    long = len(operations) >= 4 and homes == 1
+def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
+    """Whether sharing helps: a call of a function, long arithmetic inside of one equation, or arithmetic on a call that
+    is read three times. What is `named` costs nothing."""
+    own: list[Apply] = []
+    stack, seen = [node], {node}
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Apply) and top.key not in named:
+            own.append(top)
+            stack.extend(a for a in top.args if a not in seen)
+            seen.update(top.args)
+    calls = any(n.op not in CHEAP and n.op != "pow" for n in own)
+    often = uses > 2 and any(n.key in named for n in postorder(node))
+    long = len(own) >= 4 and homes == 1
     reads = any(r.subscripts for r in refs(node))  # a number made of options and sizes needs no name
-    return reads and (calls or long) and not (isinstance(node, Apply) and node.op == "neg")
+    return reads and (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
 
 
 def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:

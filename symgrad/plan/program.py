@@ -55,9 +55,9 @@ class Recurrence:
     index: Index
     extent: Expr
     reverse: bool
-    first: tuple[Step, ...]
+    first: tuple[Item, ...]
     turn: tuple[Item, ...]
-    last: tuple[Step, ...]
+    last: tuple[Item, ...]
     serves: tuple[str, ...] = ()
     when: When = ()
 
@@ -78,12 +78,10 @@ class Recurrence:
 
     def mapped(self, equation: Callable[[Equation], Equation], size: Callable[[Expr], Expr]) -> Recurrence:
         """The recurrence with other equations, and its extent passed through `size`."""
-
-        def steps(some: tuple[Step, ...]) -> tuple[Step, ...]:
-            return tuple(step.mapped(equation, size) for step in some)
-
-        turn = tuple(item.mapped(equation, size) for item in self.turn)
-        return replace(self, extent=size(self.extent), first=steps(self.first), turn=turn, last=steps(self.last))
+        first, turn, last = (
+            tuple(item.mapped(equation, size) for item in some) for some in (self.first, self.turn, self.last)
+        )
+        return replace(self, extent=size(self.extent), first=first, turn=turn, last=last)
 
 
 Item = Union[Step, Recurrence]

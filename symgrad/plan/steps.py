@@ -71,18 +71,19 @@ class _Planner:
                 disjoint = all(once(e) and not e.when and apart(e, mine[:n]) for n, e in enumerate(mine))
                 how[name] = "write" if disjoint else "add"
                 start[name] = how[name] if disjoint and _covers(mine, self.tensors[name]) else "fill"
-        before, after = by_target(found.first), by_target(found.last)
+        before = by_target(found.first)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]
         return Recurrence(
             found.index,
             found.extent,
             found.reverse,
-            tuple(
-                replace(self._step(n, before.get(n, ()), first), begins=n not in outside) for n, first in start.items()
+            (
+                *(replace(self._step(n, before.get(n, ()), h), begins=n not in outside) for n, h in start.items()),
+                *(self._turn(item, how) for item in found.early),
             ),
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
-            tuple(self._step(n, es, how[n]) for n, es in after.items()),
+            tuple(self._turn(item, how) for item in found.last),
             self._served(everything[0].target),
         )
 
@@ -138,12 +139,15 @@ Axes = Sequence[tuple[str, int]]
 def _mapped(
     loop: FoundLoop, equation: Callable[[Equation], Equation], axes: Callable[[Axes], tuple[tuple[str, int], ...]]
 ) -> FoundLoop:
-    turn = tuple(
-        Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
-        for item in loop.turn
+    early, turn, last = (
+        tuple(
+            Found(tuple(map(equation, item.equations))) if isinstance(item, Found) else _mapped(item, equation, axes)
+            for item in some
+        )
+        for some in (loop.early, loop.turn, loop.last)
     )
-    first, last = tuple(map(equation, loop.first)), tuple(map(equation, loop.last))
-    return replace(loop, first=first, turn=turn, last=last, axes=axes(loop.axes))
+    first = tuple(map(equation, loop.first))
+    return replace(loop, first=first, early=early, turn=turn, last=last, axes=axes(loop.axes))
 
 
 def _at(e: Equation, index: Index) -> Equation:

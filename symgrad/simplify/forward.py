@@ -6,15 +6,18 @@ defined, whose right-hand side neither overflows nor cancels where the left-hand
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from ..expr import (
+    ONE,
     ZERO,
     Apply,
     Expr,
     Index,
     Ref,
     apply,
+    factors,
     index,
     indices,
     postorder,
@@ -28,6 +31,7 @@ from ..expr.sizes import tidy
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .match import match
+from .normalised import with_normalised
 
 U, V = ref("?u"), ref("?v")
 
@@ -51,6 +55,10 @@ STABLE: tuple[Identity, ...] = (
     Identity("times sigmoid", V / (1 + _exp(-U)), V * apply("sigmoid", U)),
     Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
     Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
+    Identity("log sigmoid", apply("log", apply("sigmoid", U)), -apply("softplus", -U)),
+    Identity("log of 1 - sigmoid", apply("log", 1 - apply("sigmoid", U)), -apply("softplus", U)),
+    Identity("log cosh", apply("log", apply("cosh", U)), apply("log_cosh", U)),
+    Identity("logaddexp", apply("log", _exp(U) + _exp(V)), apply("logaddexp", U, V)),
     Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
     Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),
     Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
@@ -72,7 +80,7 @@ def stable(function: Function) -> Function:
     function = replace(function, statements=tuple(_identities(e) for e in function.statements))
     function = _softmax(function)
     function = _rename_copies(function)
-    function = _hoist(function)
+    function = with_normalised(_hoist(function))
     return _with_siblings(_without_dead(function))
 
 
@@ -147,10 +155,7 @@ def _softmax(function: Function) -> Function:
 
     statements = []
     for e in function.statements:
-        if e.reduce == "none":
-            body = transform(e.body, rewrite)
-            e = replace(e, body=body)
-        statements.append(e)
+        statements.append(replace(e, body=transform(e.body, rewrite)))
     result: list[Equation] = []
     for e in statements:
         result.append(e)
@@ -205,7 +210,7 @@ def _elementwise(function: Function) -> dict[str, Equation]:
 
 
 def _rename_copies(function: Function) -> Function:
-    """`total[i] = sum ...; out[i] = total[i]`: the reduction is written to `out` at once."""
+    """`total[i] = sum ...; out[i] = total[i]`: the reduction is written to `out` at once, and so is a mean."""
     readers: dict[str, int] = {}
     for e in function.statements:
         for r in e.reads:
@@ -213,7 +218,7 @@ def _rename_copies(function: Function) -> Function:
     statements = list(function.statements)
     gone: set[str] = set()
     for place, e in enumerate(statements):
-        source = e.body
+        source, below = e.body.args if isinstance(e.body, Apply) and e.body.op == "div" else (e.body, ONE)
         if not (isinstance(source, Ref) and e.reduce == "none" and e.where is None and not e.when and e.plain):
             continue
         tensor = function.table.get(source.name)
@@ -224,6 +229,8 @@ def _rename_copies(function: Function) -> Function:
             continue
         inner = writers[0]
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
+        if below is not ONE and not _is_mean(inner, below):
+            continue
         if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
             continue
         if inner.matrix is not None and source.subscripts != e.subscripts:
@@ -238,12 +245,19 @@ def _rename_copies(function: Function) -> Function:
             e.target,
             e.subscripts,
             inner.reduce,
-            substitute(inner.body, names),
+            substitute(inner.body, names) / below,
             (*shown, *(pair for pair in box if pair not in shown)),
             None if inner.where is None else substitute(inner.where, names),
         )
         gone.add(source.name)
     return replace(function, statements=tuple(e for e in statements if e.target not in gone))
+
+
+def _is_mean(total: Equation, below: Expr) -> bool:
+    """Whether a sum divided by `below` is a mean."""
+    divisors, others = factors(below)
+    extents = [extent for _, extent in total.reduced]
+    return total.reduce == "sum" and not others and Counter(divisors) == Counter(extents)
 
 
 def _along(e: Equation, source: Ref, tensor: Tensor) -> bool:

@@ -5,6 +5,7 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
-POINTS = 200_000  # of all boxes together
+COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
 
 
@@ -45,25 +46,32 @@ def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool 
     return (found, 3) if found else None
 
 
-def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:
+def drawn(
+    function: Function, rng: np.random.Generator, full: bool = False
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Inputs and options at real sizes, of one distribution after the other; nothing where that takes too long."""
     options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
     packs: dict[str, tuple[int, ...]] = {p: (3, 17) if is_pointwise(function) else (3,) for p in function.packs}
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
-    limit = POINTS * (5 if full else 1)
-    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)))
+    limit = COST * (5 if full else 1)
+    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)
     if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
-        return None
-    names = differentiable(function)
-    inputs: dict[str, Any] = {}
-    for draw in ("normal", "above", "unit"):
+        return
+    for kind in ("normal", "above", "unit"):
+        inputs: dict[str, Any] = {}
         for name in function.inputs:
             shape = shape_of(function, name, sizes, packs, options)
-            if name in names:
-                inputs[name] = np.asarray(DRAWS[draw](rng, shape))
+            if name in differentiable(function):
+                inputs[name] = np.asarray(DRAWS[kind](rng, shape))
             else:
                 low, high = integers(function, name, sizes, packs, options)
-                kind = np.bool_ if function.table[name].dtype == "bool" else np.int64
-                inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(kind)
+                dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
+                inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(dtype)
+        yield inputs, options
+
+
+def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:
+    for inputs, options in drawn(function, rng, full):
         with np.errstate(all="ignore"):
             out, saved = artefact.forward(*inputs.values(), **options)
         outs = out if len(function.outputs) > 1 else (out,)
@@ -71,6 +79,7 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
             break
     else:
         return None
+    names = differentiable(function)
     real = [function.table[n].dtype == "real" for n in function.outputs]
     seeds = [np.asarray(rng.standard_normal(np.shape(o))) if r else None for r, o in zip(real, outs, strict=True)]
     given = tuple(seeds) if len(seeds) > 1 else seeds[0]

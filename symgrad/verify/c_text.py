@@ -24,9 +24,7 @@ from .c_translate import translate
 from .c_types import DOUBLE, Parameter
 from .rounding import FUNCTIONS, Number, lift, literal, pi
 from .rounding.array import UNSET, exact, filled
-from .text import Fault, Values, differentiable, full_shape
-
-STEPS = 10**6  # of a loop that is not a plain count
+from .text import Fault, Steps, Values, differentiable, full_shape
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
@@ -46,7 +44,7 @@ class CText:
     def __init__(self, function: Function, files: Mapping[str, str]) -> None:
         self.function = function
         self.unit = translate(prepared(files))
-        self.steps = 0
+        self.steps = Steps()
         self.module = self._execute()
         name = function.name
         batched = f"{name}_forward_batch" in self.unit.functions
@@ -57,12 +55,6 @@ class CText:
                 raise Fault(f"the file has no function {name}_{which}{variant}")
 
     def _execute(self) -> dict[str, Any]:
-        def tick() -> bool:
-            self.steps += 1
-            if self.steps > STEPS:
-                raise Fault("a loop does not end")
-            return True
-
         module: dict[str, Any] = {
             "__builtins__": {"range": range, "int": int, "bool": bool},
             "_k": self.unit.constants,
@@ -84,7 +76,7 @@ class CText:
             "_Pointer": Pointer,
             "_UNSET": UNSET,
             "_WORD": WORD,
-            "_tick": tick,
+            "_tick": self.steps.tick,
         }
         exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)
         return module
@@ -98,11 +90,11 @@ class CText:
 
     def _status(self, which: str, arguments: list[Any]) -> Any:
         """Run a function; what it returns."""
-        self.steps = 0
+        self.steps.count = 0
         try:
             return self.module[f"c_{self.function.name}_{which}"](*arguments)
         except Fault as fault:
-            raise Fault(f"{self.function.name}_{which} {fault}") from fault
+            raise type(fault)(f"{self.function.name}_{which} {fault}") from fault
         except KeyError as error:
             raise Fault(f"{self.function.name}_{which} calls {error}, which the check does not know") from error
         except Exception as error:

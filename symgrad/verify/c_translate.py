@@ -195,7 +195,7 @@ class _Body(Expressions):
             self.next.append([])
             body = self._inner(node.stmt, depth)
             self.next.pop()
-            lines = [f"{pad}for {index} in range({start}, {bound}, {step}):", *body]
+            lines = [f"{pad}for {index} in range({start}, {bound}, {step}):", f"{pad}    _tick()", *body]
         else:
             lines = self.statement(node.init, depth) if node.init is not None else []
             condition = self.condition(node.cond) if node.cond is not None else "True"

@@ -17,21 +17,25 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from mpmath import mp, nstr
+from mpmath import mp
 
 from ..ir import Dtype, Function
-from .adjoint import Artefact, adjoint_error
+from . import process
+from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, manners, memory_faults
-from .compare import Judged, Limits, Mismatch, judge, numbers, place, text_mismatches
+from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
+from .findings import Findings
 from .numpy_text import NumpyText
-from .points import combinations, one_point, parts, refuses_nothing
+from .partials import symbolic
+from .points import combinations, parts, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
-from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
+from .report import Finding, Report, Worst
 from .rounding import DOUBLE, SINGLE, Format, Notes, precise, rounding
 from .sampling import Case, sample
-from .text import Array, Fault, Text, full_shape
+from .sanitize import sanitized
+from .text import Array, Endless, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
@@ -48,117 +52,114 @@ def check(
     *,
     full: bool = False,
     seed: int = 0,
+    seconds: float | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
-    to    the target: "numpy" and "c" are executed as text too, others as an artefact only
-    full  more points of everything
-    seed  the same seed gives the same points
+    to       the target: "numpy" and "c" are executed as text too, others as an artefact only
+    full     more points of everything
+    seed     the same seed gives the same points
+    seconds  the time that it may take; the report says what was not checked then
     """
     start = perf_counter()
     checking = _Checking(function, to, artefact, full, seed)
-    checking.run(files)
-    return checking.report(perf_counter() - start)
+    if not process.POSSIBLE:
+        end = None if seconds is None else start + seconds
+        checking.run(files, lambda heading, said: None, end)
+        return replace(checking.found.report(), seconds=perf_counter() - start)
+    checking.prepare()
+    ending = process.apart(lambda tell: checking.run(files, tell), seconds)
+    report: Report = ending.told.get("report", checking.found.report())
+    calling: Finding | None = ending.told.get("calling")
+    if ending.how == "late":
+        report = replace(report, stopped=f"the {seconds:g} s ran out")
+    elif ending.how and calling is not None:
+        said = f"does not end within {process.SILENCE:g} s" if ending.how == "silent" else f"crashes ({ending.how})"
+        report = replace(report, failures=(*report.failures, replace(calling, said=said)))
+    elif ending.how:
+        report = replace(report, stopped=f"the check was ended by {ending.how}")
+    return replace(report, seconds=perf_counter() - start)
 
 
 class _Checking:
-    """The state of one check: what was found so far."""
+    """The state of one check."""
 
     def __init__(self, function: Function, to: str, artefact: Artefact, full: bool, seed: int) -> None:
         self.function, self.to, self.artefact, self.full, self.seed = function, to, artefact, full, seed
         self.declaration = Declaration(function)
         self.rng = np.random.default_rng([seed, 3])
-        self.failures: dict[tuple[str, str], Finding] = {}
-        self.losses: dict[str, tuple[float, Finding]] = {}
-        self.lossy: set[tuple[int, int]] = set()  # (case, point of it)
-        self.accuracy = Accuracy()
-        self.worst = Worst()
-        self.points = self.undecided = self.discarded = 0
+        self.found = Findings(function.name, to, seed)
         self.text: Text | None = None
+        self.endless = False
+        self.files: Mapping[str, str] = {}
+        self.cases: tuple[Case, ...] = ()
         self.combined: set[tuple[bool, ...]] = set()
         self.example: Case | None = None  # a correct call, to make wrong ones of
+        self.tell: process.Tell = lambda heading, said: None
 
-    def report(self, seconds: float) -> Report:
-        """What was found."""
-        return Report(
-            self.function.name,
-            self.to,
-            self.points,
-            self.discarded,
-            self.undecided,
-            self.worst,
-            tuple(self.failures.values()),
-            tuple(f for _, f in self.losses.values()),
-            replace(self.accuracy, points=len(self.lossy)),
-            seconds,
-        )
+    def prepare(self) -> None:
+        """What is worth keeping between checks: the derivatives of the operators."""
+        for component in self.declaration.components:
+            for group in component.groups:
+                for op in group.ops:
+                    if op:
+                        symbolic(op)
 
-    def run(self, files: Mapping[str, str]) -> None:
-        """Check everything, until there are failures enough."""
+    def run(self, files: Mapping[str, str], tell: process.Tell, end: float | None = None) -> None:
+        """Check everything, until there are failures enough, or the time is over."""
+        self.tell = tell
         if self.to in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
                     self.text = TEXTS[self.to](self.function, files)
             except Fault as fault:
-                self._fail("text", self.to, str(fault), None)
-        drawn = sample(self.declaration, self.full, self.seed)
-        self.discarded = drawn.discarded
-        for case in drawn.cases:
-            if len(self.failures) >= ENOUGH:
-                return
+                self.found.fail("text", self.to, str(fault), None)
+        points = sample(self.declaration, self.full, self.seed)
+        self.found.discarded = points.discarded
+        self.found.planned = sum(case.count for case in points.cases)
+        self.files, self.cases = files, points.cases
+        for case in points.cases:
+            if len(self.found.failures) >= ENOUGH or self.endless:
+                break
+            if end is not None and perf_counter() > end:
+                self.found.stopped = "the time ran out"
+                break
             self._case(case)
-        if not self.points:
-            self._fail("sampling", self.function.name, "no point was found where the function has a value", None)
-        if not self.failures and self.text is not None and self.example is not None:
+            tell("report", self.found.report())
+        else:
+            self._once()
+        tell("report", self.found.report())
+
+    def _once(self) -> None:
+        """What is asked once."""
+        if not self.found.points:
+            said = "no point was found where the function has a value"
+            self.found.fail("sampling", self.function.name, said, None)
+        if not self.found.failures and self.text is not None and self.example is not None:
+            self._calling("refusals", self.example)
             for stage, said, case in refusals(self.declaration, self.text, self.artefact, self.to, self.example):
-                self._fail(stage, self.function.name, said, case)
-        if not self.failures:
+                self.found.fail(stage, self.function.name, said, case)
+        if not self.found.failures and isinstance(self.text, CText):
+            self._sanitized(self.text)
+        if not self.found.failures:
+            self._calling("adjoint", None)
             self._adjoint()
+        self.tell("calling", None)
 
-    # findings
-
-    def _fail(
-        self, stage: str, where: str, said: str, case: Case | None, expected: Any = None, obtained: Any = None
-    ) -> None:
-        key = stage, where.split("[")[0] + said[:24]
-        known = self.failures.get(key)
-        if known is not None:
-            self.failures[key] = _again(known)
-            return
-        self.failures[key] = self._finding(stage, where, said, case, expected, obtained)
-
-    def _finding(
-        self, stage: str, where: str, said: str, case: Case | None, expected: Any = None, obtained: Any = None
-    ) -> Finding:
-        words = "" if case is None else point(case.label, case.inputs, case.options, case.seeds)
-        number = 0 if case is None else case.number
-        return Finding(stage, where, said, words, _show(expected), _show(obtained), self.seed, number)
-
-    def _lose(self, stage: str, name: str, judged: Judged, case: Case) -> None:
-        where, bits, expected, obtained = place(name, judged.position), judged.bits, judged.expected, judged.obtained
-        said = f"{bits:.0f} bits lost" if bits < 1e6 else "overflows"
-        number = judged.position[0] if case.count > 1 else 0
-        self.lossy.add((case.number, number))
-        whole = min(round(bits), MOST + 1)
-        if not self.accuracy.worst or whole > self.accuracy.bits:
-            spot = name if case.packed or case.count > 1 else where
-            self.accuracy = Accuracy(whole, worst=f"{spot} at {brief(one_point(case, number))}")
-        finding = self._finding(stage, where, said, case, expected, obtained)
-        before = self.losses.get(name)
-        if before is not None:
-            finding = _again(before[1]) if before[0] >= bits else _again(finding, before[1].times)
-        self.losses[name] = (max(bits, before[0] if before else 0.0), finding)
+    def _calling(self, stage: str, case: Case | None) -> None:
+        """Tell what the artefact is asked for, lest it does not come back."""
+        self.tell("calling", self.found.finding(stage, self.function.name, "", case))
 
     # one point
 
     def _case(self, case: Case) -> None:
         found = truth(self.declaration, case.inputs, case.options, case.seeds)
-        self.undecided += found.undecided
-        self.points += case.count
+        self.found.undecided += found.undecided
+        self.found.points += case.count
         self._witnesses(case, found)
-        faults = len(self.failures)
+        faults = len(self.found.failures)
         bounds = self._text(case, found, DOUBLE) if self.text is not None else None
-        if len(self.failures) > faults and bounds is None:
+        if len(self.found.failures) > faults and bounds is None:
             return
         condition = conditioning(self.declaration, case.inputs, case.options, case.seeds, found, self.rng, case.packed)
         self._artefact(case, found, bounds, condition, DOUBLE)
@@ -174,7 +175,7 @@ class _Checking:
         for part, gradients in parts(case, found, most):
             said = differences(self.declaration, part.inputs, part.options, part.seeds, gradients, self.rng)
             if said is not None:
-                self._fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
+                self.found.fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
                 return
 
     def _expected(self, case: Case, found: Truth) -> dict[str, tuple[Array, tuple[int, ...]]]:
@@ -197,11 +198,11 @@ class _Checking:
             try:
                 for bits in PRECISIONS:
                     results, saved, notes = self._executed(variant, case, chosen, bits)
-                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits)
+                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes)
                     if not conclusive:  # the format overflows, or loses what matters: the precision does not
                         finer = precise(bits)
-                        results, _, _ = self._executed(variant, case, finer, bits)
-                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits)
+                        results, _, seen = self._executed(variant, case, finer, bits)
+                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits, seen)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
@@ -209,8 +210,9 @@ class _Checking:
                 if not wrong:
                     self._combinations(case, found, variant, saved)
             except Fault as fault:
+                self.endless = isinstance(fault, Endless)
                 if not refuses_nothing(case, fault):
-                    self._fail(f"text{variant}", self.function.name, str(fault), case)
+                    self.found.fail(f"text{variant}", self.function.name, str(fault), case)
                 return None
             if variant == self.text.variants[0] and not wrong:
                 bounds = {"arrays": arrays, "notes": notes}
@@ -225,7 +227,7 @@ class _Checking:
         return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
 
     def _compare_text(
-        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int
+        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int, notes: Notes
     ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
         arrays: dict[str, Array] = {}
         wrong: list[tuple[str, Mismatch]] = []
@@ -245,7 +247,7 @@ class _Checking:
                     wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
                     continue
                 arrays[name] = given
-                more, told = text_mismatches(array, given, bits)
+                more, told = text_mismatches(array, given, bits, notes.beyond)
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive
@@ -258,19 +260,20 @@ class _Checking:
             return
         self.combined.add(key)
         self.example = self.example or case
-        with rounding(DOUBLE, PRECISIONS[0]):
+        with rounding(DOUBLE, PRECISIONS[0]) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0])[1]:
+                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0], notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         for needs in combinations(self.function):
-            with rounding(DOUBLE, PRECISIONS[0]):
+            with rounding(DOUBLE, PRECISIONS[0]) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             results = {f"grad_{n}": g for n, g in grads.items()}
-            for name, mismatch in self._compare_text(case, found, results, needs, PRECISIONS[0])[1]:
+            wrong = self._compare_text(case, found, results, needs, PRECISIONS[0], notes)[1]
+            for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 
     def _mismatch(self, stage: str, name: str, wrong: Mismatch, case: Case) -> None:
-        self._fail(stage, place(name, wrong.position), wrong.said, case, wrong.expected, wrong.obtained)
+        self.found.fail(stage, place(name, wrong.position), wrong.said, case, wrong.expected, wrong.obtained)
 
     # the artefact
 
@@ -278,12 +281,14 @@ class _Checking:
         self, case: Case, found: Truth, bounds: Mapping[str, Any] | None, condition: Mapping[str, Array], chosen: Format
     ) -> None:
         stage = "float64" if chosen is DOUBLE else "float32"
+        self._calling(stage, case)
         call = Call(self.function, self.artefact, case, np.float64 if chosen is DOUBLE else np.float32)
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
             if not refuses_nothing(case, error):
-                self._fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
+                self.found.fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
+            self.tell("calling", None)
             return
         expected = self._expected(case, found)
         magnitude = max(
@@ -295,7 +300,7 @@ class _Checking:
                 value = results.get(name)
                 wrong = call.mistaken(name, value, shape)
                 if wrong:
-                    self._fail(stage, name, wrong, case)
+                    self.found.fail(stage, name, wrong, case)
                     continue
                 bound = bounds["arrays"].get(name) if bounds is not None else None
                 notes = bounds["notes"] if bounds is not None else None
@@ -310,37 +315,43 @@ class _Checking:
                 )
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
         for name, said in memory_faults(call, results, case):
-            self._fail("memory", name, said, case)
-        if chosen is DOUBLE and not self.failures:
+            self.found.fail("memory", name, said, case)
+        if chosen is DOUBLE and not self.found.failures:
             for name, said in manners(call, case, combinations(self.function)):
-                self._fail("float64", name, said, case)
+                self.found.fail("float64", name, said, case)
+        self.tell("calling", None)
 
     def _judge(self, stage: str, name: str, array: Array, value: Array, limits: Limits, case: Case) -> None:
         for judged in judge(array, value, limits):
             where = place(name, judged.position)
             if judged.verdict == "wrong":
                 said = "beyond the rounding of the text" if limits.bound is not None else "beyond any rounding"
-                self._fail(stage, where, said, case, judged.expected, judged.obtained)
+                self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
-                self._lose(stage, name, judged, case)
-            elif stage == "float64" and judged.ulps > self.worst.ulps:
-                self.worst = Worst(judged.ulps, f"{where}, case {case.number}")
+                self.found.lose(stage, name, judged, case)
+            elif stage == "float64" and judged.ulps > self.found.worst.ulps:
+                self.found.worst = Worst(judged.ulps, f"{where}, case {case.number}")
+
+    def _sanitized(self, text: CText) -> None:
+        """Every case, and one at real sizes, under the compiler's sanitizers."""
+        calls = [(case.inputs, case.options, case.seeds) for case in self.cases]
+        for inputs, options in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
+            shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
+            calls.append((inputs, options, {n: np.ones(s) for n, s in shapes.items()}))
+        found = sanitized(self.function, text.unit, self.files, calls)
+        if found is not None:
+            said, number = found
+            case = self.cases[number] if number < len(self.cases) else None
+            if case is None:
+                shapes = {n: np.shape(v) for n, v in calls[-1][0].items() if v is not None}
+                said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
+            self.found.fail("sanitizer", self.function.name, said, case)
 
     def _adjoint(self) -> None:
         try:
             found = adjoint_error(self.function, self.artefact, self.seed, self.full)
         except Exception as error:  # as above
-            self._fail("adjoint", self.function.name, f"raises {type(error).__name__}: {error}", None)
+            self.found.fail("adjoint", self.function.name, f"raises {type(error).__name__}: {error}", None)
             return
         if found is not None:
-            self._fail("adjoint", "J^T v", found[0], None)
-
-
-def _again(finding: Finding, times: int = 0) -> Finding:
-    return replace(finding, times=finding.times + max(times, 1))
-
-
-def _show(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else repr(value) if isinstance(value, float) else nstr(value, 20)
+            self.found.fail("adjoint", "J^T v", found[0], None)

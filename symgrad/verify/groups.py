@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Index, Ref, postorder
+import mpmath
+from mpmath import mp
+
+from ..expr import Apply, Const, Expr, Index, Ref, postorder, refs
 from ..ir import Equation, Function
 from ..ops import OPS
+from .rounding import REACH
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -111,6 +115,12 @@ class Group:
             and not all(self.codes[a][0] in (CONST, INDEX) for a in args)
         ]
 
+    def regular(self, function: Function) -> bool:
+        """Whether the sizes alone tell where the equations write."""
+        whole = {d.name for d in function.dims} | {o.name for o in function.options if o.dtype == "int"}
+        places = [s for e in self.equations for s in e.subscripts] + ([] if self.where is None else [self.where])
+        return all(r.name in whole for r in refs(*places))
+
     def decided(self, values: Sequence[Any]) -> bool:
         """Whether all that was compared are numbers."""
         for number, args in self.deciding:
@@ -126,7 +136,7 @@ class Group:
         if not self.lazy:
             for number, (kind, what, args) in enumerate(self.codes):
                 if kind == APPLY:
-                    values[number] = what(*[values[a] for a in args])
+                    values[number] = _applied(what, [values[a] for a in args])
                 elif kind == CONST:
                     values[number] = constants[number]
                 elif kind == REF:
@@ -154,7 +164,7 @@ class Group:
                 continue
             stack.pop()
             if kind == APPLY:
-                values[number] = what(*[values[a] for a in args])
+                values[number] = _applied(what, [values[a] for a in args])
             elif kind == SELECT:
                 values[number] = values[args[0]]
             elif kind == CONST:
@@ -176,6 +186,17 @@ def _instruction(node: Expr, args: tuple[int, ...]) -> tuple[int, Any, tuple[int
         return REF, node.name, args
     assert isinstance(node, Apply)
     return (SELECT, "select", args) if node.op == "select" else (APPLY, OPS[node.op].value, args)
+
+
+def _applied(function: Callable[..., Any], args: list[Any]) -> Any:
+    """The value of an operator; NaN beyond REACH."""
+    try:
+        value = function(*args)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return mp.nan
+    if type(value) is mpmath.mpf and value._mpf_[2] + value._mpf_[3] > REACH:
+        return mp.nan
+    return value
 
 
 def place(subscripts: Sequence[Any]) -> Position:

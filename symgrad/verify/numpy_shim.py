@@ -16,12 +16,9 @@ import numpy as np
 from mpmath import mp
 
 from ..ops import ROWS
+from .numpy_linalg import LINALG, UnknownName
 from .rounding import FUNCTIONS, Number, lift, maximum, minimum, pi, power, total
 from .rounding.array import UNSET, Exact, einsum, exact, filled, matmul, result
-
-
-class UnknownName(Exception):
-    """A name of NumPy's that the shim does not have."""
 
 
 def holds_numbers(value: Any) -> bool:
@@ -349,3 +346,6 @@ class Shim:
         if self._table.get(name) is None:
             raise UnknownName(f"{self._name}.{name} is not known to the check")
         return self._table[name]
+
+
+NP["linalg"] = Shim("np.linalg", LINALG)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
-from .numpy_shim import MATH, NP, SPECIAL, Shim, UnknownName
+from .numpy_linalg import UnknownName
+from .numpy_shim import MATH, NP, SPECIAL, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
-from .text import Fault, Values
+from .text import Fault, Steps, Values
 
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
     reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
@@ -40,19 +41,29 @@ class _Lift(ast.NodeTransformer):
     """Exact literals, and operators that keep two ints exact."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return _call("_literal", node) if isinstance(node.value, float) else node
+        return _call(node, "_literal", node) if isinstance(node.value, float) else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         name = {ast.Div: "_quotient", ast.Pow: "_power"}.get(type(node.op))
-        return node if name is None else _call(name, node.left, node.right)
+        return node if name is None else _call(node, name, node.left, node.right)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
         if isinstance(node.op, (ast.Div, ast.Pow)) and isinstance(node.target, ast.Name):
             name = "_quotient" if isinstance(node.op, ast.Div) else "_power"
-            value = _call(name, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
+            value = _call(node, name, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
             return ast.copy_location(ast.Assign([node.target], value), node)
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        self.generic_visit(node)
+        node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call(node.test, "_tick"), node.test]), node.test)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        node.body.insert(0, ast.copy_location(ast.Expr(_call(node, "_tick")), node))
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
@@ -63,9 +74,9 @@ class _Lift(ast.NodeTransformer):
         return node
 
 
-def _call(name: str, *args: ast.expr) -> ast.expr:
-    function = ast.copy_location(ast.Name(name, ast.Load()), args[0])
-    return ast.copy_location(ast.Call(function, list(args), []), args[0])
+def _call(place: ast.AST, name: str, *args: ast.expr) -> ast.expr:
+    function = ast.copy_location(ast.Name(name, ast.Load()), place)
+    return ast.copy_location(ast.Call(function, list(args), []), place)
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -98,6 +109,7 @@ class NumpyText:
         except (SyntaxError, RecursionError, MemoryError) as error:
             raise Fault(f"{self.file} is not Python: {error}") from error
         self.names = self._imports(tree)
+        self.steps = Steps()
         code = compile(ast.fix_missing_locations(_Lift().visit(tree)), self.file, "exec")
         self.module = self._execute(code)
 
@@ -135,6 +147,7 @@ class NumpyText:
             "_literal": literal,
             "_quotient": _quotient,
             "_power": _power,
+            "_tick": self.steps.tick,
             **self.names,
             "float": _exactly,
         }
@@ -177,9 +190,12 @@ class NumpyText:
         return f"forward does not raise {kind.__name__}"
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
+        self.steps.count = 0
         try:
             with np.errstate(all="ignore"):
                 return self.module[name](*args, **options)
+        except Fault as fault:
+            raise type(fault)(f"{name}: {fault}") from fault
         except UnknownName as error:
             raise Fault(f"{name} uses what the check cannot run: {error}") from error
         except Exception as error:

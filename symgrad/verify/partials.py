@@ -22,7 +22,10 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda x, at_zero=None: mpmath.mpf(int(x > 0)),
     "DiracDelta": lambda *x: mpmath.mpf(0),
     "sign": lambda x: mp.sign(x),
+    "exp": OPS["exp"].value,
+    "power": OPS["pow"].value,
 }
+_POWER = sympy.Function("power")
 ONE = mpmath.mpf(1)
 
 
@@ -47,6 +50,7 @@ def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None
         return None
     if derivative.is_Integer:
         return int(derivative)
+    derivative = derivative.replace(lambda e: e.is_Pow and not e.exp.is_Number, lambda e: _POWER(*e.args))
     return sympy.lambdify(symbols, derivative, modules=[_STEPS, "mpmath"])  # type: ignore[no-any-return]
 
 

@@ -44,6 +44,7 @@ class Declaration:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.components = components(function)
+        self.points: dict[Any, list[tuple[dict[str, int], tuple[Position, ...]]]] = {}  # of a group at some sizes
 
     @cached_property
     def operations(self) -> int:
@@ -144,22 +145,36 @@ class Trace:
             extents = {i: extent_of(e, self.sizes, self.numbers) for i, e in group.box}
             for position in np.ndindex(*(extents[s] for s in first.subscripts if isinstance(s, Index))):
                 found[0, position] = Fibre(group, first.target, position, "prod", [])
-        names = [i.name for i, _ in group.box]
-        for point in itertools.product(*(range(extent_of(e, self.sizes, self.numbers)) for _, e in group.box)):
-            at = dict(zip(names, point, strict=True))
-            if group.where is not None and not evaluate(group.where, at, self.element):
-                continue
+        for at, positions in self._points(group):
             visit = Visit(group, at)
-            for number, equation in enumerate(group.equations):
-                position = place(
-                    [at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in equation.subscripts]
-                )
+            for number, (equation, position) in enumerate(zip(group.equations, positions, strict=True)):
                 fibre = found.get((number, position))
                 if fibre is None:
                     fibre = found[number, position] = Fibre(group, equation.target, position, equation.reduce, [])
                 fibre.members.append((visit, group.roots[number]))
         self.constants[group] = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
         return list(found.values())
+
+    def _points(self, group: Group) -> list[tuple[dict[str, int], tuple[Position, ...]]]:
+        """The points of the box that count, and where each equation writes at them."""
+        known = (*self.sizes.items(), *((n, v) for n, v in self.numbers.items() if isinstance(v, int)))
+        points = self.declaration.points.get((group, known))
+        if points is not None:
+            return points
+        points = []
+        names = [i.name for i, _ in group.box]
+        for point in itertools.product(*(range(extent_of(e, self.sizes, self.numbers)) for _, e in group.box)):
+            at = dict(zip(names, point, strict=True))
+            if group.where is not None and not evaluate(group.where, at, self.element):
+                continue
+            rows = [
+                place([at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in e.subscripts])
+                for e in group.equations
+            ]
+            points.append((at, tuple(rows)))
+        if group.regular(self.declaration.function):
+            self.declaration.points[group, known] = points
+        return points
 
     def _demand(self, wanted: Key) -> None:
         """Evaluate an element, after those that it reads."""

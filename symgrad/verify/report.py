@@ -75,6 +75,8 @@ class Report:
     failures   what is wrong
     losses     where the formula itself loses accuracy in floating point; the text is as declared
     accuracy   what the losses come to
+    stopped    why not everything was checked; empty if it was
+    planned    how many points there are
     """
 
     function: str
@@ -87,11 +89,13 @@ class Report:
     losses: tuple[Finding, ...] = ()
     accuracy: Accuracy = Accuracy()
     seconds: float = field(default=0.0, compare=False)
+    stopped: str = ""
+    planned: int = 0
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; losses are no failures."""
-        return not self.failures
+        """Whether everything was checked and nothing is wrong; losses are no failures."""
+        return not self.failures and not self.stopped
 
     def __str__(self) -> str:
         head = f"{self.function}   {self.target}   "
@@ -100,6 +104,9 @@ class Report:
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
             return "\n".join([head, *([f"  accuracy: {self._lost()}"] if self.losses else [])])
+        if not self.failures:
+            done = f"{self.points} of {self.planned} points agree" if self.points else "no point was compared"
+            return f"{head}NOT FINISHED   {done}; {self.stopped}, and the rest was not checked"
         count = len(self.failures)
         head += f"DISAGREES   {count} {'failure' if count == 1 else 'failures'} at {self.points} points"
         shown = [str(f) for f in self.failures[:SHOWN]]

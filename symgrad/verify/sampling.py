@@ -232,9 +232,9 @@ class _Sampler:
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})
         nothing = dict.fromkeys(self.function.packs, (0,))
         if nothing and defined(self.function, small, nothing, self.options):
-            yield self._tensor_case("a size of 0", small, "normal", "random", everything, self.options, {}, "empty")
+            yield self._tensor_case("a size of 0", small, "positive", "random", everything, self.options, {}, "empty")
         for sizes in empties(self.function, small, self.options):
-            yield self._tensor_case("a size of 0", sizes, "normal", "random", everything, self.options, {})
+            yield self._tensor_case("a size of 0", sizes, "positive", "random", everything, self.options, {})
 
     def _tensor_case(
         self,

@@ -12,9 +12,11 @@ import numpy as np
 from ..evaluate import evaluate
 from ..expr import Const, Ref, postorder
 from ..ir import Function, extent_of
+from .groups import components
 
 Packs = Mapping[str, tuple[int, ...]]
 Sizes = Mapping[str, int | tuple[int, ...]]
+STEPS = 4  # the least size where a tensor is computed from itself: one step tells little
 COST = 3000  # operations of one evaluation in mpmath: about 10 ms
 
 
@@ -74,18 +76,23 @@ def choose(
     rng: np.random.Generator,
     limit: int = COST,
     pools: tuple[tuple[int, ...], ...] | None = None,
+    largest: bool = False,
 ) -> dict[str, int]:
-    """The smallest sizes, all different if that is cheap enough, that meet the constraints."""
+    """The smallest sizes, all different if that is cheap enough, that meet the constraints; or the `largest` of those
+    that cost no more than the limit.
+    """
     dims = names(function)
     packs = dict.fromkeys(function.packs, (2,))
     best: tuple[int, dict[str, int]] | None = None
-    distinct = tuple(range(2, 2 + len(dims)))
+    least = STEPS if any(c.open for c in components(function)) else 2
+    distinct = tuple(range(least, least + len(dims)))
     for pool in pools or (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5), (1, 2, 2, 3, 3, 4)):
         for sizes in _assignments(dims, pool, rng):
             if not fitting(function, sizes, packs, options):
                 continue
             price = cost(function, sizes, options)
-            if best is None or price < best[0]:
+            within = largest and best is not None and best[0] <= limit
+            if best is None or (best[0] < price <= limit if within else price < best[0]):
                 best = price, sizes
         if best is not None and best[0] <= limit:
             return best[1]

@@ -14,8 +14,29 @@ Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
 
 
+STEPS = 3 * 10**5  # of the loops of one call
+
+
 class Fault(Exception):
     """The text does what no correct text does: it raises, reads past an end, or writes what it may only read."""
+
+
+class Endless(Fault):
+    """A loop does not end: each call of the text takes seconds to say so."""
+
+
+class Steps:
+    """Counts the steps of loops: a text that does not end is a fault."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def tick(self) -> bool:
+        """One more step."""
+        self.count += 1
+        if self.count > STEPS:
+            raise Endless("a loop does not end")
+        return True
 
 
 class Text(Protocol):

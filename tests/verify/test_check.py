@@ -15,7 +15,7 @@ from printed import FUNCTIONS, NUMPY, c_files, numpy_files
 
 import symgrad.verify
 from symgrad.declare.draft import Draft
-from symgrad.expr import HALF, ZERO, apply, const, index, ref
+from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
 from symgrad.ops import OPS
 from symgrad.verify import check, partials
 from symgrad.verify.sizes import choose, fitting, met, violations
@@ -179,6 +179,59 @@ POINTWISE = [
         lambda x: x * 2,
         "np.where(x > 36, x + x, 2 * x)",
         ["np.where(x == 36.7, g, 2 * g)"],
+        False,
+    ),
+    # where floating point gives anything, and the text is as good as the formula
+    (
+        "a comparison with 1/0",
+        lambda x: select(apply("gt", 1 / x, x), x, 2 * x),
+        "np.where(1 / x > x, x, 2 * x)",
+        ["np.where(1 / x > x, g, 2 * g)"],
+        True,
+    ),
+    (
+        "the sine of a large ratio",
+        lambda x, y: apply("sin", 1 + y / x),
+        "np.sin(1 + y / x)",
+        ["-g * y * np.cos(1 + y / x) / x**2", "g * np.cos(1 + y / x) / x"],
+        True,
+    ),
+    (
+        "the sine of a large power",
+        lambda x: apply("sin", apply("abs", x) * x**3),
+        "np.sin(np.abs(x) * x**3)",
+        ["4 * g * np.abs(x) * x**2 * np.cos(np.abs(x) * x**3)"],
+        True,
+    ),
+    (
+        "the root of what underflows",
+        lambda x: apply("sqrt", apply("exp", x)),
+        "np.sqrt(np.exp(x))",
+        ["0.5 * g * np.sqrt(np.exp(x))"],
+        True,
+    ),
+    (
+        "the largest of ratios",
+        lambda x, y: apply("minimum", 1, x / (y - x)),
+        "np.minimum(1, x / (y - x))",
+        [
+            "y * np.where(x / (y - x) < 1, g, np.where(x / (y - x) == 1, g / 2, 0)) / (y - x) ** 2",
+            "-x * np.where(x / (y - x) < 1, g, np.where(x / (y - x) == 1, g / 2, 0)) / (y - x) ** 2",
+        ],
+        True,
+    ),
+    (
+        "the sine of an exponential of a power",
+        lambda x: apply("sin", apply("exp", x**3)),
+        "np.sin(np.exp(x**3))",
+        ["3 * g * x**2 * np.exp(x**3) * np.cos(np.exp(x**3))"],
+        True,
+    ),
+    (
+        "wrong where it overflows",
+        lambda x: x**2 / (1 + x**2),
+        "np.where(x == 1e200, 3 * x**2, x**2) / (1 + x**2)",
+        ["2 * g * x / (1 + x**2) ** 2"],
         False,
     ),
 ]

@@ -10,7 +10,8 @@ from mpmath import mp
 from printed import HEADER, squares
 
 from symgrad.verify.c_text import CText
-from symgrad.verify.numpy_shim import NP, Shim, UnknownName
+from symgrad.verify.numpy_linalg import UnknownName
+from symgrad.verify.numpy_shim import NP, Shim
 from symgrad.verify.rounding import DOUBLE, FUNCTIONS, lift, rounding, total
 from symgrad.verify.rounding.array import exact
 from symgrad.verify.text import Fault
@@ -67,6 +68,23 @@ def test_zero_to_working_precision_is_not_taken_for_exact():
         assert ((lift(1) + lift(2.0**-300)) - 1).err > 0
 
 
+UPPER = np.triu(np.ones((3, 3)), 1)
+
+
+def square(a):
+    """Two square matrices of the six elements of `a`."""
+    return a[:, :, None] * a[:, None, :] / 4 + np.eye(3) + np.tri(3, k=-1) / 2
+
+
+def definite(a):
+    return a[:, :, None] * a[:, None, :] + np.diag([1.0, 2.0, 4.0])
+
+
+def projections(values, vectors):
+    """What eigenvectors say whatever their signs."""
+    return (vectors * values[:, None, :]) @ vectors.swapaxes(-1, -2) + vectors[..., :1] * vectors[:, :1, :1]
+
+
 A, B = np.arange(6.0).reshape(2, 3) - 2.5, np.arange(12.0).reshape(3, 4) / 4
 SHIM = {
     "matmul": (lambda n, a, b: a @ b),
@@ -90,6 +108,32 @@ SHIM = {
     "take_along_axis": (lambda n, a, b: n.take_along_axis(a, np.array([[0], [2]]), axis=1)),
     "scalar methods": (lambda n, a, b: a.sum().reshape(1, 1) + a[0, 0][..., None]),
     "cumsum": (lambda n, a, b: n.cumsum(a, axis=1)),
+    "cumsum of all": (lambda n, a, b: n.cumsum(a) + a.cumsum()),
+    "cumsum from the end": (
+        lambda n, a, b: n.cumsum(b[::-1], axis=0)[::-1] - n.flip(n.cumsum(n.flip(b, 1), axis=-1), 1)
+    ),
+    "cumprod": (lambda n, a, b: n.cumprod(a, axis=0) + a.cumprod(axis=0)),
+    "cumprod of ints": (lambda n, a, b: n.cumprod(np.arange(1, 5)) * b[0]),
+    "inv": (lambda n, a, b: n.linalg.inv(square(a))),
+    "inv of one": (lambda n, a, b: n.linalg.inv(square(a)[1])),
+    "solve": (lambda n, a, b: n.linalg.solve(square(a), square(a + 1))),
+    "solve for a vector": (lambda n, a, b: n.linalg.solve(square(a), a[0])),
+    "solve one for many": (lambda n, a, b: n.linalg.solve(square(a)[0], b)),
+    "det": (lambda n, a, b: n.linalg.det(square(a))),
+    "slogdet": (lambda n, a, b: n.stack(n.linalg.slogdet(-square(a)))),
+    "logabsdet": (lambda n, a, b: n.linalg.slogdet(square(a)).logabsdet),
+    "cholesky": (lambda n, a, b: n.linalg.cholesky(definite(a))),
+    "cholesky reads the lower triangle": (lambda n, a, b: n.linalg.cholesky(definite(a)[0] + UPPER)),
+    "eigh": (lambda n, a, b: n.linalg.eigh(definite(a))[0]),
+    "eigvalsh": (lambda n, a, b: n.linalg.eigvalsh(definite(a)[1] + UPPER)),
+    "eigenvectors": (lambda n, a, b: projections(*n.linalg.eigh(definite(a)))),
+    "svd": (lambda n, a, b: n.linalg.svd(b**3, compute_uv=False)),
+    "svdvals": (lambda n, a, b: n.linalg.svdvals(n.stack([a, a + 1]))),
+    "qr": (lambda n, a, b: n.linalg.qr(square(a))[1]),
+    "qr of a tall matrix": (lambda n, a, b: n.linalg.qr((b**3).T)[0]),
+    "qr of a wide matrix": (lambda n, a, b: n.matmul(*n.linalg.qr(b**3))),
+    "r of a wide matrix": (lambda n, a, b: n.linalg.qr(b**3, mode="r")),
+    "norm": (lambda n, a, b: n.linalg.norm(b, axis=1) + n.linalg.norm(a)),
     "clip": (lambda n, a, b: n.clip(a, -1, 1)),
     "hypot": (lambda n, a, b: n.hypot(a, 2) * n.arctan2(a, 3) + n.abs(a) ** 0.5),
     "full": (lambda n, a, b: n.full((2, 3), 0.5) + n.zeros_like(a) + n.full_like(a, 2)),
@@ -102,7 +146,36 @@ def test_the_shim_computes_what_numpy_does(name):
     with rounding(DOUBLE, 160):
         found = SHIM[name](Shim("np", NP), exact(A), exact(B))
     assert np.shape(found) == np.shape(expected)
-    np.testing.assert_allclose(np.asarray(found, dtype=object).astype(float), expected, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(found, dtype=object).astype(float), expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["inv", "solve", "det", "slogdet", "cholesky", "eigh", "svdvals", "qr"])
+def test_numpy_stays_within_the_bounds_of_the_shim(name):
+    rng = np.random.default_rng(5)
+    for scale in (1.0, 1e-3, 1e-6):
+        a = np.stack([np.outer(u, u) for u in rng.standard_normal((4, 3))]) + scale * np.diag([1.0, 2.0, 4.0])
+        given = (a, a[..., :2]) if name == "solve" else (a,)
+        expected = getattr(np.linalg, name)(*given)
+        with rounding(DOUBLE, 200):
+            found = getattr(NP["linalg"], name)(*map(exact, given))
+            for value, bound in zip(*(r if isinstance(r, tuple) else (r,) for r in (expected, found)), strict=True):
+                for one, number in zip(np.ravel(value), bound.ravel(), strict=True):
+                    error = abs(abs(number.value) - abs(float(one)))  # eigenvectors and Q have either sign
+                    assert error <= number.err * DOUBLE.unit
+                    assert number.err * DOUBLE.unit < 1e-9 / scale**2 * (1 + number.size)
+
+
+@pytest.mark.parametrize("name", ["inv", "cholesky"])
+def test_a_singular_matrix_is_refused(name):
+    with rounding(DOUBLE, 160), pytest.raises(np.linalg.LinAlgError):
+        getattr(NP["linalg"], name)(exact(np.ones((2, 2))))
+
+
+def test_what_the_shim_of_linalg_does_not_have_is_said():
+    with pytest.raises(UnknownName, match="svd with singular vectors"):
+        NP["linalg"].svd(exact(B))
+    with pytest.raises(UnknownName, match=r"np\.linalg\.pinv is not known"):
+        NP["linalg"].pinv
 
 
 def test_accumulation_and_indexing():

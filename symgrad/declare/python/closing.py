@@ -9,9 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...expr import ONE, Expr, Index, Ref, ref, substitute
+from ...expr import ONE, Expr, Index, Ref, indices, ref, substitute
 from ..draft import Draft
-from .graph import Done, Given, Node, Reduction, Value, axes_of, operands_of, places_of, read, reduction, resolve, value
+from .graph import (
+    Done,
+    Given,
+    Node,
+    Pieces,
+    Reduction,
+    Value,
+    axes_of,
+    operands_of,
+    places_of,
+    read,
+    reduction,
+    resolve,
+    value,
+)
 from .scope import Scope, extents_of, usable
 
 
@@ -65,9 +79,8 @@ def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
             done[node.key] = (node.formals, resolve(node.body, done))
             continue
         box = boxes[node.serial]
-        free = sorted(
-            node.free, key=lambda i: term.subscripts.index(i) if i in term.subscripts else len(term.subscripts)
-        )
+        shown = indices(*term.subscripts)
+        free = sorted(node.free, key=lambda i: shown.index(i) if i in shown else len(shown))
         formals = (*axes_of(node.shape), *free)  # in the order in which the target shows them
         whole = (*node.shape, *(box[i] for i in free))
         mark = (node.serial, tuple(e.key for e in (*whole, *(box[i] for i in node.over))))
@@ -130,6 +143,8 @@ def _measure(
         wish = scope.describe(node)
         name = draft.name_for(wish if usable(wish) else "value")
         draft.input(name, node.shape)
+        if isinstance(node, Pieces):
+            draft.unfinished.add(name)
         done[node.key] = (node.formals, ref(name, *places_of(node.shape)))
     names: dict[int, str] = {}
     for node in opened:

@@ -73,6 +73,7 @@ class _Lowering:
         self.whole: set[int] = set()  # nodes that keep their axes of length 1
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
+        draft.reserved.update(self.names.values())
 
     # names
 

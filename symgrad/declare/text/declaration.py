@@ -206,6 +206,7 @@ class _Declaration(HeaderReader):
             raise self.error(s.name, f"{name} is {what}. Give the result a name of its own.")
         if self.axes.setdefault(name, s.axes) != s.axes:
             raise self.error(s.name, f"{name} has {s.axes} axes here, and {self.axes[name]} before.")
+        self.draft.reserved.add(name)
         self._writers[name] = self._writers.get(name, 0) + 1
 
     def _statement(self, s: _Statement) -> None:

@@ -145,8 +145,11 @@ class _Builder:
             subscripts = tuple(substitute(s, at) for s in e.subscripts)
             return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
 
-        turn = tuple(item if isinstance(item, Step) else self._numbered(item) for item in loop.turn)
-        return replace(loop, turn=tuple(item.mapped(put, lambda size: size) for item in turn))
+        first, turn, last = (
+            tuple(item if isinstance(item, Step) else self._numbered(item) for item in some)
+            for some in (loop.first, loop.turn, loop.last)
+        )
+        return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn), last=last)
 
     def _lines(self, item: Item) -> list[_Line]:
         """The lines of one step, or of a recurrence."""
@@ -198,7 +201,12 @@ class _Builder:
         result: list[_Line] = []
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
         for line in lines:
-            wanted = [a for a in _nameable(line.statement) if not self.stores.changes(a)]
+            own = {*_targets(line.statement)} if isinstance(line.statement, For) else set()
+            wanted = [
+                a
+                for a in _nameable(line.statement)
+                if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
+            ]
             for a in wanted:
                 if a not in names:
                     word = "windows" if isinstance(a, Windows) else "padded" if isinstance(a, Pad) else "blocks"
@@ -309,7 +317,7 @@ def _written_in_turns(item: Item) -> set[str]:
     """The tensors that a loop writes element by element."""
     if isinstance(item, Step):
         return {item.target} if item.how != "fill" else set()
-    owned = {step.target for step in (*item.first, *item.last)}
+    owned = {name for inner in (*item.first, *item.last) for name in inner.targets}
     return owned.union(*(_written_in_turns(inner) for inner in item.turn))
 
 

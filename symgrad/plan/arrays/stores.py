@@ -59,6 +59,7 @@ from .tree import (
     Var,
     below,
     children,
+    flat,
     items_of,
     renamed,
     sizes_in,
@@ -94,6 +95,8 @@ class Stores:
         if joined is not None:
             return [Assign(target, joined)]
         equations = [e for e in step.equations if e.target == target]
+        if all(e.when == step.when for e in equations):
+            equations.sort(key=lambda e: not self._fills(e))  # what fills the tensor needs no zeros before it
         statements = self._bordered([e for e in step.equations if e.target != target], target)
         extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
         zeros = False
@@ -256,7 +259,8 @@ class Stores:
             while stack:
                 a = stack.pop()
                 names = [b.name for b in below(a) if isinstance(b, Var)]
-                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not self.changes(a):
+                ours = {x.name for x in flat(loop)} & {*names}
+                if isinstance(a, Elementwise) and a.op in ("mul", "div") and names and not ours and not self.changes(a):
                     found[a] = None
                 else:
                     stack += children(a)

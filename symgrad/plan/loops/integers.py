@@ -53,7 +53,12 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
         return None
     p: Expr = ZERO
     q: Expr = ZERO
-    for atoms, c in sorted(terms.items(), key=lambda term: not term[0]):  # the constant last
+    written: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        written.setdefault(node.key, node)
+    place = {key: number for number, key in enumerate(written)}  # factors stand as `root` names them
+    for monomial, c in sorted(terms.items(), key=lambda term: not term[0]):  # the constant last
+        atoms = [written[a] for a in sorted(monomial, key=place.__getitem__)]
         term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
         p, q = (p + term, q) if c > 0 else (p, q + term)
     return p, q
@@ -70,9 +75,16 @@ def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
     for other in (nothing, *(d for d in map(_distance, known) if d is not None)):
         rest = _combine("sub", [distance, other])
         atoms = {a for monomial in rest for a in monomial}
-        if all(c > 0 for c in rest.values()) and all(isinstance(a, Ref) and a.name in sizes for a in atoms):
+        if all(c > 0 for c in rest.values()) and all(_is_count(a, sizes) for a in atoms):
             return True
     return False
+
+
+def _is_count(atom: Expr, sizes: Set[str]) -> bool:
+    """Whether an atom is a size, or no less than 0 by itself."""
+    if isinstance(atom, Apply) and atom.op == "maximum":
+        return any(isinstance(a, Const) and a.value >= 0 for a in atom.args)
+    return isinstance(atom, Ref) and atom.name in sizes
 
 
 def _distance(condition: Expr) -> Polynomial | None:

@@ -140,12 +140,14 @@ class Memory:
         self._elements: dict[Expr, Expr] = {}  # element -> what stands for it
         self._lent: dict[Expr, Expr] = {}  # element -> that of the result in whose memory it stands
         self._lenders: dict[str, tuple[str, list[int]]] = {}  # tensor -> the array it has, and the axes that are left
+        self._asked: set[str] = set()  # results whose absence a guard asks for
         self._accumulators: dict[Expr, Expr] = {}  # accumulator -> the scalar it is the value of
         self.arrays: list[Array] = []
 
     def place(self, block: Block) -> Block:
         """`block` with every temporary in its place; `arrays` then lists those that need memory."""
         self._collect(block, ())
+        self._asked = {name for n in walk(block) if isinstance(n, Guard) for name in n.wanted}
         opens: dict[Path, list[str]] = {}
         closes: dict[Path, list[str]] = {}
         lenders_first = sorted(self._uses, key=self._distance)
@@ -197,7 +199,8 @@ class Memory:
             self._elements[element] = scalar(self._scalars[name])
             return True
         if name in self._optional:
-            self._array(name, f"{name}_values", use, list(axes), stands_for=name)
+            asked = name in self._asked  # whether its pointer is NULL must then be told to the end
+            self._array(name, f"{name}_values" if asked else name, use, list(axes), stands_for=name)
         elif (lender := self._lenders.get(self._shared.get(name, name))) is not None and {*left} <= {*lender[1]}:
             self._lent.update({r: ref(lender[0], *(r.subscripts[a] for a in lender[1])) for r in use.elements})
             self._lenders[name] = lender

@@ -17,7 +17,8 @@ from ..program import Item, Step
 from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import fresh_index
-from .targets import aligned, exclusive, injective, leads, pattern_of, reads_elements, tile
+from .reach import literal_bounds
+from .targets import aligned, exclusive, injective, leads, pattern_of, tile
 from .where import bounded, bounds, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
@@ -92,11 +93,7 @@ class Order:
 
     def _inside(self, tensor: Tensor, e: Equation, block: Block) -> Block:
         """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
-        missing: list[Expr] = []
-        for s, size in zip(e.subscripts, tensor.shape, strict=True):
-            if not indices(s) and not reads_elements(s) and (not isinstance(s, Ref) or s.name not in self._table):
-                sides = (apply("ge", s, ZERO), apply("gt", size, s))
-                missing += [c for c in sides if not self._certain(c)]
+        missing = [c for c in literal_bounds(e.subscripts, tensor.shape, self._table) if not self._certain(c)]
         return (If(reduce(partial(apply, "and"), missing), block),) if missing else block
 
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
-from ...expr import Apply, Const, Expr, Index, Ref, apply
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, refs
 from .data import Block, Loop, walk
 
 
@@ -19,6 +19,15 @@ def unprotected(*roots: Expr) -> set[Expr]:
             lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
             stack.extend(node.args[:1] if lazy else node.args)
     return seen
+
+
+def literal_bounds(subscripts: tuple[Expr, ...], shape: tuple[Expr, ...], data: Container[str]) -> list[Expr]:
+    """What sizes must meet for the subscripts without an index to be inside; `data` in them is checked before."""
+    found: list[Expr] = []
+    for s, size in zip(subscripts, shape, strict=True):
+        if not indices(s) and not any(r.name in data for r in refs(s)):
+            found += [apply("ge", s, ZERO), apply("gt", size, s)]
+    return found
 
 
 class Reach:
@@ -40,6 +49,16 @@ class Reach:
         """The extents that a loop may have: one that stops at the index of another loop stops where that does."""
         outer = extent.args[0] if isinstance(extent, Apply) and extent.op == "add" else extent
         return self._ends[outer] if isinstance(outer, Index) and outer in self._ends else {extent: None}
+
+    def leaves(self, root: Expr) -> bool:
+        """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
+        entry, is at no element without an index that needs a turn to exist."""
+        certain = unprotected(root)
+        guarded = [r for r in refs(root) if r.subscripts and r not in certain]
+        return all(self._certain(c) for r in guarded for c in self._literal_bounds(r))
+
+    def _literal_bounds(self, element: Ref) -> list[Expr]:
+        return literal_bounds(element.subscripts, self._shapes[element.name], self._shapes)
 
     def holds(self, element: Ref) -> bool:
         """Whether the element exists at every turn of the loops: its subscripts stay in the array by themselves."""

@@ -86,7 +86,8 @@ class Share:
         for node in loop.body:
             if not isinstance(node, Local) or node.changes or not isinstance(node.value, Apply):
                 continue
-            if not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value)):
+            moves = not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value))
+            if moves and self._reach.leaves(node.value):
                 before.append(node)
                 changing.discard(node.name)
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
@@ -95,7 +96,7 @@ class Share:
         for root, protected in _sites(body, _is_narrow(loop)):
             free = set() if protected else unprotected(root)
             for part in self._largest_invariants(root, changing):
-                if not self._costs(part) or (part not in free and not self._safe(part)):
+                if not self._costs(part) or not (part in free and self._reach.leaves(part) or self._safe(part)):
                     continue
                 if part.key not in names:
                     before.append(self._local(part))

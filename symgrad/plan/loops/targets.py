@@ -39,7 +39,7 @@ def tile(equations: list[Equation], tensor: Tensor) -> bool:
     for e in equations:
         inside = indices(e.subscripts[axis])
         mentioned = [i for s in e.subscripts for i in indices(s)]
-        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or reads_elements(e.subscripts[axis]):
+        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or _reads_elements(e.subscripts[axis]):
             return False
         offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
         terms = polynomial(offset)
@@ -56,7 +56,7 @@ def tile(equations: list[Equation], tensor: Tensor) -> bool:
     return equal(end, tensor.shape[axis])
 
 
-def reads_elements(root: Expr) -> bool:
+def _reads_elements(root: Expr) -> bool:
     """Whether `root` reads elements."""
     return any(r.subscripts for r in refs(root))
 

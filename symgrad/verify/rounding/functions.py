@@ -10,7 +10,7 @@ import mpmath
 from mpmath import mp
 from mpmath.libmp import to_float
 
-from ...ops import ROWS, Op
+from ...ops import OPS, ROWS, Op
 from .number import INF, Number, lift, now, product, rounded
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
@@ -149,10 +149,13 @@ def _fmod(a: Any, b: Any) -> Any:
     return a - b * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
 
 
+_EXP, _RAISED = OPS["exp"].value, OPS["pow"].value
+
+
 def _pow(x: Any, n: Any) -> Any:
     if x == 0 and n < 0:
         return mp.inf
-    return mpmath.mpf(1) if n == 0 else x**n
+    return _RAISED(x, n)
 
 
 _power = _guarded(_pow)
@@ -265,8 +268,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     },
     **{
         name: of(getattr(mp, name), name=name)
-        for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
+        for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
     },
+    "exp": of(_EXP, name="exp"),
     "asinh": of(mp.asinh),
     "acosh": of(mp.acosh),
     "atanh": of(_atanh),

@@ -27,6 +27,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 INF = float("inf")
+REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
 SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
@@ -59,10 +60,12 @@ class Notes:
 
     doubts  comparisons whose operands are nearer than their rounding: floating point may decide them the other way
     floor   the largest error, in units of u, that a library function is granted beyond the usual 8
+    beyond  whether a number was larger than any that the check computes with
     """
 
     doubts: int = 0
     floor: float = 0.0
+    beyond: bool = False
 
 
 class _State:
@@ -297,8 +300,10 @@ def rounded(value: Any, err: float, own: float) -> Number:
     size = abs(to_float(raw))
     if err or raw[3] > now.bits or own > 1.0:
         err += own * size
-    if size > now.huge or err != err:
-        err = INF
+    if size > now.huge or err != err or size == INF:
+        err = INF if size > now.huge or err != err else err
+        if raw[2] + raw[3] > REACH:
+            value, err, now.notes.beyond = mp.sign(value) * mp.inf, INF, True
     elif size < now.tiny and raw[1]:
         err += now.tiny
     result = Number.__new__(Number)

@@ -1,0 +1,152 @@
+"""Recurrences along the first axis: cumulative sums, filters, recurrent networks, integrators, alignment."""
+
+from .. import declare as sg
+
+
+@sg.function
+def cumsum(x: sg.Tensor["n"]):
+    """The sums of the first 1, 2, ..., n elements."""
+    out = sg.tensor.new("n")
+    t = sg.indices("t")
+    out[t] = sg.where(t > 0, out[t - 1], 0) + x[t]
+    return out
+
+
+@sg.function
+def cumprod(x: sg.Tensor["n"]):
+    """The products of the first 1, 2, ..., n elements; its gradient is exact where some are 0."""
+    out = sg.tensor.new("n")
+    t = sg.indices("t")
+    out[t] = sg.where(t > 0, out[t - 1], 1) * x[t]
+    return out
+
+
+@sg.function
+def logcumsumexp(x: sg.Tensor["n"]):
+    """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements."""
+    out = sg.tensor.new("n")
+    t = sg.indices("t")
+    out[t] = sg.where(t > 0, sg.logaddexp(out[t - 1], x[t]), x[t])
+    return out
+
+
+@sg.function
+def exponential_moving_average(x: sg.Tensor["n d"], alpha):
+    """mean[0] = x[0]; mean[t] = alpha * x[t] + (1 - alpha) * mean[t-1]."""
+    mean = sg.tensor.new("n d")
+    t, i = sg.indices("t i")
+    mean[t, i] = sg.where(t > 0, alpha * x[t, i] + (1 - alpha) * mean[t - 1, i], x[t, i])
+    return mean
+
+
+@sg.function
+def linear_recurrence(x: sg.Tensor["n d"], decay: sg.Tensor["d"], start: sg.Tensor["d"]):
+    """state[0] = start; state[t+1] = decay * state[t] + x[t]: the core of a diagonal state space model."""
+    state = sg.tensor.new("n+1 d")
+    t, i = sg.indices("t i")
+    state[0, i] = start[i]
+    state[t + 1, i] = decay[i] * state[t, i] + x[t, i]
+    return state
+
+
+@sg.function
+def rnn(
+    x: sg.Tensor["n b d"],
+    weight_input: sg.Tensor["m d"],
+    weight_hidden: sg.Tensor["m m"],
+    bias: sg.Tensor["m"],
+    start: sg.Tensor["b m"],
+):
+    """hidden[0] = start; hidden[t+1] = tanh(x[t] @ weight_input.T + hidden[t] @ weight_hidden.T + bias)."""
+    hidden = sg.tensor.new("n+1 b m")
+    t, r, i, j, l = sg.indices("t r i j l")
+    hidden[0, r, i] = start[r, i]
+    from_input = sg.sum[l](x[t, r, l] * weight_input[i, l])
+    from_hidden = sg.sum[j](hidden[t, r, j] * weight_hidden[i, j])
+    hidden[t + 1, r, i] = sg.tanh(from_input + from_hidden + bias[i])
+    return hidden
+
+
+@sg.function
+def lstm(
+    x: sg.Tensor["n b d"],
+    weight_input: sg.Tensor["4 m d"],
+    weight_hidden: sg.Tensor["4 m m"],
+    bias: sg.Tensor["4 m"],
+    hidden_start: sg.Tensor["b m"],
+    cell_start: sg.Tensor["b m"],
+):
+    """A long short-term memory over n steps; the gates are input, forget, cell and output, as in PyTorch.
+
+    Returns the hidden states and the cells, both (n + 1, b, m) with the start first.
+    """
+    hidden, cell = sg.tensor.new("n+1 b m"), sg.tensor.new("n+1 b m")
+    t, r, i, j, l, g = sg.indices("t r i j l g")
+    hidden[0, r, i] = hidden_start[r, i]
+    cell[0, r, i] = cell_start[r, i]
+    from_input = sg.sum[l](x[t, r, l] * weight_input[g, i, l])
+    from_hidden = sg.sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
+    gates = sg.tensor[t, r, g, i](from_input + from_hidden + bias[g, i])
+    entering = sg.sigmoid(gates[t, r, 0, i]) * sg.tanh(gates[t, r, 2, i])
+    cell[t + 1, r, i] = sg.sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering
+    hidden[t + 1, r, i] = sg.sigmoid(gates[t, r, 3, i]) * sg.tanh(cell[t + 1, r, i])
+    return hidden, cell
+
+
+@sg.function
+def pendulum(force: sg.Tensor["n"], angle0, velocity0, *, dt: float = 0.01, gravity: float = 9.81):
+    """A pendulum under a force at each of n steps, by the semi-implicit Euler method: angles and velocities (n + 1)."""
+    angle, velocity = sg.tensor.new("n+1"), sg.tensor.new("n+1")
+    t = sg.indices("t")
+    angle[0] = angle0
+    velocity[0] = velocity0
+    velocity[t + 1] = velocity[t] + dt * (force[t] - gravity * sg.sin(angle[t]))
+    angle[t + 1] = angle[t] + dt * velocity[t + 1]
+    return angle, velocity
+
+
+@sg.function
+def logistic_growth_rk4(rate: sg.Tensor["n"], start, *, dt: float = 0.1):
+    """y' = rate y (1 - y), the rate given for each step, by the method of Runge and Kutta."""
+    y = sg.tensor.new("n+1")
+    t = sg.indices("t")
+    y[0] = start
+    k1 = rate[t] * y[t] * (1 - y[t])
+    y2 = y[t] + dt / 2 * k1
+    k2 = rate[t] * y2 * (1 - y2)
+    y3 = y[t] + dt / 2 * k2
+    k3 = rate[t] * y3 * (1 - y3)
+    y4 = y[t] + dt * k3
+    k4 = rate[t] * y4 * (1 - y4)
+    y[t + 1] = y[t] + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return y
+
+
+@sg.function
+def hmm_log_likelihood(log_start: sg.Tensor["m"], log_move: sg.Tensor["m m"], log_emit: sg.Tensor["n m"]):
+    """log p(observations) of a hidden Markov model, by the forward algorithm; log_emit[t] is log p(x_t | state)."""
+    forward = sg.tensor.new("n+1 m")
+    t, i, j = sg.indices("t i j")
+    forward[0, j] = log_start[j]
+    forward[t + 1, j] = sg.logsumexp[i](forward[t, i] + log_emit[t, i] + log_move[i, j])
+    n = log_emit.shape[0]
+    return sg.logsumexp[j](forward[n, j])
+
+
+@sg.function
+def soft_edit_distance(cost: sg.Tensor["n m"], *, temperature: float = 1.0):
+    """Soft dynamic time warping: the smooth minimum over all monotone paths of the costs along them."""
+    total = sg.tensor.new("n+1 m+1")
+    i, j = sg.indices("i j")
+    total[i + 1, 0] = total[i, 0] + cost[i, 0]
+    total[0, j + 1] = total[0, j] + cost[0, j]
+    diagonal, left, above = total[i, j], total[i + 1, j], total[i, j + 1]
+    best = sg.minimum(sg.minimum(diagonal, left), above)
+    soft = (
+        sg.exp((best - diagonal) / temperature)
+        + sg.exp((best - left) / temperature)
+        + sg.exp((best - above) / temperature)
+    )
+    total[i + 1, j + 1] = cost[i, j] + best - temperature * sg.log(soft)
+    n, m = cost.shape
+    return total[n, m]
