@@ -215,6 +215,16 @@ def matrix_power(a: Any, n: int) -> Array:
         square = matmul(square, square)
 
 
+def eye(n: Any) -> Array:
+    """The identity matrix with `n` rows: an int or a size, such as `x.shape[0]`."""
+    size = as_array(n)._node
+    if size.rank or not isinstance(size, Value) or not size.constant:
+        raise DeclarationError(f"{here()}sg.eye takes an int or a size, not {n!r} ({line()}).")
+    shape = (size.body, size.body)
+    i, j = axes_of(shape)
+    return Array(value(shape, apply("select", apply("eq", i, j), ONE, ZERO), []))
+
+
 def trace(a: Any) -> Array:
     """The sum of the diagonal."""
     a = _own(a, "trace", 2)
