@@ -16,7 +16,7 @@ def sort_descending(x: sg.Tensor["m n"]):
 
 
 @sg.function
-def top_k_sum(x: sg.Tensor["m n"], *, k: sg.Static[int] = 3):
+def top_k_sum(x: sg.Tensor["m n"], *, k: sg.Static = 3):
     """The sum of the k largest elements of each row."""
     values, _ = sg.topk(x, k)
     return values.sum(axis=-1)
