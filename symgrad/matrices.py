@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add, mul
 from typing import Any
 
 import mpmath
@@ -315,14 +316,19 @@ def _expm(a: Rows) -> Rows:
     most = max(sum(abs(x) for x in row) for row in a)
     if not mp.isfinite(most) or most > 10_000:
         raise ValueError("the exponential overflows")
-    halvings = max(0, int(mp.ceil(mp.log(most + 1, 2)))) + 8
+    halvings = max(0, int(mp.mag(most + 1))) + 4
     with mp.extraprec(2 * halvings + 20):
-        small = [[mp.ldexp(x, -halvings) for x in row] for row in a]
-        result, term, k = _eye(n), _eye(n), 0
-        while any(abs(x) > mp.ldexp(1, -mp.prec) for row in term for x in row):
+        bits = mp.prec + 10
+        small = [[int(mp.ldexp(x, bits - halvings)) for x in row] for row in a]  # whole numbers, of 2**-bits
+        term = [[(i == j) << bits for j in range(n)] for i in range(n)]
+        total, k = term, 0
+        while any(any(row) for row in term):
             k += 1
-            term = [[x / k for x in row] for row in _product(term, small)]
-            result = [[x + y for x, y in zip(p, q, strict=True)] for p, q in zip(result, term, strict=True)]
+            columns = list(zip(*small, strict=True))
+            term = [[(sum(map(mul, row, c)) >> bits) // k for c in columns] for row in term]
+            term = [[x if x != -1 else 0 for x in row] for row in term]  # a negative number is never 0 by shifting
+            total = [list(map(add, p, q)) for p, q in zip(total, term, strict=True)]
+        result = [[mp.ldexp(mpmath.mpf(x), -bits) for x in row] for row in total]
         for _ in range(halvings):
             result = _product(result, result)
     return [[+x for x in row] for row in result]
