@@ -93,6 +93,14 @@ class Draft:
         """The extent of the index `i` in the equation where this stands."""
         return ref(EXTENT, i)
 
+    @property
+    def targets(self) -> Mapping[str, tuple[Expr, ...]]:
+        """The results that are defined so far, each with the subscripts of its first equation."""
+        found: dict[str, tuple[Expr, ...]] = {}
+        for p in self._pending:
+            found.setdefault(p.target, p.subscripts)
+        return found
+
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
         taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
