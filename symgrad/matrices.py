@@ -5,12 +5,12 @@ An equation with such a kind reduces its operands as a sum reduces its terms, bu
     inverse[b,i,j] = inv{ A[b,k,l] : k,l }           box (b, i, j, k, l)
     x[b,i]         = solve{ pair(A[b,k,l], B[b,k]) : k,l }
 
-The reduced indices, in the order of the box, are the axes of the first operand: its rows k and its columns l. The indices
-that the target shows and the body does not mention are the axes of the result (the last ones, as many as the row says);
-all others are a batch, the columns of several right-hand sides too: x[b,i,c] with B[b,k,c]. A second operand stands in
-the body beside the first, `pair(first, second)`, an operator that has no value of its own; `operands` says by which of
-the reduced indices each operand is read. A transposed operand has its subscripts swapped. Such an equation is the only
-one of its target, and has no `where`.
+The reduced indices, in the order of the box, are the axes of the first operand: its rows k and its columns l. The
+indices that the target shows and the body does not mention are the axes of the result (the last ones, as many as the
+row says); all others are a batch, the columns of several right-hand sides too: x[b,i,c] with B[b,k,c]. A second operand
+stands in the body beside the first, `pair(first, second)`, an operator that has no value of its own; `operands` says by
+which of the reduced indices each operand is read. A transposed operand has its subscripts swapped. Such an equation is
+the only one of its target, and has no `where`.
 
 A function with several results is several kinds of one `call`: eigh_values and eigh_vectors, printed as one call.
 
@@ -20,6 +20,7 @@ where it is not differentiable, such as eigenvectors of equal eigenvalues.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add, mul
@@ -213,7 +214,7 @@ def _oriented(vector: list[Any]) -> int:
 def _apart(values: Sequence[Any]) -> None:
     """Refuse values, in order, of which two are equal."""
     most = max((abs(v) for v in values), default=0)
-    for a, b in zip(values, values[1:], strict=False):
+    for a, b in itertools.pairwise(values):
         if abs(a - b) <= APART * most:
             raise ValueError("two eigenvalues or singular values are equal")
 

@@ -63,7 +63,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
         grad_weight = grad_output @ x
     if needs_input_grad[3]:
         grad_factors = (
-            np.einsum("i,il,ij->lj", grad_output, x, total, optimize=True)
+            (x * grad_output[:, None]).T @ total
             - factors * (grad_output @ x**2)[:, None]
         )
     return grad_x, grad_bias, grad_weight, grad_factors

@@ -15,9 +15,9 @@ from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Unpack, Update
+from ..plan.build import SCIPY
 from .base import template
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
-from .python_matrices import SCIPY
 from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88

@@ -30,4 +30,3 @@ CALLS: Mapping[str, str] = {
     "expm": "linalg.expm({})",
     "argsort": '{np}.argsort({}, axis=-1, kind="stable")',
 }
-SCIPY = ("special", "linalg")  # the modules of SciPy that a printed file may import

@@ -167,8 +167,8 @@ class Ranges:
                     break
                 if tidy(sizes.setdefault(letter, extent) - extent) is not ZERO:
                     raise ShapeError(
-                        f"{self.name}: {row.function} of a square matrix; {show(p.body)} has {show(sizes[letter])} rows "
-                        f"and {show(extent)} columns."
+                        f"{self.name}: {row.function} takes a square matrix; {show(p.body)} has {show(sizes[letter])} "
+                        f"rows and {show(extent)} columns."
                     )
             else:
                 sizes = row_sizes(row, [self.extents[number, i] for i in reduced])

@@ -70,10 +70,11 @@ def _plain(draft: Draft, kind: str, operands: Sequence[Named], target: str | Non
     ranks = [x.rank for x in operands]
     own = len(row.operands[0])
     least = [own, 1]
-    for x, axes in zip(operands, least, strict=False):
-        if x.rank < axes or (x.pack and x.rank <= axes):
-            what = "a matrix" if axes == 2 else "a vector"
-            raise ShapeError(f"{draft.name}: {function} takes {what}, and {x.name} has {x.rank} {'axis' if x.rank == 1 else 'axes'}.")
+    for x, count in zip(operands, least, strict=False):
+        if x.rank < count or (x.pack and x.rank <= count):
+            what = "a matrix" if count == 2 else "a vector"
+            many = "axis" if x.rank == 1 else "axes"
+            raise ShapeError(f"{draft.name}: {function} takes {what}, and {x.name} has {x.rank} {many}.")
     name = target or draft.name_for(row.word)
     front = ranks[0] - own
     pack = next((x.pack for x in operands if x.pack), "")

@@ -1,14 +1,14 @@
 """The gradients of functions of matrices, as equations: one rule each, of which any may be differentiated again.
 
-With A the operand, Y the result and G its cotangent, a rule adds the equations that it needs and returns the cotangent of
-each operand at its own indices (and what that is summed over). Sources: M. Giles, "An extended collection of matrix
+With A the operand, Y the result and G its cotangent, a rule adds the equations that it needs and returns the cotangent
+of each operand at its own indices (and what that is summed over). Sources: M. Giles, "An extended collection of matrix
 derivative results" (2008); I. Murray, "Differentiation of the Cholesky decomposition" (2016); J. Townsend,
-"Differentiating the singular value decomposition" (2016); G. Golub, V. Pereyra, "The differentiation of pseudo-inverses"
-(1973); R. Mathias, "A chain rule for matrix functions" (1996), for the block matrix of expm; M. Seeger et al.,
-"Auto-differentiating linear algebra" (2017), for QR.
+"Differentiating the singular value decomposition" (2016); G. Golub, V. Pereyra, "The differentiation of
+pseudo-inverses" (1973); R. Mathias, "A chain rule for matrix functions" (1996), for the block matrix of expm; M. Seeger
+et al., "Auto-differentiating linear algebra" (2017), for QR.
 
-The gradient of a symmetric argument is symmetric: that of f((A + A^T)/2). Where eigenvalues or singular values coincide,
-the vectors have no derivative, and its rule divides by 0; that of the values themselves uses one choice of vectors.
+The gradient of a symmetric argument is symmetric: that of f((A + A^T)/2). Where eigenvalues or singular values
+coincide, the vectors have no derivative, and their rule divides by 0; that of the values uses one choice of vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..expr import ONE, TWO, ZERO, Apply, Expr, Index, apply, index, indices, ref, select, substitute
+from ..expr import ONE, TWO, ZERO, Expr, Index, apply, index, indices, ref, select, substitute
 from ..ir import Box, Equation, names_of
 from ..matrices import MATRICES, sizes
 
@@ -161,21 +161,23 @@ class Rule:
         column = self.letters[2]
         return self.call(kind, wish, a, lambda i: b.at(i, column), ((column, b.sizes[1]),))
 
+    def _as_here(self, other: Equation) -> Part:
+        """The result of another equation at the indices of this one's batch."""
+        axes = tuple(i for i, _ in other.result)
+        theirs = [i for i, _ in other.shown if i not in axes]
+        mine: dict[Index, Expr] = dict(zip(theirs, (i for i, _ in self.batch), strict=True))
+
+        def at(*to: Expr) -> Expr:
+            moved = mine | dict(zip(axes, to, strict=True))
+            return ref(other.target, *(substitute(s, moved) for s in other.subscripts))
+
+        return Part(at, tuple(extent for _, extent in other.result))
+
     def sibling(self, kind: str) -> Part:
         """Another result of the same call."""
         for other in self.sweep.function.statements:
             if other.reduce == kind and other.argument == self.e.argument:
-                axes = tuple(i for i, _ in other.result)
-                shown = {i for i in axes}
-                theirs = [i for i, _ in other.shown if i not in shown]
-                mine: dict[Index, Expr] = dict(zip(theirs, (i for i, _ in self.batch), strict=True))
-                name, places = other.target, other.subscripts
-
-                def at(*to: Expr) -> Expr:
-                    moved = mine | dict(zip(axes, to, strict=True))
-                    return ref(name, *(substitute(s, moved) for s in places))
-
-                return Part(at, tuple(extent for _, extent in other.result))
+                return self._as_here(other)
         return self.call(kind, MATRICES[kind].word, self.A)
 
 

@@ -121,7 +121,7 @@ class Equation:
 
     @property
     def result(self) -> Box:
-        """The indices of the result of a function of matrices, with their extents: the rest of those shown is a batch."""
+        """The indices of a function's result, with their extents; the rest of those shown is a batch."""
         row = self.matrix
         assert row is not None
         mentioned = set(indices(self.body))

@@ -112,9 +112,8 @@ def ridge_regression(x: sg.Tensor["m n"], y: sg.Tensor["m"], *, penalty: float =
 @sg.function
 def mahalanobis_distance(x: sg.Tensor["m n"], mean: sg.Tensor["n"], covariance: sg.Tensor["n n"]):
     """sqrt((x - mean) covariance**-1 (x - mean)) of each row."""
-    centered = x - mean
-    whitened = sg.solve(covariance, centered.T).T
-    return sg.sqrt((centered * whitened).sum(axis=1))
+    whitened = sg.solve_triangular(sg.cholesky(covariance), (x - mean).T, lower=True)
+    return sg.sqrt((whitened**2).sum(axis=0))
 
 
 @sg.function

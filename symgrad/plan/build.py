@@ -14,6 +14,7 @@ from .program import Procedure, Program
 from .saved import choose_saved
 from .steps import steps
 
+SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
@@ -85,7 +86,7 @@ def _refuse_matrices(derivative: Derivative, to: str) -> None:
 def _taken(joint: Function) -> set[str]:
     taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
     taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
-    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", "special", "linalg", "work", "out"}
+    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", *SCIPY, "work", "out"}
 
 
 def _shared(

@@ -1,7 +1,7 @@
 """Functions of whole matrices in the oracle: their values, and the way back by differences of these values.
 
-It knows no rule of differentiation: each element of an operand is moved by +h and -h, in a precision in which nothing is
-lost by that.
+It knows no rule of differentiation: each element of an operand is moved by +h and -h, in a precision in which nothing
+is lost by that.
 """
 
 from __future__ import annotations

@@ -142,7 +142,8 @@ class _Lowering:
     def _name_whole(self, node: Node) -> None:
         """What a function of matrices is applied to is computed as it is, with its axes of length 1."""
         while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
-            if len(set(node.body.subscripts)) < node.rank or not all(isinstance(s, Index) for s in node.body.subscripts):
+            places = node.body.subscripts
+            if len(set(places)) < node.rank or not all(isinstance(s, Index) for s in places):
                 break
             node = node.operands[node.body.name]
         if isinstance(node, Value) and is_input(node):

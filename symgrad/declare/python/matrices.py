@@ -1,7 +1,7 @@
 """Functions of whole matrices and vectors in Python: inv, solve, eigh, sort and the like, with NumPy's conventions.
 
-The last two axes are the matrix, all before them a batch; `...` is always a batch. What NumPy leaves open is fixed here:
-the first component of an eigenvector (of a left singular vector) is not negative, so that it is a function of its matrix.
+The last two axes are the matrix, all before them a batch; `...` is always a batch. What NumPy leaves open is fixed: the
+first component of an eigenvector (of a left singular vector) is not negative, so that it is a function of its matrix.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...matrices import MATRICES, sizes
-from .graph import Node, Value, axes_of, bound, is_input, read, reduction, same_extent, value
+from .graph import Value, axes_of, bound, is_input, read, reduction, same_extent, value
 from .scope import current, here
 from .values import Array, as_array, axis_of, broadcast, elementwise, line, matmul, reduced
 
@@ -35,11 +35,11 @@ def _element(x: Array, subscripts: Sequence[Expr], what: str) -> Expr:
 
 def _own(x: Any, what: str, least: int) -> Array:
     """An array with at least so many axes besides those of a pack."""
-    x = as_array(x)
-    if x._node.rank - x._lead < least:
+    array = as_array(x)
+    if array._node.rank - array._lead < least:
         kind = "a matrix" if least == 2 else "a vector"
-        raise ShapeError(f"{here()}sg.{what} takes {kind} or a stack of them, not {x!r} ({line()}).")
-    return x
+        raise ShapeError(f"{here()}sg.{what} takes {kind} or a stack of them, not {array!r} ({line()}).")
+    return array
 
 
 def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "") -> Array:
@@ -66,8 +66,8 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
         rows = n.shape[n.rank - k]
         if not same_extent(rows, extents[0]):
             raise ShapeError(
-                f"{here()}sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides ({line()}). Give "
-                f"both axes one name."
+                f"{here()}sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides ({line()}). "
+                f"Give both axes one name."
             )
     found = sizes(row, extents)
     behind = nodes[-1].shape[-1:] if columns else ()
@@ -77,20 +77,17 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
     reducing = tuple(over)
     elements = []
     for number, (x, n, k) in enumerate(zip(operands, nodes, own, strict=True)):
-        batch = axes[len(front) - (n.rank - k) : len(front)]
+        first = len(front) - (n.rank - k)
+        batch = [
+            ZERO if extent is ONE and wide is not ONE else i
+            for i, extent, wide in zip(axes[first:], n.shape, front[first:], strict=False)
+        ]
         at = [reducing[p] for p in row.operands[number]]
-        batch_at = [ZERO if e is ONE and f is not ONE else i for i, e, f in zip(batch, n.shape, _last(front, n.rank - k), strict=False)]
-        elements.append(_element(x, [*batch_at, *at, *(axes[-1:] if columns and number else ())], what))
+        elements.append(_element(x, [*batch, *at, *(axes[-1:] if columns and number else ())], what))
     body = elements[0] if len(elements) == 1 else apply("pair", *elements)
-    made: Node = reduction(kind, dict(over), shape, body, nodes)
+    made = reduction(kind, dict(over), shape, body, nodes)
     scope = current()
-    if scope is not None:
-        made = scope.closed.setdefault((kind, reducing, body, shape), made)  # type: ignore[arg-type]  # a Reduction
-    return Array(made, lead)
-
-
-def _last(items: Sequence[Expr], count: int) -> Sequence[Expr]:
-    return items[len(items) - count :]
+    return Array(made if scope is None else scope.closed.setdefault((kind, reducing, body, shape), made), lead)
 
 
 # linear algebra
@@ -249,11 +246,11 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
     """
     x = _own(x, "norm", 1)
     mine = x._node.rank - x._lead
-    if axis is None and (mine > 2 or ord is None and not x._lead and mine > 2):
+    if axis is None and mine > 2:
         raise ShapeError(f"{here()}sg.norm of {x!r}: say over which axes, axis=-1 or axis=(-2, -1) ({line()}).")
-    axes = [axis_of(x, a) for a in ([axis] if isinstance(axis, int) else axis)] if axis is not None else [
-        k for k in range(x._lead, x._node.rank)
-    ]
+    axes = list(range(x._lead, x._node.rank))
+    if axis is not None:
+        axes = [axis_of(x, a) for a in ([axis] if isinstance(axis, int) else axis)]
     infinite = isinstance(ord, float) and ord == float("inf")
     back: Any = tuple(a - x._node.rank for a in axes)
     size = elementwise("abs", x)
@@ -264,15 +261,15 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
             return reduced("max", size, back, keepdims)
         if ord == 1:
             return reduced("sum", size, back, keepdims)
-        return elementwise("pow", reduced("sum", elementwise("pow", size, ord), back, keepdims), elementwise("div", 1, ord))
+        powers = reduced("sum", elementwise("pow", size, ord), back, keepdims)
+        return elementwise("pow", powers, elementwise("div", 1, ord))
     if len(axes) != 2 or not (infinite or ord in (1, 2, "nuc")):
         raise DeclarationError(
             f"{here()}sg.norm knows the orders 1, 2, inf and p of vectors, and 'fro', 'nuc', 1, 2 and inf of matrices, "
             f"not {ord!r} over {len(axes)} axes ({line()})."
         )
     if ord == 1 or infinite:
-        rows, columns = back if ord == 1 else reversed(back)
-        inner = reduced("sum", size, rows, True)
+        inner = reduced("sum", size, back[0] if ord == 1 else back[1], True)
         return reduced("max", inner, back, keepdims)
     if keepdims or back != (-2, -1):
         raise DeclarationError(f"{here()}sg.norm with {ord!r} is over the last two axes, without keepdims ({line()}).")

@@ -200,7 +200,8 @@ class ExpressionReader(Names):
         tensor = self.draft.tensors.get(token.text)
         subscripts = self.draft.targets.get(token.text)
         if self.token.text == "[":
-            raise self.error(self.token, f"a function of whole arrays takes {token.text} by its name, without subscripts.")
+            said = f"a function of whole arrays takes {token.text} by its name, without subscripts."
+            raise self.error(self.token, said)
         if tensor is not None:
             first = tensor.shape[0] if tensor.shape else None
             pack = first.name if isinstance(first, Ref) and self.draft.dims[first.name].pack else ""

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from ...expr import ZERO, Expr, Index, indices
 from ...ir import Equation
 from .layout import is_pack
-from .tree import Array, Take, Triangle, Whole
+from .tree import Take, Triangle, Whole
 from .values import Evaluator, Value
+
 
 def matrix_value(speller: Evaluator, e: Equation) -> Value:
     """The result of a function of matrices, its batch in front of the axes of the result."""

@@ -64,7 +64,7 @@ class Speller(Reader):
         return found
 
     def contracted(self, e: Equation) -> bool:
-        """Whether `e` is spelled as a product of matrices, or a function of them: its operands are arrays as they are."""
+        """Whether `e` is a product of matrices, or a function of them: its operands are arrays as they are."""
         if e.matrix is not None:
             return True
         if e.reduce != "sum" or not e.reduced or e.where is not None:
@@ -180,13 +180,13 @@ class Speller(Reader):
         groups: dict[frozenset[Index], list[Expr]] = {}
         for f in moving:
             groups.setdefault(frozenset(indices(f)), []).append(f)
-        groups = _scaled_first(groups, shown)
-        divisors = _divisors(inner_below, groups)
-        if len(groups) < 2 or divisors is None:
+        joined = _scaled_first(groups, shown)
+        divisors = _divisors(inner_below, joined)
+        if len(joined) < 2 or divisors is None:
             return None
         fixed = [f for f in above if f not in moving]
         operands = []
-        for key, members in groups.items():
+        for key, members in joined.items():
             inner = divided(members, divisors.get(key, []))
             if not all(self.viewed(r, extents) for r in self._read(inner)):
                 return None

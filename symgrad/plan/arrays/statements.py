@@ -291,7 +291,8 @@ def _joined(lines: Sequence[_Line]) -> list[_Line]:
         ]
         if len(same) < 2:
             continue
-        names: list[str | None] = [None] * (1 + max(k.place or 0 for k in MATRICES.values() if k.function == kind.function))
+        places = [k.place or 0 for k in MATRICES.values() if k.function == kind.function]
+        names: list[str | None] = [None] * (1 + max(places))
         serves = tuple(dict.fromkeys(g for n in same for g in lines[n].serves))
         for n in same:
             statement, mine = lines[n].statement, _kind(lines[n].statement)
