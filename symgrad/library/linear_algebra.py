@@ -148,8 +148,9 @@ def kalman_update(
     x: sg.Tensor["n"], p: sg.Tensor["n n"], z: sg.Tensor["m"], h: sg.Tensor["m n"], r: sg.Tensor["m m"]
 ):
     """The state and its covariance after a measurement z = h @ x + noise of covariance r."""
-    innovation = h @ p @ h.T + r
-    gain = sg.solve(innovation, h @ p).T
+    projected = h @ p
+    innovation = projected @ h.T + r
+    gain = sg.solve(innovation, projected).T
     state = x + gain @ (z - h @ x)
-    covariance = p - gain @ h @ p
+    covariance = p - gain @ projected
     return state, covariance
