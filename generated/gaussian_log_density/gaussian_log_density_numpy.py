@@ -1,7 +1,7 @@
 """gaussian_log_density
-    factor[k,l] = cholesky[p,q](covariance[p, q])
+    factor[k,l] = cholesky(covariance)[k,l]
     difference[j,k] = x[j, k] - mean[k]
-    z[k,j] = solve_lower[l,p](pair(factor[l, p], difference[j, l]))
+    z[k,j] = solve_lower(factor, difference)[k,j]
     log_volume = sum[i](log(factor[i, i]))
     out[j] = -0.5 * sum[k](z[k, j]**2) - log_volume - 0.5 * n * log(2 * pi)
 

@@ -1,5 +1,5 @@
 """gini_coefficient
-    order[j] = argsort[k](x[k])
+    order[j] = argsort(x)[j]
     ordered[j] = x[order[j]]
     out = sum[i]((2 * i + 1 - n) * ordered[i]) / (n * sum[j](x[j]))
 

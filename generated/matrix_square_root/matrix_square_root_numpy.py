@@ -1,6 +1,6 @@
 """matrix_square_root
-    eigenvectors[i,j] = eigh_vectors[k,l](a[k, l])
-    w[i] = eigh_values[j,k](a[j, k])
+    eigenvectors[i,j] = eigh_vectors(a)[i,j]
+    w[i] = eigh_values(a)[i]
     v[i,j] = eigenvectors[i, j] * where(eigenvectors[0, j] < 0, -1, 1)
     product[i,j] = v[i, j] * sqrt(w[j])
     out[i,j] = sum[k](product[i, k] * v[j, k])

@@ -1,6 +1,6 @@
 """top_k_sum
     negative[i,j] = -x[i, j]
-    order[i,j] = argsort[k](negative[i, k])
+    order[i,j] = argsort(negative)[i,j]
     values[i,l] = x[i, order[i, l]]
     out[i] = sum[l](values[i, l])
 
