@@ -309,6 +309,8 @@ class Rewriting:
 
     def _alone(self, group: Sequence[Equation], writer: Writer) -> list[Equation]:
         """Equations with one condition or scatter: the sum of their bodies in normal form, the rest as it was."""
+        if group[0].matrix is not None:
+            return list(group)
         poly: Poly = {}
         for e in group:
             poly = plus(poly, self.normal.poly(self._tidied(e.body), self._inlined))
@@ -337,6 +339,8 @@ def is_sum(e: Equation, target: Tensor) -> bool:
 
 def _opaque(e: Equation, merged: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
+    if e.matrix is not None:
+        return [e.body]
     inner: list[Expr] = []
     stack = [e.body]
     seen: set[Expr] = set()

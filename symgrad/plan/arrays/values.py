@@ -37,6 +37,7 @@ from .tree import (
     Array,
     BroadcastTo,
     Elementwise,
+    Eye,
     Infinity,
     Item,
     Num,
@@ -166,7 +167,7 @@ class Evaluator:
             return triangle
         asks = node.op == "select" and not _plain_number(args[0].array)
         if asks and all(_plain_number(a.array) for a in args[1:]):
-            return self._indicator(node, args)
+            return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
 
     def _triangle(self, node: Apply, args: Sequence[Value], order: Sequence[Index]) -> Value | None:
@@ -185,14 +186,22 @@ class Evaluator:
         row, column = axes[-2:]
         if row is None or column is None or {row, column} != set(steps) or is_pack(row):
             return None
-        if tuple(i for i in order if i in (row, column)) != (row, column):
-            return None
         offset = int(value_of(margin.offset))
         if steps[row] is ONE and steps[column] is const(-1):  # row - column + offset >= 0
             return Value(Triangle(args[1].array, True, offset), axes)
         if steps[row] is const(-1) and steps[column] is ONE:
             return Value(Triangle(args[1].array, False, -offset), axes)
         return None
+
+    def _identity(self, node: Apply, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value | None:
+        """`where(i == j, 1, 0)` over the last two axes."""
+        condition, then, otherwise = node.args
+        if not (isinstance(condition, Apply) and condition.op == "eq" and then is ONE and otherwise is ZERO):
+            return None
+        pair = tuple(i for i in order if i in condition.args)
+        if len(pair) != 2 or tuple(order[-2:]) != pair or extents[pair[0]] is not extents[pair[1]] or is_pack(pair[0]):
+            return None
+        return Value(Eye(extents[pair[0]]), pair)
 
     def _indicator(self, node: Apply, args: Sequence[Value]) -> Value:
         """`where(c, 1, 0)` is c itself, as numbers of the right type."""
