@@ -37,12 +37,12 @@ Gradients
     grad_c[0] += grad_area * (a[1] - c[1] + c[1] - b[1])
 
 Saved
-    p  for grad_a, grad_b, grad_c
-    a  for grad_p, grad_a, grad_b, grad_c
-    b  for grad_p, grad_a, grad_b, grad_c
-    c  for grad_p, grad_a, grad_b, grad_c
-    u  for grad_a, grad_b, grad_c
-    v  for grad_a, grad_b, grad_c
+    p  (..., 2)  for grad_a, grad_b, grad_c
+    a  (2,)      for all
+    b  (2,)      for all
+    c  (2,)      for all
+    u  (...,)    for grad_a, grad_b, grad_c
+    v  (...,)    for grad_a, grad_b, grad_c
 """
 
 import numpy as np

@@ -13,8 +13,8 @@ Gradients
     grad_target[...] = -grad_output * logits[...] / ...
 
 Saved
-    logits  for grad_logits, grad_target
-    target  for grad_logits
+    logits  (...,)  for grad_logits, grad_target
+    target  (...,)  for grad_logits
 """
 
 import math

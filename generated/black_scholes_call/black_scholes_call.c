@@ -16,12 +16,13 @@
  *     rate        option, 0.05
  *
  * Saved
- *     spot        for grad_spot, grad_strike, grad_time, grad_volatility
- *     strike      for grad_spot, grad_strike, grad_time, grad_volatility
- *     time        for grad_spot, grad_strike, grad_time, grad_volatility
- *     volatility  for grad_spot, grad_strike, grad_time, grad_volatility
- *     d1          for grad_spot, grad_strike, grad_time, grad_volatility
+ *     spot        (...,)  for all
+ *     strike      (...,)  for all
+ *     time        (...,)  for all
+ *     volatility  (...,)  for all
+ *     d1          (...,)  for all
  *     rate
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "black_scholes_call.h"

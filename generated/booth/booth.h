@@ -13,8 +13,8 @@
  *     [ 2 * (2 * (2 * x + y - 5) + x + 2 * y - 7)   2 * (2 * x + y - 5 + 2 * (x + 2 * y - 7)) ]
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  */
 #ifndef SYMGRAD_BOOTH_H
 #define SYMGRAD_BOOTH_H

@@ -14,8 +14,8 @@
  *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
  *
  * Saved
- *     positive  for grad_positive, grad_negative
- *     negative  for grad_positive, grad_negative
+ *     positive  (...,)  for grad_positive, grad_negative
+ *     negative  (...,)  for grad_positive, grad_negative
  */
 #include <math.h>
 #include "bpr_loss.h"

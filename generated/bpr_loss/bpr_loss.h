@@ -14,8 +14,8 @@
  *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
  *
  * Saved
- *     positive  for grad_positive, grad_negative
- *     negative  for grad_positive, grad_negative
+ *     positive  (...,)  for grad_positive, grad_negative
+ *     negative  (...,)  for grad_positive, grad_negative
  */
 #ifndef SYMGRAD_BPR_LOSS_H
 #define SYMGRAD_BPR_LOSS_H

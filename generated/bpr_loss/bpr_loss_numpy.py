@@ -13,8 +13,8 @@ Gradients
     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
 
 Saved
-    positive  for grad_positive, grad_negative
-    negative  for grad_positive, grad_negative
+    positive  (...,)  for grad_positive, grad_negative
+    negative  (...,)  for grad_positive, grad_negative
 """
 
 import math

@@ -17,10 +17,10 @@
  *     out2  (...,)
  *
  * Saved
- *     x     for grad_x, grad_y, grad_z
- *     y     for grad_x, grad_y, grad_z
- *     z     for grad_x, grad_y, grad_z
- *     out0  for grad_x, grad_y, grad_z
+ *     x     (...,)  for grad_x, grad_y, grad_z
+ *     y     (...,)  for grad_x, grad_y, grad_z
+ *     z     (...,)  for grad_x, grad_y, grad_z
+ *     out0  (...,)  for grad_x, grad_y, grad_z
  */
 #ifndef SYMGRAD_CARTESIAN_TO_SPHERICAL_H
 #define SYMGRAD_CARTESIAN_TO_SPHERICAL_H

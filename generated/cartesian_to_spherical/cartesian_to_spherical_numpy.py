@@ -16,10 +16,10 @@ Shapes
     out2  (...,)
 
 Saved
-    x     for grad_x, grad_y, grad_z
-    y     for grad_x, grad_y, grad_z
-    z     for grad_x, grad_y, grad_z
-    out0  for grad_x, grad_y, grad_z
+    x     (...,)  for grad_x, grad_y, grad_z
+    y     (...,)  for grad_x, grad_y, grad_z
+    z     (...,)  for grad_x, grad_y, grad_z
+    out0  (...,)  for grad_x, grad_y, grad_z
 """
 
 import numpy as np

@@ -21,15 +21,14 @@ Gradients
     grad_label = 0
 
 Saved
-    x           for grad_x, grad_y
-    y           for grad_x, grad_y
-    label       for grad_x, grad_y
-    sum_x       for grad_x
-    sum_y       for grad_y
-    cosine      for grad_x, grad_y
-    sqrt_sum_y  for grad_x, grad_y
-    sqrt_sum_x  for grad_x, grad_y
+    x       (n, d)  for grad_x, grad_y
+    y       (n, d)  for grad_x, grad_y
+    label   (n,)    for grad_x, grad_y
+    sum_x   (n,)    for grad_x, grad_y
+    sum_y   (n,)    for grad_x, grad_y
+    cosine  (n,)    for grad_x, grad_y
     margin
+    24 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -42,16 +41,14 @@ def forward(x, y, label, *, margin=0.0):
     x, y, label = _inputs(x, y, label)
     sum_x = (x**2).sum(axis=1)
     sum_y = (y**2).sum(axis=1)
-    sqrt_sum_y = np.sqrt(sum_y)
-    sqrt_sum_x = np.sqrt(sum_x)
-    cosine = (x * y).sum(axis=1) / (sqrt_sum_x * sqrt_sum_y)
+    cosine = (x * y).sum(axis=1) / (np.sqrt(sum_x) * np.sqrt(sum_y))
     out = np.where(label > 0, 1 - cosine, np.maximum(cosine - margin, 0)).mean()
-    return out, (x, y, label, sum_x, sum_y, cosine, sqrt_sum_y, sqrt_sum_x, margin)
+    return out, (x, y, label, sum_x, sum_y, cosine, margin)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, y, label, sum_x, sum_y, cosine, sqrt_sum_y, sqrt_sum_x, margin = saved
+    x, y, label, sum_x, sum_y, cosine, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = grad_label = None
@@ -64,7 +61,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             )
             - np.where(label > 0, grad_output / n, 0)
         )
-        grad_total = grad_cosine / (sqrt_sum_x * sqrt_sum_y)
+        grad_total = grad_cosine / (np.sqrt(sum_x) * np.sqrt(sum_y))
     if needs_input_grad[0]:
         grad_x = (
             grad_total[:, None] * y

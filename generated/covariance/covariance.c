@@ -19,8 +19,9 @@
  *         mean_sum_grad_output_centered_sum_grad_output_centered_2[i]) / n
  *
  * Saved
- *     x       for grad_x
- *     mean_x  for grad_x
+ *     x       (n, d)  for grad_x
+ *     mean_x  (d,)    for grad_x
+ *     8 * d bytes, besides inputs and outputs
  */
 #include "covariance.h"
 

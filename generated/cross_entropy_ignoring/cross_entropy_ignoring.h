@@ -19,12 +19,13 @@
  *     grad_logits[i,target[i]] += grad_total  where target[i] != ignore_index
  *
  * Saved
- *     logits          for grad_logits
- *     target          for grad_logits
- *     sum_target      for grad_logits
- *     max_logits      for grad_logits
- *     sum_exp_logits  for grad_logits
+ *     logits          (n, c)  for grad_logits
+ *     target          (n,)    for grad_logits
+ *     sum_target      ()      for grad_logits
+ *     max_logits      (n,)    for grad_logits
+ *     sum_exp_logits  (n,)    for grad_logits
  *     ignore_index
+ *     8 + 16 * n bytes, besides inputs and outputs
  */
 #ifndef SYMGRAD_CROSS_ENTROPY_IGNORING_H
 #define SYMGRAD_CROSS_ENTROPY_IGNORING_H

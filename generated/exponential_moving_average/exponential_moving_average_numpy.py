@@ -17,9 +17,9 @@ Gradients
         * mean[t - 1, i], 0))
 
 Saved
-    x      for grad_alpha
-    alpha  for grad_x, grad_alpha
-    mean   for grad_alpha
+    x      (n, d)  for grad_alpha
+    alpha  ()      for grad_x, grad_alpha
+    mean   (n, d)  for grad_alpha
 """
 
 import numpy as np

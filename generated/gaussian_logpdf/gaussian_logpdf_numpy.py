@@ -13,9 +13,9 @@ Jacobian
     [ -(x - mean) / std**2   (x - mean) / std**2   (-1 + (x - mean)**2 / std**2) / std ]
 
 Saved
-    x     for grad_x, grad_mean, grad_std
-    mean  for grad_x, grad_mean, grad_std
-    std   for grad_x, grad_mean, grad_std
+    x     (...,)  for grad_x, grad_mean, grad_std
+    mean  (...,)  for grad_x, grad_mean, grad_std
+    std   (...,)  for grad_x, grad_mean, grad_std
 """
 
 import math

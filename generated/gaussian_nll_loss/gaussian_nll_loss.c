@@ -20,9 +20,9 @@
  *     grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...], where(var[...] > eps, grad_v[...], 0))
  *
  * Saved
- *     mean    for grad_mean, grad_target, grad_var
- *     target  for grad_mean, grad_target, grad_var
- *     var     for grad_mean, grad_target, grad_var
+ *     mean    (...,)  for grad_mean, grad_target, grad_var
+ *     target  (...,)  for grad_mean, grad_target, grad_var
+ *     var     (...,)  for grad_mean, grad_target, grad_var
  *     eps
  */
 #include <math.h>

@@ -10,10 +10,10 @@ Shapes
     out   (...,)
 
 Saved
-    x     for grad_x, grad_mean, grad_std
-    mean  for grad_x, grad_mean, grad_std
-    std   for grad_x, grad_mean, grad_std
-    out   for grad_x, grad_mean, grad_std
+    x     (...,)  for grad_x, grad_mean, grad_std
+    mean  (...,)  for grad_x, grad_mean, grad_std
+    std   (...,)  for grad_x, grad_mean, grad_std
+    out   (...,)  for grad_x, grad_mean, grad_std
 """
 
 import math

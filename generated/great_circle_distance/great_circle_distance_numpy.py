@@ -14,12 +14,13 @@ Shapes
     radius  option, 6371.0
 
 Saved
-    lat1    for grad_lat1, grad_lat2, grad_lon1, grad_lon2
-    lon1    for grad_lat1, grad_lon1, grad_lat2, grad_lon2
-    lat2    for grad_lat1, grad_lon1, grad_lon2, grad_lat2
-    lon2    for grad_lat1, grad_lon1, grad_lat2, grad_lon2
-    sqrt_h  for grad_lat1, grad_lon1, grad_lat2, grad_lon2
+    lat1    (...,)  for all
+    lon1    (...,)  for all
+    lat2    (...,)  for all
+    lon2    (...,)  for all
+    sqrt_h  (...,)  for all
     radius
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

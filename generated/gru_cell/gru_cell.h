@@ -50,14 +50,15 @@
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x          for grad_weight_x
- *     hidden     for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
- *     weight_x   for grad_x
- *     weight_h   for grad_hidden
- *     reset      for grad_x, grad_weight_x, grad_hidden, grad_weight_h, grad_bias
- *     update     for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
- *     total_6    for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
- *     candidate  for grad_x, grad_weight_x, grad_hidden, grad_weight_h, grad_bias
+ *     x          (n, k)     for grad_weight_x
+ *     hidden     (n, h)     for all
+ *     weight_x   (3, h, k)  for grad_x
+ *     weight_h   (3, h, h)  for grad_hidden
+ *     reset      (n, h)     for all
+ *     update     (n, h)     for all
+ *     total_6    (n, h)     for all
+ *     candidate  (n, h)     for all
+ *     32 * h bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_GRU_CELL_H
 #define SYMGRAD_GRU_CELL_H

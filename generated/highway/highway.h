@@ -28,11 +28,12 @@
  *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
  *
  * Saved
- *     x             for grad_x, grad_gate_weight, grad_gate_bias, grad_weight
- *     weight        for grad_x
- *     gate_weight   for grad_x
- *     t             for grad_x, grad_weight, grad_bias, grad_gate_weight, grad_gate_bias
- *     relu_total_2  for grad_x, grad_weight, grad_bias, grad_gate_weight, grad_gate_bias
+ *     x             (n, k)  for all but grad_bias
+ *     weight        (k, k)  for grad_x
+ *     gate_weight   (k, k)  for grad_x
+ *     t             (n, k)  for all
+ *     relu_total_2  (n, k)  for all
+ *     16 * k bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_HIGHWAY_H
 #define SYMGRAD_HIGHWAY_H

@@ -24,12 +24,13 @@
  *         logsumexp[t, j]))
  *
  * Saved
- *     log_move       for grad_log_start, grad_log_move, grad_log_emit
- *     log_emit       for grad_log_start, grad_log_move, grad_log_emit
- *     out            for grad_log_start, grad_log_move, grad_log_emit
- *     built          for grad_log_start, grad_log_move, grad_log_emit
- *     max_built      for grad_log_start, grad_log_move, grad_log_emit
- *     sum_exp_built  for grad_log_start, grad_log_move, grad_log_emit
+ *     log_move       (m, m)      for grad_log_start, grad_log_move, grad_log_emit
+ *     log_emit       (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+ *     out            ()          for grad_log_start, grad_log_move, grad_log_emit
+ *     built          (n + 1, m)  for grad_log_start, grad_log_move, grad_log_emit
+ *     max_built      (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+ *     sum_exp_built  (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+ *     24 * n + 8 bytes for each of m, besides inputs and outputs
  */
 #include <math.h>
 #include "hmm_log_likelihood.h"

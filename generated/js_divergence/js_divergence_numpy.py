@@ -17,8 +17,8 @@ Gradients
     grad_q[...,j] = grad_total[...] * (log(q[..., j] / m[..., j]) + 1) + 0.5 * grad_m[..., j]
 
 Saved
-    p  for grad_p, grad_q
-    q  for grad_p, grad_q
+    p  (..., n)  for grad_p, grad_q
+    q  (..., n)  for grad_p, grad_q
 """
 
 import numpy as np

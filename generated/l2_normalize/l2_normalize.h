@@ -18,10 +18,11 @@
  *         sqrt(sum_x[...])), 0)
  *
  * Saved
- *     x      for grad_x
- *     out    for grad_x
- *     sum_x  for grad_x
+ *     x      (..., n)  for grad_x
+ *     out    (..., n)  for grad_x
+ *     sum_x  (...,)    for grad_x
  *     eps
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_L2_NORMALIZE_H
 #define SYMGRAD_L2_NORMALIZE_H

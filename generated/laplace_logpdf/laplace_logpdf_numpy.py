@@ -10,9 +10,9 @@ Shapes
     out     (...,)
 
 Saved
-    x       for grad_x, grad_center, grad_width
-    center  for grad_x, grad_center, grad_width
-    width   for grad_x, grad_center, grad_width
+    x       (...,)  for grad_x, grad_center, grad_width
+    center  (...,)  for grad_x, grad_center, grad_width
+    width   (...,)  for grad_x, grad_center, grad_width
 """
 
 import numpy as np

@@ -14,10 +14,10 @@
  *     [ (a - b * cos(angle)) / out   (b - a * cos(angle)) / out   a * b * sin(angle) / out ]
  *
  * Saved
- *     a      for grad_a, grad_b, grad_angle
- *     b      for grad_a, grad_b, grad_angle
- *     angle  for grad_a, grad_b, grad_angle
- *     out    for grad_a, grad_b, grad_angle
+ *     a      (...,)  for grad_a, grad_b, grad_angle
+ *     b      (...,)  for grad_a, grad_b, grad_angle
+ *     angle  (...,)  for grad_a, grad_b, grad_angle
+ *     out    (...,)  for grad_a, grad_b, grad_angle
  */
 #include <math.h>
 #include "law_of_cosines.h"

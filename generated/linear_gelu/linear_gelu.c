@@ -24,11 +24,11 @@
  *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
  *
  * Saved
- *     x       for grad_weight
- *     weight  for grad_x
- *     bias    for grad_x, grad_weight, grad_bias
- *     total   for grad_x, grad_weight, grad_bias
- *     inner   for grad_x, grad_weight, grad_bias
+ *     x       (n, k)  for grad_weight
+ *     weight  (m, k)  for grad_x
+ *     bias    (m,)    for grad_x, grad_weight, grad_bias
+ *     total   (n, m)  for grad_x, grad_weight, grad_bias
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "linear_gelu.h"
@@ -37,8 +37,7 @@ static const double PI = 3.14159265358979323846;
 
 void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
                          const double *restrict weight, const double *restrict bias,
-                         double *restrict total, double *restrict inner,
-                         double *restrict out)
+                         double *restrict total, double *restrict out)
 {
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     for (size_t i = 0; i < n; ++i) {
@@ -51,14 +50,11 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
             if (total) {
                 total[i * m + j] = total_ij;
             }
-            const double inner_ij = sqrt_2_over_pi
+            const double inner = sqrt_2_over_pi
                 * (total_ij + bias[j]
                 + 0.044715
                 * ((total_ij + bias[j]) * (total_ij + bias[j]) * (total_ij + bias[j])));
-            if (inner) {
-                inner[i * m + j] = inner_ij;
-            }
-            const double tanh_inner = tanh(inner_ij);
+            const double tanh_inner = tanh(inner);
             const double common = 1.0 + tanh_inner;
             out[i * m + j] = 0.5 * (total_ij + bias[j]) * common;
         }
@@ -67,7 +63,7 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
 
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x,
                           const double *restrict weight, const double *restrict bias,
-                          const double *restrict total, const double *restrict inner,
+                          const double *restrict total,
                           const double *restrict grad_output, double *restrict grad_x,
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
@@ -77,22 +73,27 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
     double *restrict const grad_total = work + 2 * (n * m);
     double *restrict const sum = work + 3 * (n * m);
 
+    const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight || grad_bias) {
+        const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
         for (size_t i = 0; i < n; ++i) {
             /* common[i,j] = 1 + tanh_inner[i, j]
              * grad_inner[i,j] = 0.5 * grad_output[i, j] * (total[i, j] + bias[j])
              *     * (1 - tanh_inner[i, j]**2)
              */
             for (size_t j = 0; j < m; ++j) {
-                const double tanh_inner = tanh(inner[i * m + j]);
+                const double total_plus_bias = total[i * m + j] + bias[j];
+                const double inner = sqrt_2_over_pi_2
+                    * (total_plus_bias
+                    + 0.044715 * (total_plus_bias * total_plus_bias * total_plus_bias));
+                const double tanh_inner = tanh(inner);
                 common[i * m + j] = 1.0 + tanh_inner;
-                grad_inner[i * m + j] = 0.5 * grad_output[i * m + j]
-                    * (total[i * m + j] + bias[j]) * (1.0 - tanh_inner * tanh_inner);
+                grad_inner[i * m + j] = 0.5 * grad_output[i * m + j] * total_plus_bias
+                    * (1.0 - tanh_inner * tanh_inner);
             }
         }
     }
 
-    const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight) {
         /* grad_total[i,j] = 0.5 * grad_output[i, j] * common[i, j]
          *     + sqrt(2 / pi) * grad_inner[i, j]

@@ -24,11 +24,11 @@
  *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
  *
  * Saved
- *     x       for grad_weight
- *     weight  for grad_x
- *     bias    for grad_x, grad_weight, grad_bias
- *     total   for grad_x, grad_weight, grad_bias
- *     inner   for grad_x, grad_weight, grad_bias
+ *     x       (n, k)  for grad_weight
+ *     weight  (m, k)  for grad_x
+ *     bias    (m,)    for grad_x, grad_weight, grad_bias
+ *     total   (n, m)  for grad_x, grad_weight, grad_bias
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LINEAR_GELU_H
 #define SYMGRAD_LINEAR_GELU_H
@@ -40,11 +40,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total and inner; pass NULL for what is not needed.
+ * For backward: total; pass NULL for what is not needed.
  */
 void linear_gelu_forward(size_t n, size_t k, size_t m, const double *x,
                          const double *weight, const double *bias, double *total,
-                         double *inner, double *out);
+                         double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LINEAR_GELU_BACKWARD_WORK(n, m) doubles.
@@ -52,9 +52,8 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *x,
 #define LINEAR_GELU_BACKWARD_WORK(n, m) (3 * (n) * (m) + (m))
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *x,
                           const double *weight, const double *bias, const double *total,
-                          const double *inner, const double *grad_output,
-                          double *grad_x, double *grad_weight, double *grad_bias,
-                          double *work);
+                          const double *grad_output, double *grad_x,
+                          double *grad_weight, double *grad_bias, double *work);
 
 #ifdef __cplusplus
 }

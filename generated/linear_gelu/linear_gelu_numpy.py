@@ -23,11 +23,11 @@ Gradients
     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * sum[j]
 
 Saved
-    x       for grad_weight
-    weight  for grad_x
-    bias    for grad_x, grad_weight, grad_bias
-    total   for grad_x, grad_weight, grad_bias
-    inner   for grad_x, grad_weight, grad_bias
+    x       (n, k)  for grad_weight
+    weight  (m, k)  for grad_x
+    bias    (m,)    for grad_x, grad_weight, grad_bias
+    total   (n, m)  for grad_x, grad_weight, grad_bias
+    8 * m bytes for each of n, besides inputs and outputs
 """
 
 import math
@@ -43,15 +43,17 @@ def forward(x, weight, bias):
     total = x @ weight.T
     inner = math.sqrt(2 / math.pi) * (total + bias + 0.044715 * (total + bias) ** 3)
     out = 0.5 * (total + bias) * (1 + np.tanh(inner))
-    return out, (x, weight, bias, total, inner)
+    return out, (x, weight, bias, total)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, bias, total, inner = saved
+    x, weight, bias, total = saved
     grad_output = _cotangent(grad_output, total.shape)
     grad_x = grad_weight = grad_bias = None
-    tanh_inner = np.tanh(inner)
+    tanh_inner = np.tanh(
+        math.sqrt(2 / math.pi) * (total + bias + 0.044715 * (total + bias) ** 3)
+    )
     common = 1 + tanh_inner
     grad_inner = 0.5 * grad_output * (total + bias) * (1 - tanh_inner**2)
     if needs_input_grad[0] or needs_input_grad[1]:

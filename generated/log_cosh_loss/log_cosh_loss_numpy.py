@@ -13,8 +13,8 @@ Gradients
     grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / ...
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
 """
 
 import math

@@ -20,12 +20,12 @@
  *     grad_target[i] = -grad_output * (total[i] + bias) / n
  *
  * Saved
- *     x          for grad_weight
- *     weight     for grad_x
- *     bias       for grad_x, grad_weight, grad_bias, grad_target
- *     target     for grad_x, grad_weight, grad_bias
- *     total      for grad_x, grad_weight, grad_bias, grad_target
- *     exp_total  for grad_x, grad_weight, grad_bias
+ *     x       (n, d)  for grad_weight
+ *     weight  (d,)    for grad_x
+ *     bias    ()      for all
+ *     target  (n,)    for grad_x, grad_weight, grad_bias
+ *     total   (n,)    for all
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "logistic_regression_loss.h"
@@ -33,8 +33,7 @@
 void logistic_regression_loss_forward(size_t n, size_t d, const double *restrict x,
                                       const double *restrict weight, double bias,
                                       const double *restrict target,
-                                      double *restrict total,
-                                      double *restrict exp_total, double *restrict out)
+                                      double *restrict total, double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
@@ -47,15 +46,12 @@ void logistic_regression_loss_forward(size_t n, size_t d, const double *restrict
             total[i] = total_i;
         }
         const double abs_total = fabs(total_i + bias);
-        const double exp_total_i = exp(-abs_total);
-        if (exp_total) {
-            exp_total[i] = exp_total_i;
-        }
+        const double exp_total = exp(-abs_total);
         /* out_sum =
          *     sum[i](maximum(total[i] + bias, 0) + log1p(exp_total[i])
          *     - target[i] * (total[i] + bias))
          */
-        out_sum += (total_i + bias < 0.0 ? 0.0 : total_i + bias) + log1p(exp_total_i)
+        out_sum += (total_i + bias < 0.0 ? 0.0 : total_i + bias) + log1p(exp_total)
             - target[i] * (total_i + bias);
     }
 
@@ -65,9 +61,8 @@ void logistic_regression_loss_forward(size_t n, size_t d, const double *restrict
 void logistic_regression_loss_backward(size_t n, size_t d, const double *restrict x,
                                        const double *restrict weight, double bias,
                                        const double *restrict target,
-                                       const double *restrict total,
-                                       const double *restrict exp_total,
-                                       double grad_output, double *restrict grad_x,
+                                       const double *restrict total, double grad_output,
+                                       double *restrict grad_x,
                                        double *restrict grad_weight,
                                        double *restrict grad_bias,
                                        double *restrict grad_target, double *work)
@@ -80,8 +75,11 @@ void logistic_regression_loss_backward(size_t n, size_t d, const double *restric
          *     - target[i]) / n
          */
         for (size_t i = 0; i < n; ++i) {
+            const double total_plus_bias = total[i] + bias;
+            const double abs_total = fabs(total_plus_bias);
+            const double exp_total = exp(-abs_total);
             grad_total[i] = grad_output
-                * ((total[i] + bias >= 0.0 ? 1.0 : exp_total[i]) / (1.0 + exp_total[i])
+                * ((total_plus_bias >= 0.0 ? 1.0 : exp_total) / (1.0 + exp_total)
                 - target[i]) / (double)n;
         }
     }

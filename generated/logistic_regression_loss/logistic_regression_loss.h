@@ -20,12 +20,12 @@
  *     grad_target[i] = -grad_output * (total[i] + bias) / n
  *
  * Saved
- *     x          for grad_weight
- *     weight     for grad_x
- *     bias       for grad_x, grad_weight, grad_bias, grad_target
- *     target     for grad_x, grad_weight, grad_bias
- *     total      for grad_x, grad_weight, grad_bias, grad_target
- *     exp_total  for grad_x, grad_weight, grad_bias
+ *     x       (n, d)  for grad_weight
+ *     weight  (d,)    for grad_x
+ *     bias    ()      for all
+ *     target  (n,)    for grad_x, grad_weight, grad_bias
+ *     total   (n,)    for all
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LOGISTIC_REGRESSION_LOSS_H
 #define SYMGRAD_LOGISTIC_REGRESSION_LOSS_H
@@ -37,12 +37,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total and exp_total; pass NULL for what is not needed.
+ * For backward: total; pass NULL for what is not needed.
  */
 void logistic_regression_loss_forward(size_t n, size_t d, const double *x,
                                       const double *weight, double bias,
-                                      const double *target, double *total,
-                                      double *exp_total, double *out);
+                                      const double *target, double *total, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LOGISTIC_REGRESSION_LOSS_BACKWARD_WORK(n) doubles.
@@ -51,10 +50,9 @@ void logistic_regression_loss_forward(size_t n, size_t d, const double *x,
 void logistic_regression_loss_backward(size_t n, size_t d, const double *x,
                                        const double *weight, double bias,
                                        const double *target, const double *total,
-                                       const double *exp_total, double grad_output,
-                                       double *grad_x, double *grad_weight,
-                                       double *grad_bias, double *grad_target,
-                                       double *work);
+                                       double grad_output, double *grad_x,
+                                       double *grad_weight, double *grad_bias,
+                                       double *grad_target, double *work);
 
 #ifdef __cplusplus
 }

@@ -19,11 +19,12 @@ Gradients
     grad_target[i] = -grad_output * (total[i] + bias) / n
 
 Saved
-    x       for grad_weight
-    weight  for grad_x
-    bias    for grad_x, grad_weight, grad_bias, grad_target
-    target  for grad_x, grad_weight, grad_bias
-    total   for grad_x, grad_weight, grad_bias, grad_target
+    x       (n, d)  for grad_weight
+    weight  (d,)    for grad_x
+    bias    ()      for all
+    target  (n,)    for grad_x, grad_weight, grad_bias
+    total   (n,)    for all
+    8 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

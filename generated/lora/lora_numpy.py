@@ -22,12 +22,13 @@ Gradients
     grad_up[j,p] = sum[i](grad_total_3[i, j] * total_2[i, p])
 
 Saved
-    x        for grad_weight, grad_down
-    weight   for grad_x
-    down     for grad_x
-    up       for grad_x, grad_down
-    total_2  for grad_up
+    x        (n, k)  for grad_weight, grad_down
+    weight   (m, k)  for grad_x
+    down     (r, k)  for grad_x
+    up       (m, r)  for grad_x, grad_down
+    total_2  (n, r)  for grad_up
     scale
+    8 * r bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

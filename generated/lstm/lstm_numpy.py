@@ -44,15 +44,16 @@ Gradients
     grad_cell_start[r,i] = grad_cell_total[0, r, i]
 
 Saved
-    x                for grad_weight_input
-    weight_input     for grad_x
-    weight_hidden    for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
-    cell             for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
-    hidden           for grad_weight_hidden
-    tanh_gates       for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
-    sigmoid_gates    for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
-    sigmoid_gates_2  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
-    sigmoid_gates_3  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
+    x                (n, b, d)      for grad_weight_input
+    weight_input     (4, m, d)      for grad_x
+    weight_hidden    (4, m, m)      for all
+    cell             (n + 1, b, m)  for all
+    hidden           (n + 1, b, m)  for grad_weight_hidden
+    tanh_gates       (n, b, m)      for all
+    sigmoid_gates    (n, b, m)      for all
+    sigmoid_gates_2  (n, b, m)      for all
+    sigmoid_gates_3  (n, b, m)      for all
+    32 * b * m bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

@@ -18,9 +18,9 @@
  *         (x[...] - y[...]) + margin) > 0, grad_output / ..., 0) * (x[...] - y[...]), 0)
  *
  * Saved
- *     x      for grad_x, grad_y, grad_label
- *     y      for grad_x, grad_y, grad_label
- *     label  for grad_x, grad_y, grad_label
+ *     x      (...,)  for grad_x, grad_y, grad_label
+ *     y      (...,)  for grad_x, grad_y, grad_label
+ *     label  (...,)  for grad_x, grad_y, grad_label
  *     margin
  */
 #include "margin_ranking_loss.h"

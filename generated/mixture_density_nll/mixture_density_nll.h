@@ -21,18 +21,19 @@
  *     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
  *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
- *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
+ *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
- *     logits          for grad_logits, grad_mean, grad_log_std, grad_target
- *     mean            for grad_logits, grad_mean, grad_log_std, grad_target
- *     log_std         for grad_logits, grad_mean, grad_log_std, grad_target
- *     target          for grad_logits, grad_mean, grad_log_std, grad_target
- *     max_logits      for grad_logits
- *     sum_exp_logits  for grad_logits
- *     max_joint       for grad_logits, grad_mean, grad_log_std, grad_target
- *     sum_exp_joint   for grad_logits, grad_mean, grad_log_std, grad_target
+ *     logits          (n, k)  for all
+ *     mean            (n, k)  for all
+ *     log_std         (n, k)  for all
+ *     target          (n,)    for all
+ *     max_logits      (n,)    for grad_logits
+ *     sum_exp_logits  (n,)    for grad_logits
+ *     max_joint       (n,)    for all
+ *     sum_exp_joint   (n,)    for all
+ *     32 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_MIXTURE_DENSITY_NLL_H
 #define SYMGRAD_MIXTURE_DENSITY_NLL_H

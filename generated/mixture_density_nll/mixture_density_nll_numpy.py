@@ -20,18 +20,19 @@ Gradients
     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
-    grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
+    grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
 
 Saved
-    logits          for grad_logits, grad_mean, grad_log_std, grad_target
-    mean            for grad_logits, grad_mean, grad_log_std, grad_target
-    log_std         for grad_logits, grad_mean, grad_log_std, grad_target
-    target          for grad_logits, grad_mean, grad_log_std, grad_target
-    max_logits      for grad_logits
-    sum_exp_logits  for grad_logits
-    max_joint       for grad_logits, grad_mean, grad_log_std, grad_target
-    sum_exp_joint   for grad_logits, grad_mean, grad_log_std, grad_target
+    logits          (n, k)  for all
+    mean            (n, k)  for all
+    log_std         (n, k)  for all
+    target          (n,)    for all
+    max_logits      (n,)    for grad_logits
+    sum_exp_logits  (n,)    for grad_logits
+    max_joint       (n,)    for all
+    sum_exp_joint   (n,)    for all
+    32 bytes for each of n, besides inputs and outputs
 """
 
 import math
@@ -83,7 +84,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[1]:
         grad_mean = -grad_z * exp_log_std
     if needs_input_grad[2]:
-        grad_log_std = -(grad_joint + grad_z * (target[:, None] - mean) * exp_log_std)
+        grad_log_std = -(grad_joint + grad_z * z)
     if needs_input_grad[3]:
         grad_target = (grad_z * exp_log_std).sum(axis=1)
     return grad_logits, grad_mean, grad_log_std, grad_target

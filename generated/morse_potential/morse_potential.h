@@ -15,7 +15,7 @@
  *     [ 2 * depth * width * exp(-width * (r - center)) * (1 - exp(-width * (r - center))) ]
  *
  * Saved
- *     r  for grad_r
+ *     r  (...,)  for grad_r
  *     depth
  *     width
  *     center

@@ -16,8 +16,8 @@
  *         target[...]))
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  */
 #include <math.h>
 #include "msle_loss.h"

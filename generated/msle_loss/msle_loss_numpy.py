@@ -15,8 +15,8 @@ Gradients
         target[...]))
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
 """
 
 import math

@@ -21,8 +21,8 @@
  *         score[i, j]) > 0
  *
  * Saved
- *     score   for grad_score
- *     target  for grad_score
+ *     score   (n, c)  for grad_score
+ *     target  (n,)    for grad_score
  *     margin
  */
 #ifndef SYMGRAD_MULTI_MARGIN_LOSS_H

@@ -16,10 +16,11 @@
  *     grad_target[i,j] = grad_output * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
  *
  * Saved
- *     logits             for grad_logits
- *     target             for grad_logits
- *     softplus_logits    for grad_target
- *     softplus_logits_2  for grad_target
+ *     logits             (n, c)  for grad_logits
+ *     target             (n, c)  for grad_logits
+ *     softplus_logits    (n, c)  for grad_target
+ *     softplus_logits_2  (n, c)  for grad_target
+ *     16 * c bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "multilabel_soft_margin_loss.h"

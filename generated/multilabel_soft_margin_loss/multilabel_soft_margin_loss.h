@@ -16,10 +16,11 @@
  *     grad_target[i,j] = grad_output * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
  *
  * Saved
- *     logits             for grad_logits
- *     target             for grad_logits
- *     softplus_logits    for grad_target
- *     softplus_logits_2  for grad_target
+ *     logits             (n, c)  for grad_logits
+ *     target             (n, c)  for grad_logits
+ *     softplus_logits    (n, c)  for grad_target
+ *     softplus_logits_2  (n, c)  for grad_target
+ *     16 * c bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H
 #define SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H

@@ -15,10 +15,11 @@ Gradients
     grad_log_p[i,target[i]] = -grad_output / sum_target  where target[i] != ignore_index
 
 Saved
-    target      for grad_log_p
-    sum_target  for grad_log_p
+    target      (n,)  for grad_log_p
+    sum_target  ()    for grad_log_p
     c
     ignore_index
+    8 bytes, besides inputs and outputs
 """
 
 import numpy as np

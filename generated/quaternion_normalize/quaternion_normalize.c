@@ -13,8 +13,9 @@
  *     grad_q[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...]) / sqrt_sum_q[...]
  *
  * Saved
- *     out         for grad_q
- *     sqrt_sum_q  for grad_q
+ *     out         (..., 4)  for grad_q
+ *     sqrt_sum_q  (...,)    for grad_q
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "quaternion_normalize.h"

@@ -37,7 +37,7 @@ Gradients
         1] * 2 - grad_output[0, 0] * 2)
 
 Saved
-    q  for grad_q
+    q  (4,)  for grad_q
 """
 
 import numpy as np

@@ -12,7 +12,7 @@
  *     grad_x[...,j] = 2 * grad_output[...] * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
  *
  * Saved
- *     x  for grad_x
+ *     x  (..., n)  for grad_x
  */
 #ifndef SYMGRAD_RASTRIGIN_H
 #define SYMGRAD_RASTRIGIN_H

@@ -15,9 +15,10 @@
  *     grad_normal[...,j] = -2 * (grad_output[..., j] * total[...] + v[..., j] * sum_grad_output_normal[...])
  *
  * Saved
- *     v       for grad_normal
- *     normal  for grad_v, grad_normal
- *     total   for grad_normal
+ *     v       (..., 3)  for grad_normal
+ *     normal  (..., 3)  for grad_v, grad_normal
+ *     total   (...,)    for grad_normal
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include "reflect.h"
 

@@ -13,9 +13,9 @@ Gradients
     grad_target[...] = -grad_output * (prediction[...] - target[...]) / (... * out)
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
-    out         for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
+    out         ()      for grad_prediction, grad_target
 """
 
 import math

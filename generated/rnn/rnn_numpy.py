@@ -26,10 +26,10 @@ Gradients
     grad_start[r,i] = grad_hidden_total[0, r, i]
 
 Saved
-    x              for grad_weight_input
-    weight_input   for grad_x
-    weight_hidden  for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_start
-    hidden         for grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_start
+    x              (n, b, d)      for grad_weight_input
+    weight_input   (m, d)         for grad_x
+    weight_hidden  (m, m)         for all
+    hidden         (n + 1, b, m)  for all
 """
 
 import numpy as np

@@ -14,8 +14,8 @@
  *     grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...]) / ...
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #include <math.h>
 #include "soft_margin_loss.h"

@@ -14,8 +14,8 @@
  *     grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...]) / ...
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #ifndef SYMGRAD_SOFT_MARGIN_LOSS_H
 #define SYMGRAD_SOFT_MARGIN_LOSS_H

@@ -13,8 +13,8 @@ Gradients
     grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...]) / ...
 
 Saved
-    score  for grad_score, grad_label
-    label  for grad_score, grad_label
+    score  (...,)  for grad_score, grad_label
+    label  (...,)  for grad_score, grad_label
 """
 
 import math

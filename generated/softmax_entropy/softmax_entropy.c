@@ -17,12 +17,13 @@
  *         + sum[...]) + exp(x[..., j] - logsumexp_x_2[...]) * sum_x_logsumexp_x[...])
  *
  * Saved
- *     x              for grad_x
- *     logsumexp_x_2  for grad_x
- *     max_x          for grad_x
- *     sum_exp_x      for grad_x
- *     max_x_2        for grad_x
- *     sum_exp_x_2    for grad_x
+ *     x              (..., n)  for grad_x
+ *     logsumexp_x_2  (...,)    for grad_x
+ *     max_x          (...,)    for grad_x
+ *     sum_exp_x      (...,)    for grad_x
+ *     max_x_2        (...,)    for grad_x
+ *     sum_exp_x_2    (...,)    for grad_x
+ *     40 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "softmax_entropy.h"

@@ -16,7 +16,7 @@
  *     grad_x[...,j] = out[..., j] * (grad_output[..., j] - sum_grad_output_out[...]) / temperature
  *
  * Saved
- *     out  for grad_x
+ *     out  (..., n)  for grad_x
  *     temperature
  */
 #include <math.h>

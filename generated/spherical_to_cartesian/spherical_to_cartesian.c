@@ -18,9 +18,9 @@
  *     [ cos(theta)              -r * sin(theta)               0                          ]
  *
  * Saved
- *     r      for grad_theta, grad_phi
- *     theta  for grad_r, grad_theta, grad_phi
- *     phi    for grad_r, grad_theta, grad_phi
+ *     r      (...,)  for grad_theta, grad_phi
+ *     theta  (...,)  for grad_r, grad_theta, grad_phi
+ *     phi    (...,)  for grad_r, grad_theta, grad_phi
  */
 #include <math.h>
 #include "spherical_to_cartesian.h"

@@ -17,9 +17,9 @@ Jacobian
     [ cos(theta)              -r * sin(theta)               0                          ]
 
 Saved
-    r      for grad_theta, grad_phi
-    theta  for grad_r, grad_theta, grad_phi
-    phi    for grad_r, grad_theta, grad_phi
+    r      (...,)  for grad_theta, grad_phi
+    theta  (...,)  for grad_r, grad_theta, grad_phi
+    phi    (...,)  for grad_r, grad_theta, grad_phi
 """
 
 import numpy as np

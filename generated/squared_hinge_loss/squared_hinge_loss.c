@@ -16,8 +16,8 @@
  *         label[...] * score[...]) / ..., 0)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #include "squared_hinge_loss.h"
 

@@ -16,8 +16,8 @@
  *         label[...] * score[...]) / ..., 0)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #ifndef SYMGRAD_SQUARED_HINGE_LOSS_H
 #define SYMGRAD_SQUARED_HINGE_LOSS_H

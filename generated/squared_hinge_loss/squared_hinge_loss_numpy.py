@@ -15,8 +15,8 @@ Gradients
         label[...] * score[...]) / ..., 0)
 
 Saved
-    score  for grad_score, grad_label
-    label  for grad_score, grad_label
+    score  (...,)  for grad_score, grad_label
+    label  (...,)  for grad_score, grad_label
 """
 
 import math

@@ -21,10 +21,11 @@
  *     grad_precision[k,j] = sum[i](grad_total[i, j] * centered[i, k])
  *
  * Saved
- *     x          for grad_x, grad_mean, grad_precision
- *     mean       for grad_x, grad_mean, grad_precision
- *     precision  for grad_x, grad_mean
- *     total      for grad_x, grad_mean
+ *     x          (n, d)  for grad_x, grad_mean, grad_precision
+ *     mean       (d,)    for grad_x, grad_mean, grad_precision
+ *     precision  (d, d)  for grad_x, grad_mean
+ *     total      (n, d)  for grad_x, grad_mean
+ *     8 * d bytes for each of n, besides inputs and outputs
  */
 #include "squared_mahalanobis.h"
 

@@ -23,12 +23,13 @@ Gradients
     grad_up[j,l] = sum[i](grad_total_2[i, j] * relu_value[i, l])
 
 Saved
-    x           for grad_x, grad_down, grad_up
-    down        for grad_x
-    up          for grad_x, grad_down
-    mean_x      for grad_down
-    relu_value  for grad_x, grad_down, grad_up
-    gate        for grad_x, grad_down, grad_up
+    x           (n, c, p)  for grad_x, grad_down, grad_up
+    down        (r, c)     for grad_x
+    up          (c, r)     for grad_x, grad_down
+    mean_x      (n, c)     for grad_down
+    relu_value  (n, r)     for grad_x, grad_down, grad_up
+    gate        (n, c)     for grad_x, grad_down, grad_up
+    16 * c + 8 * r bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

@@ -27,14 +27,13 @@
  *     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *
  * Saved
- *     x              for grad_gate, grad_up
- *     gate           for grad_x
- *     up             for grad_x
- *     down           for grad_x, grad_gate, grad_up
- *     total          for grad_x, grad_up, grad_gate
- *     total_2        for grad_x, grad_gate
- *     hidden         for grad_down
- *     sigmoid_total  for grad_x, grad_up, grad_gate
+ *     x        (n, k)  for grad_gate, grad_up
+ *     gate     (h, k)  for grad_x
+ *     up       (h, k)  for grad_x
+ *     down     (m, h)  for grad_x, grad_gate, grad_up
+ *     total    (n, h)  for all
+ *     total_2  (n, h)  for grad_x, grad_gate, grad_down
+ *     16 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "swiglu_layer.h"
@@ -43,12 +42,11 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
                           const double *restrict x, const double *restrict gate,
                           const double *restrict up, const double *restrict down,
                           double *restrict total, double *restrict total_2,
-                          double *restrict hidden, double *restrict sigmoid_total,
                           double *restrict out, double *work)
 {
-    total = total ? total : work;
-    sigmoid_total = sigmoid_total ? sigmoid_total : work + n * h;
-    hidden = hidden ? hidden : work + 2 * (n * h);
+    double *restrict const hidden = work;
+    double *restrict const sigmoid_total = work + h;
+    total = total ? total : work + (h + n * h);
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
@@ -74,14 +72,13 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
             if (total_2) {
                 total_2[i * h + l] = total_2_il;
             }
-            hidden[i * h + l] = total[i * h + l] * sigmoid_total[i * h + l]
-                * total_2_il;
+            hidden[l] = total[i * h + l] * sigmoid_total[i * h + l] * total_2_il;
         }
         /* out[i,j] = sum[l](hidden[i, l] * down[j, l]) */
         for (size_t j = 0; j < m; ++j) {
             double total_3 = 0.0;
             for (size_t l = 0; l < h; ++l) {
-                total_3 += hidden[i * h + l] * down[j * h + l];
+                total_3 += hidden[l] * down[j * h + l];
             }
             out[i * m + j] = total_3;
         }
@@ -92,16 +89,16 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
                            const double *restrict x, const double *restrict gate,
                            const double *restrict up, const double *restrict down,
                            const double *restrict total, const double *restrict total_2,
-                           const double *restrict hidden,
-                           const double *restrict sigmoid_total,
                            const double *restrict grad_output, double *restrict grad_x,
                            double *restrict grad_gate, double *restrict grad_up,
                            double *restrict grad_down, double *work)
 {
     double *restrict const grad_hidden = work;
-    double *restrict const grad_total_2 = work + n * h;
-    double *restrict const grad_total = work + 2 * (n * h);
-    double *restrict const sum_grad_total_gate = work + 3 * (n * h);
+    double *restrict const sigmoid_total = work + n * h;
+    double *restrict const grad_total_2 = work + 2 * (n * h);
+    double *restrict const grad_total = work + 3 * (n * h);
+    double *restrict const sum_grad_total_gate = work + 4 * (n * h);
+    double *restrict const hidden = work + (4 * (n * h) + k);
 
     if (grad_x || grad_gate || grad_up) {
         /* grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l]) */
@@ -113,6 +110,19 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
                 for (size_t l = 0; l < h; ++l) {
                     grad_hidden[i * h + l] += grad_output[i * m + j] * down[j * h + l];
                 }
+            }
+        }
+    }
+
+    if (grad_x || grad_gate || grad_up || grad_down) {
+        /* sigmoid_total[i,l] = where(total[i, l] >= 0, 1, exp_total[i, l])
+         *     / (1 + exp_total[i, l])
+         */
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t l = 0; l < h; ++l) {
+                const double exp_total = exp(-fabs(total[i * h + l]));
+                sigmoid_total[i * h + l] = (total[i * h + l] >= 0.0 ? 1.0 : exp_total)
+                    / (1.0 + exp_total);
             }
         }
     }
@@ -201,6 +211,13 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
     }
 
     if (grad_down) {
+        /* hidden[i,l] = total[i, l] * sigmoid_total[i, l] * total_2[i, l] */
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t l = 0; l < h; ++l) {
+                hidden[i * h + l] = total[i * h + l] * sigmoid_total[i * h + l]
+                    * total_2[i * h + l];
+            }
+        }
         /* grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t l = 0; l < h; ++l) {

@@ -26,14 +26,13 @@ Gradients
     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
 
 Saved
-    x              for grad_gate, grad_up
-    gate           for grad_x
-    up             for grad_x
-    down           for grad_x, grad_gate, grad_up
-    total          for grad_x, grad_up, grad_gate
-    total_2        for grad_x, grad_gate
-    hidden         for grad_down
-    sigmoid_total  for grad_x, grad_up, grad_gate
+    x        (n, k)  for grad_gate, grad_up
+    gate     (h, k)  for grad_x
+    up       (h, k)  for grad_x
+    down     (m, h)  for grad_x, grad_gate, grad_up
+    total    (n, h)  for all
+    total_2  (n, h)  for grad_x, grad_gate, grad_down
+    16 * h bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -47,21 +46,22 @@ def forward(x, gate, up, down):
     total = x @ gate.T
     total_2 = x @ up.T
     exp_total = np.exp(-np.abs(total))
-    sigmoid_total = np.where(total >= 0, 1, exp_total) / (1 + exp_total)
-    hidden = total * sigmoid_total * total_2
+    hidden = total * (np.where(total >= 0, 1, exp_total) / (1 + exp_total)) * total_2
     out = hidden @ down.T
-    return out, (x, gate, up, down, total, total_2, hidden, sigmoid_total)
+    return out, (x, gate, up, down, total, total_2)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, gate, up, down, total, total_2, hidden, sigmoid_total = saved
+    x, gate, up, down, total, total_2 = saved
     n = x.shape[0]
     m = down.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_gate = grad_up = grad_down = None
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
         grad_hidden = grad_output @ down
+    exp_total = np.exp(-np.abs(total))
+    sigmoid_total = np.where(total >= 0, 1, exp_total) / (1 + exp_total)
     if needs_input_grad[0] or needs_input_grad[2]:
         grad_total_2 = grad_hidden * total * sigmoid_total
     if needs_input_grad[0] or needs_input_grad[1]:
@@ -75,7 +75,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[2]:
         grad_up = grad_total_2.T @ x
     if needs_input_grad[3]:
-        grad_down = grad_output.T @ hidden
+        grad_down = grad_output.T @ (total * sigmoid_total * total_2)
     return grad_x, grad_gate, grad_up, grad_down
 
 

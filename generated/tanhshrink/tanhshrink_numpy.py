@@ -11,7 +11,7 @@ Jacobian
     [ 1 + tanh(x)**2 - 1 ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

@@ -16,10 +16,11 @@ Gradients
     grad_tail[...,j] = -2 * grad_total[...] * (head[..., j] + relation[..., j] - tail[..., j])
 
 Saved
-    head        for grad_head, grad_relation, grad_tail
-    relation    for grad_head, grad_relation, grad_tail
-    tail        for grad_head, grad_relation, grad_tail
-    sqrt_total  for grad_head, grad_relation, grad_tail
+    head        (..., d)  for grad_head, grad_relation, grad_tail
+    relation    (..., d)  for grad_head, grad_relation, grad_tail
+    tail        (..., d)  for grad_head, grad_relation, grad_tail
+    sqrt_total  (...,)    for grad_head, grad_relation, grad_tail
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

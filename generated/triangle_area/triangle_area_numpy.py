@@ -12,10 +12,10 @@ Shapes
     out  (...,)
 
 Saved
-    a    for grad_a, grad_b, grad_c
-    b    for grad_a, grad_b, grad_c
-    c    for grad_a, grad_b, grad_c
-    out  for grad_a, grad_b, grad_c
+    a    (...,)  for grad_a, grad_b, grad_c
+    b    (...,)  for grad_a, grad_b, grad_c
+    c    (...,)  for grad_a, grad_b, grad_c
+    out  (...,)  for grad_a, grad_b, grad_c
 """
 
 import numpy as np

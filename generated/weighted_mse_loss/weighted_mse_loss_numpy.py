@@ -16,11 +16,12 @@ Gradients
     grad_weight[...] = grad_total * (prediction[...] - target[...])**2 - grad_output * out / sum_weight
 
 Saved
-    prediction  for grad_prediction, grad_target, grad_weight
-    target      for grad_prediction, grad_target, grad_weight
-    weight      for grad_prediction, grad_target
-    out         for grad_weight
-    sum_weight  for grad_prediction, grad_target, grad_weight
+    prediction  (...,)  for grad_prediction, grad_target, grad_weight
+    target      (...,)  for grad_prediction, grad_target, grad_weight
+    weight      (...,)  for grad_prediction, grad_target
+    out         ()      for grad_weight
+    sum_weight  ()      for grad_prediction, grad_target, grad_weight
+    8 bytes, besides inputs and outputs
 """
 
 import numpy as np

@@ -8,12 +8,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ..expr import Expr, show
-from ..ir import Function, show_equations, show_shape
+from ..expr import Expr, Ref, const, product, show, total
+from ..expr.sizes import tidy
+from ..ir import Dtype, Function, show_equations, show_shape
 from ..plan import Program
 
 WIDTH = 88
 LONG = 400
+SHAPE = 24  # a longer shape does not push others to the right
 
 
 def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | None) -> list[str]:
@@ -85,17 +87,47 @@ def _gradients(program: Program) -> list[str]:
 
 
 def _saved(program: Program) -> list[str]:
-    """Each saved tensor, and the gradients that read it."""
+    """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
     rows = []
     for name in program.saved:
         readers = dict.fromkeys(
             g for step in program.backward.steps for e in step.equations for r in e.reads if r.name == name
             for g in step.serves
         )  # fmt: skip
-        rows.append((name, f"for {', '.join(readers)}" if readers else ""))
+        rows.append((name, show_shape(program.table[name]), _readers(tuple(readers), program.backward.returns)))
     extra = (*program.saved_sizes, *program.saved_options)
     if not rows and not extra:
         return ["Saved", "    nothing"]
-    width = max((len(name) for name, _ in rows), default=0)
-    lines = [f"    {name:<{width}}  {text}".rstrip() for name, text in rows]
-    return ["Saved", *lines, *(f"    {name}" for name in extra)]
+    width = max((len(name) for name, _, _ in rows), default=0)
+    shapes = max((len(shape) for _, shape, _ in rows if len(shape) <= SHAPE), default=0)
+    lines = []
+    for name, shape, readers in rows:
+        text = f"{shape:<{shapes}}  {readers}"
+        first, *more = textwrap.wrap(text, WIDTH + 14 - width, subsequent_indent="    ", break_on_hyphens=False)
+        lines += [f"    {name:<{width}}  {first}", *(" " * (width + 6) + line for line in more)]
+    return ["Saved", *lines, *(f"    {name}" for name in extra), *_memory(program)]
+
+
+def _readers(readers: Sequence[str], gradients: Sequence[str]) -> str:
+    """The gradients that read something, or those few that do not."""
+    others = [g for g in gradients if g not in readers]
+    if len(readers) > 3 and len(readers) > 2 * len(others):
+        return f"for all but {', '.join(others)}" if others else "for all"
+    return f"for {', '.join(readers)}" if readers else ""
+
+
+def _memory(program: Program) -> list[str]:
+    """The bytes that are kept besides inputs and outputs: for each element of the batch, the first axis of the first
+    input, where everything that is kept has that axis."""
+    primal = program.derivative.primal
+    own = [program.table[name] for name in program.saved if name not in (*primal.inputs, *primal.outputs)]
+    shapes = [list(tensor.shape) for tensor in own]
+    leading = primal.table[primal.inputs[0]].shape[:1] if primal.inputs else ()
+    batch = next((e for e in leading if isinstance(e, Ref) and all(e in shape for shape in shapes)), None)
+    for shape in shapes:
+        if batch is not None:
+            shape.remove(batch)
+    sizes = [1 if tensor.dtype == Dtype.BOOL else 8 for tensor in own]
+    amount = tidy(total(const(size) * product(shape) for size, shape in zip(sizes, shapes, strict=True)))
+    each = "" if batch is None else f" for each {'element' if batch.name in primal.packs else 'of ' + batch.name}"
+    return _folded(f"    {show(amount)} bytes{each}, besides inputs and outputs") if own else []
