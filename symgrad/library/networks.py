@@ -34,12 +34,49 @@ def lenet(
 
 
 @sg.function
-def multi_head_attention(
-    q: sg.Tensor["b n h e"], k: sg.Tensor["b n h e"], v: sg.Tensor["b n h e"]
+def causal_self_attention(
+    x: sg.Tensor["b n d"],
+    qkv_weight: sg.Tensor["3 h e d"],
+    qkv_bias: sg.Tensor["3 h e"],
+    out_weight: sg.Tensor["d h e"],
+    out_bias: sg.Tensor["d"],
 ):
-    """Causal attention in each of h heads: a place sees itself and what is before it."""
-    b, h, i, j, c = sg.indices("r h i j c")
-    scores = sg.tensor[b, h, i, j](sg.sum[c](q[b, i, h, c] * k[b, j, h, c]) / sg.sqrt(q.shape[-1]))
-    seen = sg.tensor[b, h, i, j](sg.where(j <= i, scores[b, h, i, j], -1e30))
+    """Attention with h heads of e features, in which a place sees itself and what is before it.
+
+    The weights are those of GPT-2, (3 h e, d) and (d, h e), with their heads as axes of their own.
+    """
+    r, h, i, j, c, l = sg.indices("r h i j c l")
+    q, k, v = (
+        sg.tensor[r, h, i, c](sg.sum[l](x[r, i, l] * qkv_weight[part, h, c, l]) + qkv_bias[part, h, c])
+        for part in range(3)
+    )
+    scores = q @ k.mT / sg.sqrt(q.shape[-1])
+    seen = sg.tensor[r, h, i, j](sg.where(j <= i, scores[r, h, i, j], -1e30))
     weights = softmax(seen)
-    return sg.tensor[b, i, h, c](sg.sum[j](weights[b, h, i, j] * v[b, j, h, c]))
+    heads = weights @ v
+    return sg.tensor[r, i, l](sg.sum[h, c](heads[r, h, i, c] * out_weight[l, h, c]) + out_bias[l])
+
+
+@sg.function
+def gpt2_block(
+    x: sg.Tensor["b n d"],
+    norm1_gain: sg.Tensor["d"],
+    norm1_bias: sg.Tensor["d"],
+    qkv_weight: sg.Tensor["3 h e d"],
+    qkv_bias: sg.Tensor["3 h e"],
+    out_weight: sg.Tensor["d h e"],
+    out_bias: sg.Tensor["d"],
+    norm2_gain: sg.Tensor["d"],
+    norm2_bias: sg.Tensor["d"],
+    fc1_weight: sg.Tensor["f d"],
+    fc1_bias: sg.Tensor["f"],
+    fc2_weight: sg.Tensor["d f"],
+    fc2_bias: sg.Tensor["d"],
+):
+    """One block of GPT-2: x + attention(norm(x)), and to that mlp(norm of it) added (Radford and others, 2019)."""
+    normed1 = layer_norm(x, norm1_gain, norm1_bias)
+    attended = x + causal_self_attention(normed1, qkv_weight, qkv_bias, out_weight, out_bias)
+    normed2 = layer_norm(attended, norm2_gain, norm2_bias)
+    inner = normed2 @ fc1_weight.T + fc1_bias
+    hidden = gelu(inner)
+    return attended + (hidden @ fc2_weight.T + fc2_bias)
