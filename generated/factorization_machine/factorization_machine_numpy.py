@@ -15,14 +15,16 @@ Shapes
     out      (n,)
 
 Gradients
-    sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j])
     sum_power_2[l] = sum[j](power_2[l, j])
-    grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l] - x[i, l] * sum_power_2[l])
+    grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
+    sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
+    grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
+    sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j])
+    grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l]) + 2 * grad_power[i, l] * x[i, l]
     grad_bias = sum[i](grad_output[i])
     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
     sum[l,j] = sum[i](grad_output[i] * x[i, l] * total[i, j])
-    sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
-    grad_factors[l,j] = sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+    grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + sum[l, j]
 
 Saved
     x        (n, d)  for grad_x, grad_weight, grad_factors
@@ -51,21 +53,24 @@ def forward(x, bias, weight, factors):
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
     x, weight, factors, total = saved
-    n = x.shape[0]
+    n, d = x.shape
+    k = factors.shape[1]
     grad_output = _cotangent(grad_output, (n,))
     grad_x = grad_bias = grad_weight = grad_factors = None
     if needs_input_grad[0]:
-        grad_x = grad_output[:, None] * (
-            weight + total @ factors.T - x * (factors**2).sum(axis=1)
+        grad_x = (
+            grad_output[:, None] * (weight + total @ factors.T)
+            + 2 * (-0.5 * grad_output[:, None] * (factors**2).sum(axis=1)) * x
         )
     if needs_input_grad[1]:
         grad_bias = grad_output.sum()
     if needs_input_grad[2]:
         grad_weight = grad_output @ x
     if needs_input_grad[3]:
+        sum = np.einsum("i,il,ij->lj", grad_output, x, total, optimize=True)
         grad_factors = (
-            np.einsum("i,il,ij->lj", grad_output, x, total, optimize=True)
-            - factors * (grad_output @ x**2)[:, None]
+            2 * np.broadcast_to(-0.5 * (grad_output @ x**2)[:, None], (d, k)) * factors
+            + sum
         )
     return grad_x, grad_bias, grad_weight, grad_factors
 
