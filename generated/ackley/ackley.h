@@ -12,9 +12,10 @@
  *     out  (...,)
  *
  * Saved
- *     x        for grad_x, grad_y
- *     y        for grad_x, grad_y
- *     exp_x_2  for grad_x, grad_y
+ *     x        (...,)  for grad_x, grad_y
+ *     y        (...,)  for grad_x, grad_y
+ *     exp_x_2  (...,)  for grad_x, grad_y
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_ACKLEY_H
 #define SYMGRAD_ACKLEY_H

@@ -11,8 +11,8 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  */
 #include "beale.h"
 

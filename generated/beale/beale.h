@@ -11,8 +11,8 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  */
 #ifndef SYMGRAD_BEALE_H
 #define SYMGRAD_BEALE_H

@@ -9,8 +9,8 @@ Shapes
     out  (...,)
 
 Saved
-    x  for grad_x, grad_y
-    y  for grad_x, grad_y
+    x  (...,)  for grad_x, grad_y
+    y  (...,)  for grad_x, grad_y
 """
 
 import numpy as np

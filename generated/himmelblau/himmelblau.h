@@ -10,8 +10,8 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  */
 #ifndef SYMGRAD_HIMMELBLAU_H
 #define SYMGRAD_HIMMELBLAU_H

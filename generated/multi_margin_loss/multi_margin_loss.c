@@ -19,8 +19,8 @@
  *     grad_score[i,target[i]] += -sum[i]
  *
  * Saved
- *     score   for grad_score
- *     target  for grad_score
+ *     score   (n, c)  for grad_score
+ *     target  (n,)    for grad_score
  *     margin
  */
 #include "multi_margin_loss.h"

@@ -18,8 +18,8 @@ Gradients
     grad_score[i,target[i]] += -sum[i]
 
 Saved
-    score   for grad_score
-    target  for grad_score
+    score   (n, c)  for grad_score
+    target  (n,)    for grad_score
     margin
 """
 

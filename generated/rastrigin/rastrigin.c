@@ -13,7 +13,7 @@
  *         * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
  *
  * Saved
- *     x  for grad_x
+ *     x  (..., n)  for grad_x
  */
 #include <math.h>
 #include "rastrigin.h"

@@ -13,7 +13,7 @@
  *         * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
  *
  * Saved
- *     x  for grad_x
+ *     x  (..., n)  for grad_x
  */
 #ifndef SYMGRAD_RASTRIGIN_H
 #define SYMGRAD_RASTRIGIN_H

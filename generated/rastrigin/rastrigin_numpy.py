@@ -12,7 +12,7 @@ Gradients
         * (10 * pi * sin(2 * pi * x[..., j]) + x[..., j])
 
 Saved
-    x  for grad_x
+    x  (..., n)  for grad_x
 """
 
 import math

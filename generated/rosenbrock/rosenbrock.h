@@ -15,8 +15,8 @@
  *     [ -2 * (2 * b * x * (y - x**2) + a - x)   2 * b * (y - x**2) ]
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  *     a
  *     b
  */

@@ -27,7 +27,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.sizes import never_negative, tidy
+from ..expr.sizes import decided, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..matrices import MATRICES
 from .bounds import bounds
@@ -53,6 +53,7 @@ class Draft:
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
+        self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
 
@@ -228,7 +229,7 @@ class Draft:
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
-            body = substitute(p.body, known)
+            body = decided(substitute(p.body, known), dict(box))
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)
@@ -273,7 +274,7 @@ class Draft:
                         f"{self.name}: {show_element(r.name, r.subscripts)} has {len(r.subscripts)} subscripts; "
                         f"{r.name} has {ranks[r.name]} axes."
                     )
-            for i in p.order:
+            for i in () if self.scratch else p.order:
                 if i.name in ranks or i.name in self.dims and not self.dims[i.name].pack:
                     raise DeclarationError(f"{self.name}: {i.name} is both an index and the name of a tensor or size.")
         for name in outputs:

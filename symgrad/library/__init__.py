@@ -180,6 +180,7 @@ from .losses import (
     weighted_cross_entropy,
     weighted_mse_loss,
 )
+from .networks import causal_self_attention, gpt2_block, lenet
 from .normalization import (
     batch_norm,
     batch_norm_eval,
@@ -303,6 +304,7 @@ __all__ = [
     "cartesian_to_spherical",
     "cauchy_logpdf",
     "causal_attention",
+    "causal_self_attention",
     "celu",
     "charbonnier_loss",
     "cholesky",
@@ -349,6 +351,7 @@ __all__ = [
     "geometric_mean",
     "gini_coefficient",
     "glu",
+    "gpt2_block",
     "great_circle_distance",
     "group_norm",
     "gru_cell",
@@ -383,6 +386,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "least_squares",
+    "lenet",
     "lennard_jones",
     "lerp",
     "linear",

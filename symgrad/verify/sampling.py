@@ -18,12 +18,13 @@ from ..expr import Const
 from ..ir import Function
 from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
-from .sizes import choose, defined, empties, fitting, shape_of
+from .sizes import choose, cost, defined, empties, fitting, shape_of
 from .symmetric import made_symmetric, symmetric_inputs
 from .text import Array, Values, full_shape
 
 POINTS = 64
 LONG = 1500  # operations from which on one point takes a second
+COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Case:
     packed   the first axis of every array counts independent points
     strided  inputs and grad_output are broadcast views with stride 0
     single   every number is a float32
+    costly   an evaluation takes seconds: what is asked several times of others is asked once
     """
 
     number: int
@@ -45,6 +47,7 @@ class Case:
     packed: bool = False
     strided: bool = False
     single: bool = False
+    costly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class _Sampler:
         self.symmetric = symmetric_inputs(self.function)
         self.matrices = _matrices(self.function)
         self.numbers = itertools.count()
+        self.costly = False
 
     # one pack of points
 
@@ -224,16 +228,17 @@ class _Sampler:
             ("float32", "normal", "random", {"single": True}),
             ("broadcast inputs", "normal", "random", {"strided": True}),
         ] * (4 if self.full else 1)
-        if self.declaration.operations > LONG:
-            plan = plan[:4]
+        self.costly = not self.full and cost(self.function, small, self.options) > COSTLY
+        if self.declaration.operations > LONG or self.costly:
+            plan = plan[: 1 if self.costly else 4]
         for label, draw, seeds, extra in plan:
             pack = "two" if seeds == "one-hot" else "one"
             yield self._tensor_case(label, small, draw, seeds, everything, self.options, extra, pack)
         for present in patterns[1:]:
             yield self._tensor_case("optional inputs", small, "normal", "random", present, self.options, {})
-        yield self._tensor_case(
-            "sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {}, "none"
-        )
+        ones = dict.fromkeys(small, 1)
+        if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
+            yield self._tensor_case("sizes 1", ones, "normal", "random", everything, self.options, {}, "none")
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})
@@ -332,7 +337,8 @@ class _Sampler:
             if single:
                 seed = seed.astype(np.float32).astype(np.float64)
             cotangents[name] = seed
-        return Case(next(self.numbers), label, inputs, numbers, cotangents, count, packed, strided, single)
+        number = next(self.numbers)
+        return Case(number, label, inputs, numbers, cotangents, count, packed, strided, single, self.costly)
 
     def _seed(self, kind: str, shape: tuple[int, ...]) -> Array:
         if kind == "ones":

@@ -110,10 +110,11 @@ def differences(
     seeds: Values,
     gradients: Mapping[str, Array],
     rng: np.random.Generator,
+    most: int = 3,
 ) -> str | None:
     """Compare <v, f(x + h u) - f(x - h u)> / 2h with <J^T v, u>; None if they agree, else what was found.
 
-    Every coordinate alone where there are at most four, three random directions otherwise.
+    Every coordinate alone where there are at most four, `most` random directions otherwise.
     """
     names = [n for n in gradients if gradients[n].size]
     finite = all(mp.isfinite(g) for n in names for g in gradients[n].ravel())
@@ -129,7 +130,7 @@ def differences(
             for position in range(len(points[name])):
                 directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
     else:
-        directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(3)]
+        directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(most)]
     said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits)
     # 1 + 1e-309 is 1 at 200 digits, and floor(2**500) no step function: a second look at more, and from nearer
     return said and _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + 700)
@@ -210,11 +211,12 @@ def conditioning(
     found: Truth,
     rng: np.random.Generator,
     packed: bool,
+    most: int = 3,
 ) -> dict[str, Array]:
     """An estimate of sum |x_i dg/dx_i| for every element of `found.arrays`, as floats; inf at a kink.
 
     One by one where few numbers count for one element (each point of a pack is by itself); else the largest change
-    under random signs, times the square root of their number.
+    under random signs, `most` times, by the square root of their number.
     """
     if found.kinked:
         return {name: np.full(a.shape, np.inf) for name, a in found.arrays.items()}
@@ -231,7 +233,7 @@ def conditioning(
             alone = packed and kind != "option" and bool(np.ndim(array)) and size
             spots.extend((kind, name, p) for p in range(size // len(array) if alone else size))
     single = len(spots) <= COORDINATES
-    patterns = [[s] for s in spots] if single else [spots] * 3
+    patterns = [[s] for s in spots] if single else [spots] * most
     sums = {name: np.zeros(a.shape) for name, a in found.arrays.items()}
     with mp.workprec(found.bits):
         for pattern in patterns:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, substitute
+from ...expr.sizes import decided
 from ...matrices import MATRICES
 from ..draft import Draft, fresh_indices
 from .formula import Line
@@ -233,7 +234,8 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents)
         assert isinstance(found, Ref)
-        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, written, hoisted=True))
+        kept = decided(written, extents)
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
     def _pieces(self, node: Pieces) -> None:
@@ -254,7 +256,8 @@ class _Lowering:
             shown = {i for s in subs for i in indices(s)}
             summed = tuple(i for i in extents if i not in shown)
             kind = "sum" if summed else "none"
-            self.lines.append(Line(name, subs, kind, summed, written, adds=piece.adds and number > 0))
+            shown_body = decided(written, extents)
+            self.lines.append(Line(name, subs, kind, summed, shown_body, adds=piece.adds and number > 0))
 
     def _define(
         self,
@@ -281,7 +284,7 @@ class _Lowering:
         written = substitute(body, renaming)
         extents = {letters.get(i, i): e for i, e in (axes | dict(over)).items()}
         reduced = tuple(letters.get(i, i) for i in over)
-        self.lines.append(Line(name, subs, kind, reduced, written))
+        self.lines.append(Line(name, subs, kind, reduced, decided(written, extents)))
         if kind == "mean":
             kind = "sum"
             count: Expr = ONE
@@ -300,7 +303,7 @@ class _Letters:
     """Gives indices their letters: the axes of one extent get one letter throughout, a second axis of it the next."""
 
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
-        taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
+        self._taken = taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
         loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
@@ -317,7 +320,7 @@ class _Letters:
         for extent, letter in zip(node.shape, _letters_of(node), strict=False):
             number = counts.get(extent.key, 0)
             counts[extent.key] = number + 1
-            if letter and letter not in self._found.values():
+            if letter and letter not in self._taken and letter not in self._found.values():
                 self._found.setdefault((extent.key, number), letter)
 
     def choose(
@@ -335,7 +338,7 @@ class _Letters:
             if is_pack(extent) and i.name[0] in ".*":
                 continue
             letter = wishes.get(i) or (i.name if is_loop(i) else None)
-            while letter is None or letter in used:
+            while letter is None or letter in used or letter in self._taken:  # as an index of a called function may be
                 number = counts.get(extent.key, 0)
                 counts[extent.key] = number + 1
                 place = (extent.key, number)

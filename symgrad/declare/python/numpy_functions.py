@@ -93,6 +93,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "transpose": lambda x, axes=None: x.transpose(*(axes or ())),
     "matrix_transpose": lambda x: x.mT,
     "swapaxes": lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
+    "reshape": lambda x, shape: x.reshape(shape),
     "squeeze": _squeeze,
     "expand_dims": _expand_dims,
     **{name: getattr(matrices, name) for name in _MATRICES},
