@@ -9,13 +9,15 @@ Shapes
 
 Gradients
     product[...,i,j] = sum[k](grad_output[..., k, j] * out[..., k, i])
-    symmetric[...,i,j] = 0.5 * (where(i >= j, product[..., i, j], 0) + where(i < j, product[..., j, i], 0))
+    symmetric[...,i,j] = 0.5
+        * (where(i >= j, product[..., i, j], 0)
+        + where(i < j, product[..., j, i], 0))
     left[...,i,k] = solve_upper[j,l](out[..., l, j], symmetric[..., j, k])[i]
     both[...,i,k] = solve_upper[j,l](out[..., l, j], left[..., k, j])[i]
     grad_a[...,l,p] = both[..., l, p]
 
 Saved
-    out  for grad_a
+    out  (..., n, n)  for grad_a
 """
 
 import numpy as np
@@ -24,14 +26,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a):
-    """Return out (..., n, n), and what backward needs."""
+    """Return out (..., n, n), and what backward needs.
+
+    The arguments are floating point: a (..., n, n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a = _inputs(a)
     out = np.linalg.cholesky(a)
     return out, (out,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n, n).
+    """
     (out,) = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_a = None
@@ -52,8 +61,8 @@ def _inputs(a):
         raise ValueError(f"cholesky: a has shape {a.shape}, expected (..., n, n)")
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(
-            f"cholesky: a has n = {a.shape[-2]} (axis -2),"
-            f" a has n = {a.shape[-1]} (axis -1)"
+            f"cholesky: a has n = {a.shape[-2]} (axis -2), "
+            f"a has n = {a.shape[-1]} (axis -1)"
         )
     return a
 
@@ -63,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cholesky: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cholesky: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

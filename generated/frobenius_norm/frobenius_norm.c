@@ -12,8 +12,8 @@
  *     grad_a[...,j,k] = grad_output[...] * a[..., j, k] / out[...]
  *
  * Saved
- *     a    for grad_a
- *     out  for grad_a
+ *     a    (..., m, n)  for grad_a
+ *     out  (...,)       for grad_a
  */
 #include <math.h>
 #include "frobenius_norm.h"

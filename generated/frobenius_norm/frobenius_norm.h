@@ -12,8 +12,8 @@
  *     grad_a[...,j,k] = grad_output[...] * a[..., j, k] / out[...]
  *
  * Saved
- *     a    for grad_a
- *     out  for grad_a
+ *     a    (..., m, n)  for grad_a
+ *     out  (...,)       for grad_a
  */
 #ifndef SYMGRAD_FROBENIUS_NORM_H
 #define SYMGRAD_FROBENIUS_NORM_H

@@ -15,9 +15,10 @@ Gradients
     grad_x[order[j]] += grad_output * (2 * j + 1 - n) / (n * sum_x)
 
 Saved
-    out    for grad_x
-    order  for grad_x
-    sum_x  for grad_x
+    out    ()    for grad_x
+    order  (n,)  for grad_x
+    sum_x  ()    for grad_x
+    8 * n + 8 bytes, besides inputs and outputs
 """
 
 import numpy as np
@@ -26,7 +27,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     x = _inputs(x)
     n = x.shape[0]
 
@@ -38,7 +44,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     out, order, sum_x = saved
     n = order.shape[0]
     grad_output = _cotangent(grad_output, (), out.dtype)
@@ -66,8 +75,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"gini_coefficient: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"gini_coefficient: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -11,10 +11,10 @@
  *     out   (...,)
  *
  * Saved
- *     x     for all gradients
- *     half  for all gradients
- *     n     for all gradients
- *     out   for all gradients
+ *     x     (...,)  for grad_x, grad_half, grad_n
+ *     half  (...,)  for grad_x, grad_half, grad_n
+ *     n     (...,)  for grad_x, grad_half, grad_n
+ *     out   (...,)  for grad_x, grad_half, grad_n
  */
 #include <math.h>
 #include "hill.h"

@@ -12,7 +12,7 @@ Gradients
     grad_a[...,l,p] = sum[i](-left[..., l, i] * out[..., p, i])
 
 Saved
-    out  for grad_a
+    out  (..., n, n)  for grad_a
 """
 
 import numpy as np
@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a):
-    """Return out (..., n, n), and what backward needs."""
+    """Return out (..., n, n), and what backward needs.
+
+    The arguments are floating point: a (..., n, n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a = _inputs(a)
     out = np.linalg.inv(a)
     return out, (out,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n, n).
+    """
     (out,) = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_a = None
@@ -45,8 +52,8 @@ def _inputs(a):
         raise ValueError(f"inverse: a has shape {a.shape}, expected (..., n, n)")
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(
-            f"inverse: a has n = {a.shape[-2]} (axis -2),"
-            f" a has n = {a.shape[-1]} (axis -1)"
+            f"inverse: a has n = {a.shape[-2]} (axis -2), "
+            f"a has n = {a.shape[-1]} (axis -1)"
         )
     return a
 
@@ -56,8 +63,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"inverse: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"inverse: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -72,7 +78,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"inverse: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"inverse: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

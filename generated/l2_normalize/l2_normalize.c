@@ -11,11 +11,13 @@
  *
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_x[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...]) / sqrt_sum_x[...]
+ *     grad_x[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...])
+ *         / sqrt_sum_x[...]
  *
  * Saved
- *     out         for grad_x
- *     sqrt_sum_x  for grad_x
+ *     out         (..., n)  for grad_x
+ *     sqrt_sum_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "l2_normalize.h"
@@ -55,9 +57,8 @@ void l2_normalize_backward(size_t batch, size_t n, const double *restrict out,
              *     / sqrt_sum_x[b]
              */
             for (size_t j = 0; j < n; ++j) {
-                grad_x[b * n + j] =
-                    (grad_output[b * n + j] - out[b * n + j] * sum_grad_output_out)
-                    / sqrt_sum_x[b];
+                grad_x[b * n + j] = (grad_output[b * n + j]
+                    - out[b * n + j] * sum_grad_output_out) / sqrt_sum_x[b];
             }
         }
     }

@@ -11,11 +11,13 @@
  *
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_x[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...]) / sqrt_sum_x[...]
+ *     grad_x[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...])
+ *         / sqrt_sum_x[...]
  *
  * Saved
- *     out         for grad_x
- *     sqrt_sum_x  for grad_x
+ *     out         (..., n)  for grad_x
+ *     sqrt_sum_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_L2_NORMALIZE_H
 #define SYMGRAD_L2_NORMALIZE_H

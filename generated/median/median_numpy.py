@@ -14,7 +14,8 @@ Gradients
     grad_x[i,order[i, n // 2]] += 0.5 * grad_output[i]
 
 Saved
-    order  for grad_x
+    order  (m, n)  for grad_x
+    8 * n bytes for each of m, besides inputs and outputs
 """
 
 import numpy as np
@@ -23,7 +24,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (m,), and what backward needs."""
+    """Return out (m,), and what backward needs.
+
+    The arguments are floating point: x (m, n).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     x = _inputs(x)
     m, n = x.shape
     if not n // 2 + 1 <= n:
@@ -40,7 +46,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (m,).
+    """
     (order,) = saved
     m, n = order.shape
     grad_output = _cotangent(grad_output, (m,))
@@ -65,8 +74,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"median: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"median: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -81,7 +89,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"median: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"median: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -14,9 +14,11 @@
  *
  * Gradients
  *     grad_total[i] = grad_output / (n * c)
- *     sum[i] = sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
- *     grad_score[i,j] = where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
- *     grad_score[i,target[i]] += -sum[i]
+ *     row_sum[i] =
+ *         sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
+ *     grad_score[i,j] =
+ *         where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
+ *     grad_score[i,target[i]] += -row_sum[i]
  *
  * Saved
  *     score   (n, c)  for grad_score
@@ -71,20 +73,20 @@ int multi_margin_loss_backward(size_t n, size_t c, double margin,
         for (size_t i = 0; i < n; ++i) {
             const double own = score[i * c + (size_t)target[i]];
             /* grad_total[i] = grad_output / (n * c)
-             * sum[i] = sum[j](where(relu_margin[i, j] > 0, grad_total[i], 0))
+             * row_sum[i] = sum[j](where(relu_margin[i, j] > 0, grad_total[i], 0))
              * grad_score[i,j] = where(relu_margin[i, j] > 0, grad_total[i], 0)
-             * grad_score[i,target[i]] += -sum[i]
+             * grad_score[i,target[i]] += -row_sum[i]
              */
-            double sum = 0.0;
+            double row_sum = 0.0;
             for (size_t j = 0; j < c; ++j) {
                 const double margin_minus_own_plus_score = margin - own
                     + score[i * c + j];
                 const double relu_margin = margin_minus_own_plus_score < 0.0
                     ? 0.0 : margin_minus_own_plus_score;
-                sum += relu_margin > 0.0 ? grad_total : 0.0;
+                row_sum += relu_margin > 0.0 ? grad_total : 0.0;
                 grad_score[i * c + j] = relu_margin > 0.0 ? grad_total : 0.0;
             }
-            grad_score[i * c + (size_t)target[i]] -= sum;
+            grad_score[i * c + (size_t)target[i]] -= row_sum;
         }
     }
     return 0;

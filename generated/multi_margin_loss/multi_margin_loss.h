@@ -14,9 +14,11 @@
  *
  * Gradients
  *     grad_total[i] = grad_output / (n * c)
- *     sum[i] = sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
- *     grad_score[i,j] = where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
- *     grad_score[i,target[i]] += -sum[i]
+ *     row_sum[i] =
+ *         sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
+ *     grad_score[i,j] =
+ *         where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
+ *     grad_score[i,target[i]] += -row_sum[i]
  *
  * Saved
  *     score   (n, c)  for grad_score

@@ -13,9 +13,11 @@ Shapes
 
 Gradients
     grad_total[i] = grad_output / (n * c)
-    sum[i] = sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
-    grad_score[i,j] = where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
-    grad_score[i,target[i]] += -sum[i]
+    row_sum[i] =
+        sum[j](where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0))
+    grad_score[i,j] =
+        where(relu(margin - own[i] + score[i, j]) > 0, grad_total[i], 0)
+    grad_score[i,target[i]] += -row_sum[i]
 
 Saved
     score   (n, c)  for grad_score
@@ -29,7 +31,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(score, target, *, margin=1.0):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are arrays: score (n, c) and target (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     score, target = _inputs(score, target)
     n, c = score.shape
 
@@ -39,7 +46,10 @@ def forward(score, target, *, margin=1.0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     score, target, margin = saved
     n, c = score.shape
     grad_output = _cotangent(grad_output, (), score.dtype)
@@ -62,23 +72,21 @@ def _inputs(score, target):
     target = _integer("target", target)
     if score.ndim != 2:
         raise ValueError(
-            f"multi_margin_loss: score has shape {score.shape}, expected (n,"
-            " c)"
+            f"multi_margin_loss: score has shape {score.shape}, expected (n, c)"
         )
     if target.ndim != 1:
         raise ValueError(
-            f"multi_margin_loss: target has shape {target.shape},"
-            " expected (n,)"
+            f"multi_margin_loss: target has shape {target.shape}, expected (n,)"
         )
     if target.shape[0] != score.shape[0]:
         raise ValueError(
-            f"multi_margin_loss: score has n = {score.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"multi_margin_loss: score has n = {score.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if target.size and not (0 <= target.min() and target.max() < score.shape[1]):
         raise IndexError(
-            "multi_margin_loss: target must be in range(c),"
-            f" here range({score.shape[1]})"
+            "multi_margin_loss: target must be in range(c), "
+            f"here range({score.shape[1]})"
         )
     return score, target
 
@@ -88,8 +96,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"multi_margin_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"multi_margin_loss: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 
@@ -99,8 +107,7 @@ def _integer(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(
-            f"multi_margin_loss: {name} has dtype {array.dtype},"
-            " expected integer"
+            f"multi_margin_loss: {name} has dtype {array.dtype}, expected integer"
         )
     return array
 

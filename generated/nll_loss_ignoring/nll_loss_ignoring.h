@@ -16,10 +16,11 @@
  *     grad_log_p[i,target[i]] = -grad_output * counts[i] / sum_counts
  *
  * Saved
- *     target      for grad_log_p
- *     sum_counts  for grad_log_p
+ *     target        (n,)  for grad_log_p
+ *     sum_counts    ()    for grad_log_p
  *     c
  *     ignore_index
+ *     8 bytes, besides inputs and outputs
  */
 #ifndef SYMGRAD_NLL_LOSS_IGNORING_H
 #define SYMGRAD_NLL_LOSS_IGNORING_H

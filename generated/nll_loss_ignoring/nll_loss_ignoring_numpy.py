@@ -15,10 +15,11 @@ Gradients
     grad_log_p[i,target[i]] = -grad_output * counts[i] / sum_counts
 
 Saved
-    target      for grad_log_p
-    sum_counts  for grad_log_p
+    target        (n,)  for grad_log_p
+    sum_counts    ()    for grad_log_p
     c
     ignore_index
+    8 bytes, besides inputs and outputs
 """
 
 import numpy as np
@@ -27,7 +28,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(log_p, target, *, ignore_index=0):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are arrays: log_p (n, c) and target (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     log_p, target = _inputs(log_p, target)
     n = log_p.shape[0]
 
@@ -41,7 +47,10 @@ def forward(log_p, target, *, ignore_index=0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     target, sum_counts, c, ignore_index, dtype = saved
     n = target.shape[0]
     grad_output = _cotangent(grad_output, (), dtype)
@@ -62,23 +71,21 @@ def _inputs(log_p, target):
     target = _integer("target", target)
     if log_p.ndim != 2:
         raise ValueError(
-            f"nll_loss_ignoring: log_p has shape {log_p.shape}, expected (n,"
-            " c)"
+            f"nll_loss_ignoring: log_p has shape {log_p.shape}, expected (n, c)"
         )
     if target.ndim != 1:
         raise ValueError(
-            f"nll_loss_ignoring: target has shape {target.shape},"
-            " expected (n,)"
+            f"nll_loss_ignoring: target has shape {target.shape}, expected (n,)"
         )
     if target.shape[0] != log_p.shape[0]:
         raise ValueError(
-            f"nll_loss_ignoring: log_p has n = {log_p.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"nll_loss_ignoring: log_p has n = {log_p.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if target.size and not (0 <= target.min() and target.max() < log_p.shape[1]):
         raise IndexError(
-            "nll_loss_ignoring: target must be in range(c),"
-            f" here range({log_p.shape[1]})"
+            "nll_loss_ignoring: target must be in range(c), "
+            f"here range({log_p.shape[1]})"
         )
     return log_p, target
 
@@ -88,8 +95,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"nll_loss_ignoring: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"nll_loss_ignoring: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 
@@ -99,8 +106,7 @@ def _integer(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(
-            f"nll_loss_ignoring: {name} has dtype {array.dtype},"
-            " expected integer"
+            f"nll_loss_ignoring: {name} has dtype {array.dtype}, expected integer"
         )
     return array
 

@@ -14,8 +14,8 @@ Gradients
     grad_b[...,k] = grad_right[..., k]
 
 Saved
-    a    for grad_a, grad_b
-    out  for grad_a
+    a    (..., n, n)  for grad_a, grad_b
+    out  (..., n)     for grad_a
 """
 
 import numpy as np
@@ -24,14 +24,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b):
-    """Return out (..., n), and what backward needs."""
+    """Return out (..., n), and what backward needs.
+
+    The arguments are floating point: a (..., n, n) and b (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b = _inputs(a, b)
     out = np.linalg.solve(a, b[..., None])[..., 0]
     return out, (a, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n).
+    """
     a, out = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_a = grad_b = None
@@ -51,20 +58,20 @@ def _inputs(a, b):
         raise ValueError(f"solve: a has shape {a.shape}, expected (..., n, n)")
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(
-            f"solve: a has n = {a.shape[-2]} (axis -2),"
-            f" a has n = {a.shape[-1]} (axis -1)"
+            f"solve: a has n = {a.shape[-2]} (axis -2), "
+            f"a has n = {a.shape[-1]} (axis -1)"
         )
     if b.ndim < 1:
         raise ValueError(f"solve: b has shape {b.shape}, expected (..., n)")
     if b.shape[:-1] != a.shape[:-2]:
         raise ValueError(
-            f"solve: a has leading axes {a.shape[:-2]},"
-            f" b has leading axes {b.shape[:-1]}"
+            f"solve: a has leading axes {a.shape[:-2]}, "
+            f"b has leading axes {b.shape[:-1]}"
         )
     if b.shape[-1] != a.shape[-2]:
         raise ValueError(
-            f"solve: a has n = {a.shape[-2]} (axis -2),"
-            f" b has n = {b.shape[-1]} (axis -1)"
+            f"solve: a has n = {a.shape[-2]} (axis -2), "
+            f"b has n = {b.shape[-1]} (axis -1)"
         )
     return a, b
 
@@ -74,8 +81,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"solve: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"solve: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -90,7 +96,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"solve: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"solve: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

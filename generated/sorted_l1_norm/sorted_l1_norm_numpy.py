@@ -18,9 +18,10 @@ Gradients
     grad_weights[i] = grad_output * abs_value[order[i]]
 
 Saved
-    x        for grad_x, grad_weights
-    weights  for grad_x
-    order    for grad_x, grad_weights
+    x        (n,)  for grad_x, grad_weights
+    weights  (n,)  for grad_x
+    order    (n,)  for grad_x, grad_weights
+    8 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -29,7 +30,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weights):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x and weights, all (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     x, weights = _inputs(x, weights)
     abs_value = np.abs(x)
     negative = -abs_value
@@ -39,7 +45,10 @@ def forward(x, weights):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, weights, order = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
@@ -61,13 +70,12 @@ def _inputs(x, weights):
         raise ValueError(f"sorted_l1_norm: x has shape {x.shape}, expected (n,)")
     if weights.ndim != 1:
         raise ValueError(
-            f"sorted_l1_norm: weights has shape {weights.shape},"
-            " expected (n,)"
+            f"sorted_l1_norm: weights has shape {weights.shape}, expected (n,)"
         )
     if weights.shape[0] != x.shape[0]:
         raise ValueError(
-            f"sorted_l1_norm: x has n = {x.shape[0]} (axis 0),"
-            f" weights has n = {weights.shape[0]} (axis 0)"
+            f"sorted_l1_norm: x has n = {x.shape[0]} (axis 0), "
+            f"weights has n = {weights.shape[0]} (axis 0)"
         )
     return x, weights
 
@@ -77,8 +85,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"sorted_l1_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"sorted_l1_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -15,7 +15,8 @@ Gradients
     grad_x[i,order[i, l]] = grad_output[i]
 
 Saved
-    order  for grad_x
+    order  (m, n)  for grad_x
+    8 * n bytes for each of m, besides inputs and outputs
 """
 
 import numpy as np
@@ -24,7 +25,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (m,), and what backward needs."""
+    """Return out (m,), and what backward needs.
+
+    The arguments are floating point: x (m, n).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     x = _inputs(x)
     m, n = x.shape
     if not 3 <= n:
@@ -38,7 +44,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (m,).
+    """
     (order,) = saved
     m, n = order.shape
     grad_output = _cotangent(grad_output, (m,))
@@ -62,8 +71,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"top_k_sum: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"top_k_sum: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,7 +13,7 @@
  *     grad_x[i] += -grad_output * sign(x[i + 1] - x[i])
  *
  * Saved
- *     x  for grad_x
+ *     x  (n,)  for grad_x
  */
 #include <math.h>
 #include "total_variation.h"

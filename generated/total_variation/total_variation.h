@@ -13,7 +13,7 @@
  *     grad_x[i] += -grad_output * sign(x[i + 1] - x[i])
  *
  * Saved
- *     x  for grad_x
+ *     x  (n,)  for grad_x
  */
 #ifndef SYMGRAD_TOTAL_VARIATION_H
 #define SYMGRAD_TOTAL_VARIATION_H

@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a (..., n, n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a = _inputs(a)
     out = a.diagonal(axis1=-2, axis2=-1).sum(axis=-1)
     return out, (a.shape[:-2], a.shape[-2], a.dtype)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     batch, n, dtype = saved
     grad_output = _cotangent(grad_output, batch, dtype)
     grad_a = None
@@ -45,8 +52,8 @@ def _inputs(a):
         raise ValueError(f"trace: a has shape {a.shape}, expected (..., n, n)")
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(
-            f"trace: a has n = {a.shape[-2]} (axis -2),"
-            f" a has n = {a.shape[-1]} (axis -1)"
+            f"trace: a has n = {a.shape[-2]} (axis -2), "
+            f"a has n = {a.shape[-1]} (axis -1)"
         )
     return a
 
@@ -56,8 +63,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"trace: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"trace: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -74,7 +80,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"trace: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"trace: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -16,10 +16,11 @@ Gradients
     grad_y[order_2[i]] = -grad_output * sign(x[order[i]] - y[order_2[i]]) / n
 
 Saved
-    x        for grad_x, grad_y
-    y        for grad_x, grad_y
-    order    for grad_x, grad_y
-    order_2  for grad_x, grad_y
+    x        (n,)  for grad_x, grad_y
+    y        (n,)  for grad_x, grad_y
+    order    (n,)  for grad_x, grad_y
+    order_2  (n,)  for grad_x, grad_y
+    16 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -28,7 +29,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x and y, all (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     x, y = _inputs(x, y)
     order = np.argsort(x, axis=-1, kind="stable")
     order_2 = np.argsort(y, axis=-1, kind="stable")
@@ -37,7 +43,10 @@ def forward(x, y):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, y, order, order_2 = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
@@ -61,8 +70,8 @@ def _inputs(x, y):
         raise ValueError(f"wasserstein_1d: y has shape {y.shape}, expected (n,)")
     if y.shape[0] != x.shape[0]:
         raise ValueError(
-            f"wasserstein_1d: x has n = {x.shape[0]} (axis 0),"
-            f" y has n = {y.shape[0]} (axis 0)"
+            f"wasserstein_1d: x has n = {x.shape[0]} (axis 0), "
+            f"y has n = {y.shape[0]} (axis 0)"
         )
     return x, y
 
@@ -72,8 +81,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"wasserstein_1d: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"wasserstein_1d: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
