@@ -50,8 +50,8 @@ SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
 
 
 def precise(bits: int) -> Format:
-    """A computation with `bits` bits as a format of its own, which has no largest number; u stays a normal number."""
-    return Format(min(bits - SPARE, 1000), DOUBLE.tiny, INF)
+    """A computation with `bits` bits as a format of its own, which has no largest number."""
+    return Format(bits - SPARE, DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
