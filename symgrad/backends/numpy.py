@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -17,6 +18,7 @@ from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
 from .base import template
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
+from .python_lines import listed
 from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -92,7 +94,7 @@ class _File:
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines.append(f"{names} = _inputs({names})")
+            lines += [f"{names} = _inputs({names})"] if len(names) <= 40 else _listed("_inputs", primal.inputs)
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
         lines += _size_lines(self._forward_sizes(), tensors)
@@ -108,11 +110,14 @@ class _File:
         if self._saves_dtype():
             saved.append(printer.dtype)
         outputs = _tuple(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
-        lines = _returned(lines, f"return {outputs}, {_tuple(saved)}", primal.outputs, self.program.saved)
+        last = f"return {outputs}, {_tuple(saved)}"
+        lines = _returned(lines, last, primal.outputs, self.program.saved)
+        if lines[-1] == last:
+            lines[-1:] = listed(f"return {outputs}, (", saved, ")" if len(saved) > 1 else ",)", 4)
         shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
         doc = f"Return {shown}, and what backward needs."
         return {
-            "parameters": parameters,
+            "head": listed("def forward(", parameters, "):"),
             "doc": [doc if len(doc) <= 78 else f"Return {', '.join(primal.outputs)}, and what backward needs."],
             "lines": lines,
         }
@@ -148,7 +153,7 @@ class _File:
         packs = all(isinstance(e, Ref) and e.name in self.primal.packs for e in shape)
         return len(self.primal.outputs) == 1 and packs
 
-    def _parameters(self) -> str:
+    def _parameters(self) -> list[str]:
         primal = self.primal
         parts = []
         optional = False
@@ -158,7 +163,7 @@ class _File:
         if primal.options:
             parts.append("*")
             parts += [f"{o.name}={_number(o.default)}" for o in primal.options]
-        return ", ".join(parts)
+        return parts
 
     # backward
 
@@ -175,7 +180,7 @@ class _File:
             names.append("dtype")
         told = [program.table[n] for n in program.saved if not program.table[n].optional]
         kept = self.forward.kept
-        lines = [_unpacked(names, "saved")] if names else []
+        lines = listed("", names, " = saved", 4) if len(names) > 1 else [f"({n},) = saved" for n in names]
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
@@ -184,15 +189,17 @@ class _File:
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:
-            lines.append(" = ".join(gradients) + " = None")
+            rows = textwrap.wrap(" = ".join(gradients), 84 - len(" = None"), break_long_words=False)
+            lines += [f"{row.removesuffix(' =')} = None".removeprefix("= ") for row in rows]
         guard = [*gradients.items()]
         body = _statement_lines(self.backward.statements, printer, guard, 4, program)
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
-        lines.append(f"return {_tuple(result) if len(result) < 2 else ', '.join(result)}")
-        default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
+        lines += listed("return ", result, "", 4) if len(result) > 1 else [f"return {_tuple(result)}"]
+        default = _tuple(["True" for _ in primal.inputs])
+        default = default if len(default) <= 40 else f"(True,) * {len(primal.inputs)}"
         return {
-            "parameters": f"saved, grad_output=None, needs_input_grad={default}",
+            "head": listed("def backward(", ["saved", "grad_output=None", f"needs_input_grad={default}"], "):"),
             "doc": ["Return J.T @ grad_output: one gradient per input, None where it is not needed."]
             if len(primal.outputs) == 1
             else [
@@ -310,7 +317,9 @@ def _condition(
     place = dict(gradients)
     needs = [f"needs_input_grad[{place[g]}]" for g in serves]
     parts = [" or ".join(needs)] if needs else []
-    if len(needs) > 1 and when:
+    if len(needs) > 3:
+        parts = [_any(sorted(place[g] for g in serves))]
+    elif len(needs) > 1 and when:
         parts = [f"({parts[0]})"]
     for name, present in when:
         if program is not None and name in program.saved_presence:
@@ -318,6 +327,14 @@ def _condition(
         else:
             parts.append(f"{name} is not None" if present else f"{name} is None")
     return " and ".join(parts)
+
+
+def _any(places: Sequence[int]) -> str:
+    """Whether one of several gradients is needed."""
+    first, behind = places[0], places[-1] + 1
+    if behind - first == len(places):
+        return f"any(needs_input_grad[{first or ''}:{behind}])"
+    return f"any(needs_input_grad[k] for k in ({', '.join(map(str, places))}))"
 
 
 def _count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
@@ -397,8 +414,10 @@ def _where_told(name: str, tensors: Sequence[Tensor]) -> str:
     raise AssertionError(f"no tensor tells the size {name}")
 
 
-def _unpacked(names: Sequence[str], value: str) -> str:
-    return f"({names[0]},) = {value}" if len(names) == 1 else f"{', '.join(names)} = {value}"
+def _listed(call: str, names: Sequence[str]) -> list[str]:
+    """`x, y = call(x, y)` for names that take several lines."""
+    left, right = listed("(", names, "", 4), listed(f"{call}(", names, ")", 4)
+    return [*left[:-1], f"{left[-1]} = {right[0]}", *right[1:]]
 
 
 def _tuple(names: Sequence[str]) -> str:

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from ..expr import Const, Expr, Ref, show
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
+from .python_lines import listed
 
 
 def inputs_helper(program: Program) -> list[str]:
     primal = program.derivative.primal
     lines = [
-        f"def _inputs({', '.join(primal.inputs)}):",
+        *listed("def _inputs(", primal.inputs, "):"),
         '    """Return the inputs as arrays; refuse what is of another type or shape."""',
     ]
     words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
@@ -31,8 +32,8 @@ def inputs_helper(program: Program) -> list[str]:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
     lines += [f"    {line}" for line in _index_checks(program, bound)]
-    lines.append(f"    return {', '.join(primal.inputs)}")
-    return lines
+    returned = listed("return ", primal.inputs, "", 4) if len(primal.inputs) > 1 else [f"return {primal.inputs[0]}"]
+    return [*lines, *(f"    {line}" for line in returned)]
 
 
 def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, str]]) -> list[str]:

@@ -1,10 +1,11 @@
-"""One candidate: the gradients as polynomials, with one choice of what to inline and of the value to speak in."""
+"""One candidate: the gradients as polynomials, with one choice of what to inline and of the values to speak in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from ..expr import (
     Apply,
@@ -39,7 +40,7 @@ class Candidate:
 
 
 class Rewriting:
-    """One candidate: the gradients under one choice of what to inline and which forward value to speak in."""
+    """One candidate: the gradients under one choice of what to inline and which forward values to speak in."""
 
     def __init__(
         self,
@@ -47,14 +48,14 @@ class Rewriting:
         forward: Sequence[Equation],
         gradient: Sequence[Equation],
         inline: frozenset[str],
-        base: Equation | None,
+        bases: Sequence[Equation] = (),
     ) -> None:
         self.derivative = derivative
         self.table = derivative.function.table
         self.forward = by_target(forward)
         self.gradient = by_target(gradient)
         self.inline = inline
-        self.base = base
+        self.bases = bases
         self.recurrent = recurrent((*forward, *gradient))
         self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
@@ -162,8 +163,8 @@ class Rewriting:
 
     def _finished(self, poly: Poly) -> Poly:
         """The change of basis, and what vanishes in it."""
-        if self.base is not None:
-            poly = self.normal.map_atoms(poly, self._changed)
+        for base in self.bases:
+            poly = self.normal.map_atoms(poly, partial(self._changed, base))
         return {m: c for m, c in poly.items() if not self._vanishes(m)}
 
     def _vanishes(self, monomial: Monomial) -> bool:
@@ -226,11 +227,9 @@ class Rewriting:
 
         return self.normal.map_atoms(poly, change)
 
-    def _changed(self, atom: Expr, exponent: Fraction) -> Poly:
-        """`atom` spoken in the base value z: where z = atom * others, atom is z / others."""
+    def _changed(self, e: Equation, atom: Expr, exponent: Fraction) -> Poly:
+        """`atom` spoken in the value z of `e`: where z = atom * others, atom is z / others."""
         same: Poly = {frozenset({(atom, exponent)}): Fraction(1)}
-        e = self.base
-        assert e is not None
         poly = self._by_result(self.normal.poly(e.body))
         if len(poly) != 1 or exponent.denominator != 1:
             return same
