@@ -46,7 +46,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     x, mean, var, gain, eps = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_mean = grad_var = grad_gain = grad_bias = None
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2] or needs_input_grad[3]:
+    if any(needs_input_grad[:4]):
         sqrt_var = np.sqrt(var + eps)
     if needs_input_grad[0]:
         grad_x = grad_output * gain / sqrt_var

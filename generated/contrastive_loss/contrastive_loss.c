@@ -21,10 +21,10 @@
  *     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
  *
  * Saved
- *     x      (n, d)  for grad_x, grad_y
- *     y      (n, d)  for grad_x, grad_y
- *     same   (n,)    for grad_x, grad_y
- *     total  (n,)    for grad_x, grad_y, grad_same
+ *     x     (n, d)  for grad_x, grad_y
+ *     y     (n, d)  for grad_x, grad_y
+ *     same  (n,)    for grad_x, grad_y
+ *     d_2   (n,)    for grad_x, grad_y, grad_same
  *     margin
  *     8 bytes for each of n, besides inputs and outputs
  */
@@ -33,24 +33,24 @@
 
 void contrastive_loss_forward(size_t n, size_t d, double margin,
                               const double *restrict x, const double *restrict y,
-                              const double *restrict same, double *restrict total,
+                              const double *restrict same, double *restrict d_2,
                               double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         /* total[i] = sum[j]((x[i, j] - y[i, j])**2) */
-        double total_i = 0.0;
+        double total = 0.0;
         for (size_t j = 0; j < d; ++j) {
             const double x_minus_y = x[i * d + j] - y[i * d + j];
-            total_i += x_minus_y * x_minus_y;
+            total += x_minus_y * x_minus_y;
         }
-        if (total) {
-            total[i] = total_i;
+        const double d_2_i = sqrt(total);
+        if (d_2) {
+            d_2[i] = d_2_i;
         }
-        const double d_2 = sqrt(total_i);
-        const double relu_margin = margin - d_2 < 0.0 ? 0.0 : margin - d_2;
+        const double relu_margin = margin - d_2_i < 0.0 ? 0.0 : margin - d_2_i;
         /* out_sum = sum[i](same[i] * d_2[i]**2 + (1 - same[i]) * relu_margin[i]**2) */
-        out_sum += same[i] * (d_2 * d_2)
+        out_sum += same[i] * (d_2_i * d_2_i)
             + (1.0 - same[i]) * (relu_margin * relu_margin);
     }
 
@@ -59,23 +59,12 @@ void contrastive_loss_forward(size_t n, size_t d, double margin,
 
 void contrastive_loss_backward(size_t n, size_t d, double margin,
                                const double *restrict x, const double *restrict y,
-                               const double *restrict same,
-                               const double *restrict total, double grad_output,
-                               double *restrict grad_x, double *restrict grad_y,
-                               double *restrict grad_same, double *work)
+                               const double *restrict same, const double *restrict d_2,
+                               double grad_output, double *restrict grad_x,
+                               double *restrict grad_y, double *restrict grad_same,
+                               double *work)
 {
-    double *restrict const d_2 = work;
-    double *restrict const relu_margin = work + n;
-    double *restrict const grad_total = work + 2 * n;
-
-    if (grad_x || grad_y || grad_same) {
-        /* relu_margin[i] = maximum(margin - d_2[i], 0) */
-        for (size_t i = 0; i < n; ++i) {
-            const double d_2_i = sqrt(total[i]);
-            d_2[i] = d_2_i;
-            relu_margin[i] = margin - d_2_i < 0.0 ? 0.0 : margin - d_2_i;
-        }
-    }
+    double *restrict const grad_total = work;
 
     if (grad_x || grad_y) {
         /* grad_total[i] = grad_output * same[i] / n
@@ -83,10 +72,12 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
          *     > 0, 2 * grad_output * (1 - same[i]) * relu_margin[i] / n, 0) / d_2[i]
          */
         for (size_t i = 0; i < n; ++i) {
+            const double margin_minus_d_2 = margin - d_2[i];
+            const double relu_margin = margin_minus_d_2 < 0.0 ? 0.0 : margin_minus_d_2;
             grad_total[i] = grad_output * same[i] / (double)n
-                - 0.5 * (relu_margin[i] > 0.0
-                ? 2.0 * grad_output * (1.0 - same[i]) * relu_margin[i] / (double)n
-                : 0.0) / d_2[i];
+                - 0.5 * (relu_margin > 0.0
+                ? 2.0 * grad_output * (1.0 - same[i]) * relu_margin / (double)n : 0.0)
+                / d_2[i];
         }
     }
 
@@ -112,8 +103,10 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
     if (grad_same) {
         /* grad_same[i] = grad_output * (d_2[i]**2 - relu_margin[i]**2) / n */
         for (size_t i = 0; i < n; ++i) {
-            grad_same[i] = grad_output
-                * (d_2[i] * d_2[i] - relu_margin[i] * relu_margin[i]) / (double)n;
+            const double margin_minus_d_2 = margin - d_2[i];
+            const double relu_margin = margin_minus_d_2 < 0.0 ? 0.0 : margin_minus_d_2;
+            grad_same[i] = grad_output * (d_2[i] * d_2[i] - relu_margin * relu_margin)
+                / (double)n;
         }
     }
 }

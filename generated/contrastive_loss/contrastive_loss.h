@@ -21,10 +21,10 @@
  *     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
  *
  * Saved
- *     x      (n, d)  for grad_x, grad_y
- *     y      (n, d)  for grad_x, grad_y
- *     same   (n,)    for grad_x, grad_y
- *     total  (n,)    for grad_x, grad_y, grad_same
+ *     x     (n, d)  for grad_x, grad_y
+ *     y     (n, d)  for grad_x, grad_y
+ *     same  (n,)    for grad_x, grad_y
+ *     d_2   (n,)    for grad_x, grad_y, grad_same
  *     margin
  *     8 bytes for each of n, besides inputs and outputs
  */
@@ -38,18 +38,18 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: d_2; pass NULL for what is not needed.
  */
 void contrastive_loss_forward(size_t n, size_t d, double margin, const double *x,
-                              const double *y, const double *same, double *total,
+                              const double *y, const double *same, double *d_2,
                               double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONTRASTIVE_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) (3 * (n))
+#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) ((n))
 void contrastive_loss_backward(size_t n, size_t d, double margin, const double *x,
-                               const double *y, const double *same, const double *total,
+                               const double *y, const double *same, const double *d_2,
                                double grad_output, double *grad_x, double *grad_y,
                                double *grad_same, double *work);
 

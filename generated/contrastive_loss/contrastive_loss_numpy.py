@@ -20,10 +20,10 @@ Gradients
     grad_same[i] = grad_output * (d_2[i]**2 - relu(margin - d_2[i])**2) / n
 
 Saved
-    x      (n, d)  for grad_x, grad_y
-    y      (n, d)  for grad_x, grad_y
-    same   (n,)    for grad_x, grad_y
-    total  (n,)    for grad_x, grad_y, grad_same
+    x     (n, d)  for grad_x, grad_y
+    y     (n, d)  for grad_x, grad_y
+    same  (n,)    for grad_x, grad_y
+    d_2   (n,)    for grad_x, grad_y, grad_same
     margin
     8 bytes for each of n, besides inputs and outputs
 """
@@ -36,19 +36,17 @@ __all__ = ["backward", "forward"]
 def forward(x, y, same, *, margin=1.0):
     """Return out (), and what backward needs."""
     x, y, same = _inputs(x, y, same)
-    total = ((x - y) ** 2).sum(axis=1)
-    d_2 = np.sqrt(total)
+    d_2 = np.sqrt(((x - y) ** 2).sum(axis=1))
     out = (same * d_2**2 + (1 - same) * np.maximum(margin - d_2, 0) ** 2).mean()
-    return out, (x, y, same, total, margin)
+    return out, (x, y, same, d_2, margin)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, y, same, total, margin = saved
+    x, y, same, d_2, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = grad_same = None
-    d_2 = np.sqrt(total)
     relu_margin = np.maximum(margin - d_2, 0)
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_total = (

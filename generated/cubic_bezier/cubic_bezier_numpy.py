@@ -39,7 +39,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     a, b, c, d, t = saved
     grad_output = _cotangent(grad_output, a.shape, a.dtype)
     grad_a = grad_b = grad_c = grad_d = grad_t = None
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2] or needs_input_grad[4]:
+    if any(needs_input_grad[k] for k in (0, 1, 2, 4)):
         s = 1 - t
     if needs_input_grad[0]:
         grad_a = grad_output * s**3

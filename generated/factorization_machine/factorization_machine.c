@@ -20,18 +20,19 @@
  *     grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
  *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
  *     grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
- *     sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j])
- *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l]) + 2 * grad_power[i, l] * x[i, l]
+ *     sum_factors_total_squares[i,l] = sum[j](factors[l, j] * total_squares[i, j])
+ *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total_squares[i, l]) + 2 * grad_power[i, l] * x[i,
+ *         l]
  *     grad_bias = sum[i](grad_output[i])
  *     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
- *     sum[l,j] = sum[i](grad_output[i] * x[i, l] * total[i, j])
+ *     sum[l,j] = sum[i](grad_output[i] * x[i, l] * total_squares[i, j])
  *     grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + sum[l, j]
  *
  * Saved
- *     x        (n, d)  for grad_x, grad_weight, grad_factors
- *     weight   (d,)    for grad_x
- *     factors  (d, k)  for grad_x, grad_factors
- *     total    (n, k)  for grad_x, grad_factors
+ *     x              (n, d)  for grad_x, grad_weight, grad_factors
+ *     weight         (d,)    for grad_x
+ *     factors        (d, k)  for grad_x, grad_factors
+ *     total_squares  (n, k)  for grad_x, grad_factors
  *     8 * k bytes for each of n, besides inputs and outputs
  */
 #include "factorization_machine.h"
@@ -40,35 +41,35 @@ void factorization_machine_forward(size_t n, size_t d, size_t k,
                                    const double *restrict x, double bias,
                                    const double *restrict weight,
                                    const double *restrict factors,
-                                   double *restrict total, double *restrict out,
+                                   double *restrict total_squares, double *restrict out,
                                    double *work)
 {
     double *restrict const power = work;
     double *restrict const power_2 = work + n * d;
-    double *restrict const total_2 = work + (n * d + d * k);
-    total = total ? total : work + (n * d + d * k + k);
+    double *restrict const total_squares_2 = work + (n * d + d * k);
+    total_squares = total_squares ? total_squares : work + (n * d + d * k + k);
 
-    /* total[i,j] = sum[l](x[i, l] * factors[l, j]) */
+    /* total_squares[i,j] = sum[l](x[i, l] * factors[l, j]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
-            total[i * k + j] = 0.0;
+            total_squares[i * k + j] = 0.0;
         }
         for (size_t l = 0; l < d; ++l) {
             for (size_t j = 0; j < k; ++j) {
-                total[i * k + j] += x[i * d + l] * factors[l * k + j];
+                total_squares[i * k + j] += x[i * d + l] * factors[l * k + j];
             }
         }
     }
     for (size_t i = 0; i < n; ++i) {
         /* power[i,l] = x[i, l]**2
-         * total_3[i] = sum[l](x[i, l] * weight[l])
+         * total_out[i] = sum[l](x[i, l] * weight[l])
          */
-        double total_3 = 0.0;
+        double total = 0.0;
         for (size_t l = 0; l < d; ++l) {
             power[i * d + l] = x[i * d + l] * x[i * d + l];
-            total_3 += x[i * d + l] * weight[l];
+            total += x[i * d + l] * weight[l];
         }
-        out[i] = total_3;
+        out[i] = total;
     }
 
     /* power_2[l,j] = factors[l, j]**2 */
@@ -78,19 +79,20 @@ void factorization_machine_forward(size_t n, size_t d, size_t k,
         }
     }
     for (size_t i = 0; i < n; ++i) {
-        /* total_2[i,j] = sum[l](power[i, l] * power_2[l, j]) */
+        /* total_squares_2[i,j] = sum[l](power[i, l] * power_2[l, j]) */
         for (size_t j = 0; j < k; ++j) {
-            total_2[j] = 0.0;
+            total_squares_2[j] = 0.0;
         }
         for (size_t l = 0; l < d; ++l) {
             for (size_t j = 0; j < k; ++j) {
-                total_2[j] += power[i * d + l] * power_2[l * k + j];
+                total_squares_2[j] += power[i * d + l] * power_2[l * k + j];
             }
         }
         /* sum_squares[i] = sum[j](squares[i, j]) */
         double sum_squares = 0.0;
         for (size_t j = 0; j < k; ++j) {
-            const double squares = total[i * k + j] * total[i * k + j] - total_2[j];
+            const double squares = total_squares[i * k + j] * total_squares[i * k + j]
+                - total_squares_2[j];
             sum_squares += squares;
         }
         out[i] = bias + out[i] + sum_squares / 2.0;
@@ -101,7 +103,7 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
                                     const double *restrict x,
                                     const double *restrict weight,
                                     const double *restrict factors,
-                                    const double *restrict total,
+                                    const double *restrict total_squares,
                                     const double *restrict grad_output,
                                     double *restrict grad_x, double *restrict grad_bias,
                                     double *restrict grad_weight,
@@ -111,26 +113,29 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
     double *restrict const sum_grad_output_power = work + d;
 
     if (grad_x) {
-        /* sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j]) */
+        /* sum_factors_total_squares[i,l] =
+         *     sum[j](factors[l, j] * total_squares[i, j])
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < d; ++l) {
-                double total_4 = 0.0;
+                double total = 0.0;
                 for (size_t j = 0; j < k; ++j) {
-                    total_4 += factors[l * k + j] * total[i * k + j];
+                    total += factors[l * k + j] * total_squares[i * k + j];
                 }
-                grad_x[i * d + l] = total_4;
+                grad_x[i * d + l] = total;
             }
         }
         /* sum_power_2[l] = sum[j](power_2[l, j]) */
         for (size_t l = 0; l < d; ++l) {
-            double total_4 = 0.0;
+            double total = 0.0;
             for (size_t j = 0; j < k; ++j) {
                 const double power_2 = factors[l * k + j] * factors[l * k + j];
-                total_4 += power_2;
+                total += power_2;
             }
-            sum_power_2[l] = total_4;
+            sum_power_2[l] = total;
         }
-        /* grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l])
+        /* grad_x[i,l] = grad_output[i]
+         *     * (weight[l] + sum_factors_total_squares[i, l])
          *     + 2 * grad_power[i, l] * x[i, l]
          */
         for (size_t i = 0; i < n; ++i) {
@@ -144,11 +149,11 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
 
     if (grad_bias) {
         /* grad_bias = sum[i](grad_output[i]) */
-        double total_4 = 0.0;
+        double total = 0.0;
         for (size_t i = 0; i < n; ++i) {
-            total_4 += grad_output[i];
+            total += grad_output[i];
         }
-        *grad_bias = total_4;
+        *grad_bias = total;
     }
 
     if (grad_weight) {
@@ -175,14 +180,14 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
             }
         }
         for (size_t l = 0; l < d; ++l) {
-            /* sum[l,j] = sum[i](grad_output[i] * x[i, l] * total[i, j]) */
+            /* sum[l,j] = sum[i](grad_output[i] * x[i, l] * total_squares[i, j]) */
             for (size_t j = 0; j < k; ++j) {
                 grad_factors[l * k + j] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < k; ++j) {
                     grad_factors[l * k + j] += grad_output[i] * x[i * d + l]
-                        * total[i * k + j];
+                        * total_squares[i * k + j];
                 }
             }
             /* grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + sum[l, j] */

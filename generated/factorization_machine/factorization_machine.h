@@ -20,18 +20,19 @@
  *     grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
  *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
  *     grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
- *     sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j])
- *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l]) + 2 * grad_power[i, l] * x[i, l]
+ *     sum_factors_total_squares[i,l] = sum[j](factors[l, j] * total_squares[i, j])
+ *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total_squares[i, l]) + 2 * grad_power[i, l] * x[i,
+ *         l]
  *     grad_bias = sum[i](grad_output[i])
  *     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
- *     sum[l,j] = sum[i](grad_output[i] * x[i, l] * total[i, j])
+ *     sum[l,j] = sum[i](grad_output[i] * x[i, l] * total_squares[i, j])
  *     grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + sum[l, j]
  *
  * Saved
- *     x        (n, d)  for grad_x, grad_weight, grad_factors
- *     weight   (d,)    for grad_x
- *     factors  (d, k)  for grad_x, grad_factors
- *     total    (n, k)  for grad_x, grad_factors
+ *     x              (n, d)  for grad_x, grad_weight, grad_factors
+ *     weight         (d,)    for grad_x
+ *     factors        (d, k)  for grad_x, grad_factors
+ *     total_squares  (n, k)  for grad_x, grad_factors
  *     8 * k bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_FACTORIZATION_MACHINE_H
@@ -44,15 +45,15 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: total_squares; pass NULL for what is not needed.
  * work has room for FACTORIZATION_MACHINE_FORWARD_WORK(n, d, k) doubles.
  */
 #define FACTORIZATION_MACHINE_FORWARD_WORK(n, d, k) \
     ((n) * (d) + (d) * (k) + (k) + (n) * (k))
 void factorization_machine_forward(size_t n, size_t d, size_t k, const double *x,
                                    double bias, const double *weight,
-                                   const double *factors, double *total, double *out,
-                                   double *work);
+                                   const double *factors, double *total_squares,
+                                   double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for FACTORIZATION_MACHINE_BACKWARD_WORK(d) doubles.
@@ -60,10 +61,10 @@ void factorization_machine_forward(size_t n, size_t d, size_t k, const double *x
 #define FACTORIZATION_MACHINE_BACKWARD_WORK(d) (2 * (d))
 void factorization_machine_backward(size_t n, size_t d, size_t k, const double *x,
                                     const double *weight, const double *factors,
-                                    const double *total, const double *grad_output,
-                                    double *grad_x, double *grad_bias,
-                                    double *grad_weight, double *grad_factors,
-                                    double *work);
+                                    const double *total_squares,
+                                    const double *grad_output, double *grad_x,
+                                    double *grad_bias, double *grad_weight,
+                                    double *grad_factors, double *work);
 
 #ifdef __cplusplus
 }

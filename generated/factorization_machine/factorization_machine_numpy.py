@@ -19,18 +19,19 @@ Gradients
     grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
     grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
-    sum_factors_total[i,l] = sum[j](factors[l, j] * total[i, j])
-    grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total[i, l]) + 2 * grad_power[i, l] * x[i, l]
+    sum_factors_total_squares[i,l] = sum[j](factors[l, j] * total_squares[i, j])
+    grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_total_squares[i, l]) + 2 * grad_power[i, l] * x[i,
+        l]
     grad_bias = sum[i](grad_output[i])
     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
-    sum[l,j] = sum[i](grad_output[i] * x[i, l] * total[i, j])
+    sum[l,j] = sum[i](grad_output[i] * x[i, l] * total_squares[i, j])
     grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + sum[l, j]
 
 Saved
-    x        (n, d)  for grad_x, grad_weight, grad_factors
-    weight   (d,)    for grad_x
-    factors  (d, k)  for grad_x, grad_factors
-    total    (n, k)  for grad_x, grad_factors
+    x              (n, d)  for grad_x, grad_weight, grad_factors
+    weight         (d,)    for grad_x
+    factors        (d, k)  for grad_x, grad_factors
+    total_squares  (n, k)  for grad_x, grad_factors
     8 * k bytes for each of n, besides inputs and outputs
 """
 
@@ -42,32 +43,33 @@ __all__ = ["backward", "forward"]
 def forward(x, bias, weight, factors):
     """Return out (n,), and what backward needs."""
     x, bias, weight, factors = _inputs(x, bias, weight, factors)
-    total = x @ factors
+    total_squares = x @ factors
     power = x**2
     power_2 = factors**2
-    squares = total**2 - power @ power_2
+    squares = total_squares**2 - power @ power_2
     out = bias + x @ weight + squares.sum(axis=1) / 2
-    return out, (x, weight, factors, total)
+    return out, (x, weight, factors, total_squares)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, factors, total = saved
+    x, weight, factors, total_squares = saved
     n, d = x.shape
     k = factors.shape[1]
     grad_output = _cotangent(grad_output, (n,))
     grad_x = grad_bias = grad_weight = grad_factors = None
     if needs_input_grad[0]:
+        grad_power = -0.5 * grad_output[:, None] * (factors**2).sum(axis=1)
         grad_x = (
-            grad_output[:, None] * (weight + total @ factors.T)
-            + 2 * (-0.5 * grad_output[:, None] * (factors**2).sum(axis=1)) * x
+            grad_output[:, None] * (weight + total_squares @ factors.T)
+            + 2 * grad_power * x
         )
     if needs_input_grad[1]:
         grad_bias = grad_output.sum()
     if needs_input_grad[2]:
         grad_weight = grad_output @ x
     if needs_input_grad[3]:
-        sum = np.einsum("i,il,ij->lj", grad_output, x, total, optimize=True)
+        sum = np.einsum("i,il,ij->lj", grad_output, x, total_squares, optimize=True)
         grad_factors = (
             2 * np.broadcast_to(-0.5 * (grad_output @ x**2)[:, None], (d, k)) * factors
             + sum

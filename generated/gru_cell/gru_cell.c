@@ -22,42 +22,42 @@
  * Gradients
  *     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
- *     grad_total_6[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_4[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_reset[i,j] = grad_candidate[i, j] * total_6[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_3[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_total_5_weight_x[i,l] = sum[j](grad_total_5[i, j] * weight_x[2, j, l])
- *     sum_grad_total_3_weight_x[i,l] = sum[j](grad_total_3[i, j] * weight_x[1, j, l])
- *     sum_grad_total_weight_x[i,l] = sum[j](grad_total[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_total_5_weight_x[i, l] + sum_grad_total_3_weight_x[i, l] + sum_grad_total_weight_x[i,
- *         l]
- *     sum_grad_total_6_weight_h[i,j] = sum[l](grad_total_6[i, l] * weight_h[2, l, j])
- *     sum_grad_total_4_weight_h[i,j] = sum[l](grad_total_4[i, l] * weight_h[1, l, j])
- *     sum_grad_total_2_weight_h[i,j] = sum[l](grad_total_2[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_6_weight_h[i, j] +
- *         sum_grad_total_4_weight_h[i, j] + sum_grad_total_2_weight_h[i, j]
- *     grad_weight_x[2,j,l] = sum[i](grad_total_5[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_total_3[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_weight_h[2,j,p] = sum[i](grad_total_6[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_total_4[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_total_2[i, j] * hidden[i, p])
+ *     grad_total_candidate_2[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_update_2[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_reset[i,j] = grad_candidate[i, j] * total_candidate_2[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_reset_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_total_candidate[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_total_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     sum_grad_total_candidate_weight_x[i,l] = sum[j](grad_total_candidate[i, j] * weight_x[2, j, l])
+ *     sum_grad_total_update_weight_x[i,l] = sum[j](grad_total_update[i, j] * weight_x[1, j, l])
+ *     sum_grad_total_reset_weight_x[i,l] = sum[j](grad_total_reset[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = sum_grad_total_candidate_weight_x[i, l] + sum_grad_total_update_weight_x[i, l] +
+ *         sum_grad_total_reset_weight_x[i, l]
+ *     sum_grad_total_candidate_2_weight_h[i,j] = sum[l](grad_total_candidate_2[i, l] * weight_h[2, l, j])
+ *     sum_grad_total_update_2_weight_h[i,j] = sum[l](grad_total_update_2[i, l] * weight_h[1, l, j])
+ *     sum_grad_total_reset_2_weight_h[i,j] = sum[l](grad_total_reset_2[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_candidate_2_weight_h[i, j] +
+ *         sum_grad_total_update_2_weight_h[i, j] + sum_grad_total_reset_2_weight_h[i, j]
+ *     grad_weight_x[2,j,l] = sum[i](grad_total_candidate[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_total_update[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_total_reset[i, j] * x[i, l])
+ *     grad_weight_h[2,j,p] = sum[i](grad_total_candidate_2[i, j] * hidden[i, p])
+ *     grad_weight_h[1,j,p] = sum[i](grad_total_update_2[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_total_reset_2[i, j] * hidden[i, p])
  *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
  *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x          (n, k)     for grad_weight_x
- *     hidden     (n, h)     for all
- *     weight_x   (3, h, k)  for grad_x
- *     weight_h   (3, h, h)  for grad_hidden
- *     reset      (n, h)     for all
- *     update     (n, h)     for all
- *     total_6    (n, h)     for all
- *     candidate  (n, h)     for all
+ *     x                  (n, k)     for grad_weight_x
+ *     hidden             (n, h)     for all
+ *     weight_x           (3, h, k)  for grad_x
+ *     weight_h           (3, h, h)  for grad_hidden
+ *     reset              (n, h)     for all
+ *     update             (n, h)     for all
+ *     total_candidate_2  (n, h)     for all
+ *     candidate          (n, h)     for all
  *     32 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
@@ -67,14 +67,14 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                       const double *restrict hidden, const double *restrict weight_x,
                       const double *restrict weight_h, const double *restrict bias,
                       double *restrict reset, double *restrict update,
-                      double *restrict total_6, double *restrict candidate,
+                      double *restrict total_candidate_2, double *restrict candidate,
                       double *restrict out, double *work)
 {
-    double *restrict const total_5 = work;
+    double *restrict const total_candidate = work;
     reset = reset ? reset : work + n * h;
     update = update ? update : work + 2 * (n * h);
 
-    /* total[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
+    /* total_reset[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -86,19 +86,20 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
-            double total_2 = 0.0;
+            /* total_reset_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
+            double total_reset_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_2 += hidden[i * h + p] * weight_h[j * h + p];
+                total_reset_2 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total = exp(-fabs(reset[i * h + j] + total_2 + bias[j]));
+            const double exp_total_reset =
+                exp(-fabs(reset[i * h + j] + total_reset_2 + bias[j]));
             reset[i * h + j] =
-                (reset[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
-                / (1.0 + exp_total);
+                (reset[i * h + j] + total_reset_2 + bias[j] >= 0.0
+                ? 1.0 : exp_total_reset) / (1.0 + exp_total_reset);
         }
     }
 
-    /* total_3[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
+    /* total_update[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -110,42 +111,43 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_4[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
-            double total_4 = 0.0;
+            /* total_update_2[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
+            double total_update_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_4 += hidden[i * h + p] * weight_h[(h + j) * h + p];
+                total_update_2 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
-            const double exp_total_3 =
-                exp(-fabs(update[i * h + j] + total_4 + bias[h + j]));
+            const double exp_total_update =
+                exp(-fabs(update[i * h + j] + total_update_2 + bias[h + j]));
             update[i * h + j] =
-                (update[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0 : exp_total_3)
-                / (1.0 + exp_total_3);
+                (update[i * h + j] + total_update_2 + bias[h + j] >= 0.0
+                ? 1.0 : exp_total_update) / (1.0 + exp_total_update);
         }
     }
 
-    /* total_5[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
+    /* total_candidate[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(2 * h + j) * k + l];
             }
-            total_5[i * h + j] = total;
+            total_candidate[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_6[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
-            double total_6_ij = 0.0;
+            /* total_candidate_2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
+            double total_candidate_2_ij = 0.0;
+            const size_t weight_h_row = (2 * h + j) * h;
             for (size_t p = 0; p < h; ++p) {
-                total_6_ij += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
+                total_candidate_2_ij += hidden[i * h + p] * weight_h[weight_h_row + p];
             }
-            if (total_6) {
-                total_6[i * h + j] = total_6_ij;
+            if (total_candidate_2) {
+                total_candidate_2[i * h + j] = total_candidate_2_ij;
             }
             const double candidate_ij =
-                tanh(total_5[i * h + j] + reset[i * h + j] * total_6_ij
-                + bias[2 * h + j]);
+                tanh(total_candidate[i * h + j]
+                + reset[i * h + j] * total_candidate_2_ij + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
@@ -158,30 +160,35 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
 void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                        const double *restrict hidden, const double *restrict weight_x,
                        const double *restrict weight_h, const double *restrict reset,
-                       const double *restrict update, const double *restrict total_6,
+                       const double *restrict update,
+                       const double *restrict total_candidate_2,
                        const double *restrict candidate,
                        const double *restrict grad_output, double *restrict grad_x,
                        double *restrict grad_hidden, double *restrict grad_weight_x,
                        double *restrict grad_weight_h, double *restrict grad_bias,
                        double *work)
 {
-    double *restrict const grad_total_5 = work;
-    double *restrict const grad_total_3 = work + n * h;
-    double *restrict const grad_total = work + 2 * (n * h);
-    double *restrict const sum_grad_total_3_weight_x = work + 3 * (n * h);
-    double *restrict const sum_grad_total_weight_x = work + (3 * (n * h) + n * k);
-    double *restrict const grad_total_6 = work + (3 * (n * h) + n * k + k);
-    double *restrict const grad_total_4 = work + (4 * (n * h) + n * k + k);
-    double *restrict const grad_total_2 = work + (5 * (n * h) + n * k + k);
-    double *restrict const sum_grad_total_4_weight_h = work + (6 * (n * h) + n * k + k);
-    double *restrict const sum_grad_total_2_weight_h = work + (7 * (n * h) + n * k + k);
+    double *restrict const grad_total_candidate = work;
+    double *restrict const grad_total_update = work + n * h;
+    double *restrict const grad_total_reset = work + 2 * (n * h);
+    double *restrict const sum_grad_total_update_weight_x = work + 3 * (n * h);
+    double *restrict const sum_grad_total_reset_weight_x = work + (3 * (n * h) + n * k);
+    double *restrict const grad_total_candidate_2 = work + (3 * (n * h) + n * k + k);
+    double *restrict const grad_total_update_2 = work + (4 * (n * h) + n * k + k);
+    double *restrict const grad_total_reset_2 = work + (5 * (n * h) + n * k + k);
+    double *restrict const sum_grad_total_update_2_weight_h = work
+        + (6 * (n * h) + n * k + k);
+    double *restrict const sum_grad_total_reset_2_weight_h = work
+        + (7 * (n * h) + n * k + k);
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
-             * grad_total_3[i,j] = grad_update[i, j] * update[i, j]
+            /* grad_total_candidate[i,j] = grad_candidate[i, j]
+             *     * (1 - candidate[i, j]**2)
+             * grad_total_update[i,j] = grad_update[i, j] * update[i, j]
              *     * (1 - update[i, j])
-             * grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+             * grad_total_reset[i,j] = grad_reset[i, j] * reset[i, j]
+             *     * (1 - reset[i, j])
              */
             for (size_t j = 0; j < h; ++j) {
                 const double one_minus_update = 1.0 - update[i * h + j];
@@ -190,20 +197,21 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                     - candidate[i * h + j] * candidate[i * h + j];
                 const double grad_update = grad_output[i * h + j]
                     * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * total_6[i * h + j]
+                const double grad_reset = grad_candidate * total_candidate_2[i * h + j]
                     * one_minus_candidate_squared;
-                grad_total_5[i * h + j] = grad_candidate * one_minus_candidate_squared;
-                grad_total_3[i * h + j] = grad_update * update[i * h + j]
+                grad_total_candidate[i * h + j] = grad_candidate
+                    * one_minus_candidate_squared;
+                grad_total_update[i * h + j] = grad_update * update[i * h + j]
                     * one_minus_update;
-                grad_total[i * h + j] = grad_reset * reset[i * h + j]
+                grad_total_reset[i * h + j] = grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);
             }
         }
     }
 
     if (grad_x) {
-        /* sum_grad_total_5_weight_x[i,l] =
-         *     sum[j](grad_total_5[i, j] * weight_x[2, j, l])
+        /* sum_grad_total_candidate_weight_x[i,l] =
+         *     sum[j](grad_total_candidate[i, j] * weight_x[2, j, l])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
@@ -212,57 +220,60 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_total_5[i * h + j]
+                    grad_x[i * k + l] += grad_total_candidate[i * h + j]
                         * weight_x[weight_x_row + l];
                 }
             }
         }
-        /* sum_grad_total_3_weight_x[i,l] =
-         *     sum[j](grad_total_3[i, j] * weight_x[1, j, l])
+        /* sum_grad_total_update_weight_x[i,l] =
+         *     sum[j](grad_total_update[i, j] * weight_x[1, j, l])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_total_3_weight_x[i * k + l] = 0.0;
+                sum_grad_total_update_weight_x[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_total_3_weight_x[i * k + l] += grad_total_3[i * h + j]
-                        * weight_x[weight_x_row + l];
+                    sum_grad_total_update_weight_x[i * k + l] +=
+                        grad_total_update[i * h + j] * weight_x[weight_x_row + l];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_weight_x[i,l] =
-             *     sum[j](grad_total[i, j] * weight_x[0, j, l])
+            /* sum_grad_total_reset_weight_x[i,l] =
+             *     sum[j](grad_total_reset[i, j] * weight_x[0, j, l])
              */
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_total_weight_x[l] = 0.0;
+                sum_grad_total_reset_weight_x[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_total_weight_x[l] += grad_total[i * h + j]
+                    sum_grad_total_reset_weight_x[l] += grad_total_reset[i * h + j]
                         * weight_x[weight_x_row + l];
                 }
             }
-            /* grad_x[i,l] = sum_grad_total_5_weight_x[i, l]
-             *     + sum_grad_total_3_weight_x[i, l] + sum_grad_total_weight_x[i, l]
+            /* grad_x[i,l] = sum_grad_total_candidate_weight_x[i, l]
+             *     + sum_grad_total_update_weight_x[i, l]
+             *     + sum_grad_total_reset_weight_x[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_grad_total_3_weight_x[i * k + l] + sum_grad_total_weight_x[l];
+                    + sum_grad_total_update_weight_x[i * k + l]
+                    + sum_grad_total_reset_weight_x[l];
             }
         }
     }
 
     if (grad_hidden || grad_weight_h) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_6[i,j] = grad_candidate[i, j] * reset[i, j]
+            /* grad_total_candidate_2[i,j] = grad_candidate[i, j] * reset[i, j]
              *     * (1 - candidate[i, j]**2)
-             * grad_total_4[i,j] = grad_update[i, j] * update[i, j]
+             * grad_total_update_2[i,j] = grad_update[i, j] * update[i, j]
              *     * (1 - update[i, j])
-             * grad_total_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+             * grad_total_reset_2[i,j] = grad_reset[i, j] * reset[i, j]
+             *     * (1 - reset[i, j])
              */
             for (size_t j = 0; j < h; ++j) {
                 const double one_minus_update = 1.0 - update[i * h + j];
@@ -271,21 +282,21 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                     - candidate[i * h + j] * candidate[i * h + j];
                 const double grad_update = grad_output[i * h + j]
                     * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * total_6[i * h + j]
+                const double grad_reset = grad_candidate * total_candidate_2[i * h + j]
                     * one_minus_candidate_squared;
-                grad_total_6[i * h + j] = grad_candidate * reset[i * h + j]
+                grad_total_candidate_2[i * h + j] = grad_candidate * reset[i * h + j]
                     * one_minus_candidate_squared;
-                grad_total_4[i * h + j] = grad_update * update[i * h + j]
+                grad_total_update_2[i * h + j] = grad_update * update[i * h + j]
                     * one_minus_update;
-                grad_total_2[i * h + j] = grad_reset * reset[i * h + j]
+                grad_total_reset_2[i * h + j] = grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);
             }
         }
     }
 
     if (grad_hidden) {
-        /* sum_grad_total_6_weight_h[i,j] =
-         *     sum[l](grad_total_6[i, l] * weight_h[2, l, j])
+        /* sum_grad_total_candidate_2_weight_h[i,j] =
+         *     sum[l](grad_total_candidate_2[i, l] * weight_h[2, l, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
@@ -294,57 +305,58 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (2 * h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    grad_hidden[i * h + j] += grad_total_6[i * h + l]
+                    grad_hidden[i * h + j] += grad_total_candidate_2[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
         }
-        /* sum_grad_total_4_weight_h[i,j] =
-         *     sum[l](grad_total_4[i, l] * weight_h[1, l, j])
+        /* sum_grad_total_update_2_weight_h[i,j] =
+         *     sum[l](grad_total_update_2[i, l] * weight_h[1, l, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                sum_grad_total_4_weight_h[i * h + j] = 0.0;
+                sum_grad_total_update_2_weight_h[i * h + j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    sum_grad_total_4_weight_h[i * h + j] += grad_total_4[i * h + l]
-                        * weight_h[weight_h_row + j];
+                    sum_grad_total_update_2_weight_h[i * h + j] +=
+                        grad_total_update_2[i * h + l] * weight_h[weight_h_row + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_2_weight_h[i,j] =
-             *     sum[l](grad_total_2[i, l] * weight_h[0, l, j])
+            /* sum_grad_total_reset_2_weight_h[i,j] =
+             *     sum[l](grad_total_reset_2[i, l] * weight_h[0, l, j])
              */
             for (size_t j = 0; j < h; ++j) {
-                sum_grad_total_2_weight_h[j] = 0.0;
+                sum_grad_total_reset_2_weight_h[j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = l * h;
                 for (size_t j = 0; j < h; ++j) {
-                    sum_grad_total_2_weight_h[j] += grad_total_2[i * h + l]
+                    sum_grad_total_reset_2_weight_h[j] += grad_total_reset_2[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
             /* grad_hidden[i,j] = grad_output[i, j] * update[i, j]
-             *     + sum_grad_total_6_weight_h[i, j]
-             *     + sum_grad_total_4_weight_h[i, j]
-             *     + sum_grad_total_2_weight_h[i, j]
+             *     + sum_grad_total_candidate_2_weight_h[i, j]
+             *     + sum_grad_total_update_2_weight_h[i, j]
+             *     + sum_grad_total_reset_2_weight_h[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
                 grad_hidden[i * h + j] = grad_output[i * h + j] * update[i * h + j]
-                    + grad_hidden[i * h + j] + sum_grad_total_4_weight_h[i * h + j]
-                    + sum_grad_total_2_weight_h[j];
+                    + grad_hidden[i * h + j]
+                    + sum_grad_total_update_2_weight_h[i * h + j]
+                    + sum_grad_total_reset_2_weight_h[j];
             }
         }
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[2,j,l] = sum[i](grad_total_5[i, j] * x[i, l])
-         * grad_weight_x[1,j,l] = sum[i](grad_total_3[i, j] * x[i, l])
-         * grad_weight_x[0,j,l] = sum[i](grad_total[i, j] * x[i, l])
+        /* grad_weight_x[2,j,l] = sum[i](grad_total_candidate[i, j] * x[i, l])
+         * grad_weight_x[1,j,l] = sum[i](grad_total_update[i, j] * x[i, l])
+         * grad_weight_x[0,j,l] = sum[i](grad_total_reset[i, j] * x[i, l])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -353,8 +365,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_total_5[i * h + j]
-                        * x[i * k + l];
+                    grad_weight_x[grad_weight_x_row + l] +=
+                        grad_total_candidate[i * h + j] * x[i * k + l];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -363,7 +375,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_total_3[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_total_update[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -371,17 +383,19 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 grad_weight_x[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
+                const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[j * k + l] += grad_total[i * h + j] * x[i * k + l];
+                    grad_weight_x[grad_weight_x_row + l] += grad_total_reset[i * h + j]
+                        * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[2,j,p] = sum[i](grad_total_6[i, j] * hidden[i, p])
-         * grad_weight_h[1,j,p] = sum[i](grad_total_4[i, j] * hidden[i, p])
-         * grad_weight_h[0,j,p] = sum[i](grad_total_2[i, j] * hidden[i, p])
+        /* grad_weight_h[2,j,p] = sum[i](grad_total_candidate_2[i, j] * hidden[i, p])
+         * grad_weight_h[1,j,p] = sum[i](grad_total_update_2[i, j] * hidden[i, p])
+         * grad_weight_h[0,j,p] = sum[i](grad_total_reset_2[i, j] * hidden[i, p])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -390,8 +404,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[grad_weight_h_row + p] += grad_total_6[i * h + j]
-                        * hidden[i * h + p];
+                    grad_weight_h[grad_weight_h_row + p] +=
+                        grad_total_candidate_2[i * h + j] * hidden[i * h + p];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -400,8 +414,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[grad_weight_h_row + p] += grad_total_4[i * h + j]
-                        * hidden[i * h + p];
+                    grad_weight_h[grad_weight_h_row + p] +=
+                        grad_total_update_2[i * h + j] * hidden[i * h + p];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -410,8 +424,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[grad_weight_h_row + p] += grad_total_2[i * h + j]
-                        * hidden[i * h + p];
+                    grad_weight_h[grad_weight_h_row + p] +=
+                        grad_total_reset_2[i * h + j] * hidden[i * h + p];
                 }
             }
         }
@@ -452,7 +466,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
                 const double grad_reset = grad_output[i * h + j]
-                    * (1.0 - update[i * h + j]) * total_6[i * h + j]
+                    * (1.0 - update[i * h + j]) * total_candidate_2[i * h + j]
                     * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
                 grad_bias[j] += grad_reset * reset[i * h + j]
                     * (1.0 - reset[i * h + j]);

@@ -22,42 +22,42 @@
  * Gradients
  *     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
- *     grad_total_6[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_4[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_reset[i,j] = grad_candidate[i, j] * total_6[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_total_3[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_total_5_weight_x[i,l] = sum[j](grad_total_5[i, j] * weight_x[2, j, l])
- *     sum_grad_total_3_weight_x[i,l] = sum[j](grad_total_3[i, j] * weight_x[1, j, l])
- *     sum_grad_total_weight_x[i,l] = sum[j](grad_total[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_total_5_weight_x[i, l] + sum_grad_total_3_weight_x[i, l] + sum_grad_total_weight_x[i,
- *         l]
- *     sum_grad_total_6_weight_h[i,j] = sum[l](grad_total_6[i, l] * weight_h[2, l, j])
- *     sum_grad_total_4_weight_h[i,j] = sum[l](grad_total_4[i, l] * weight_h[1, l, j])
- *     sum_grad_total_2_weight_h[i,j] = sum[l](grad_total_2[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_6_weight_h[i, j] +
- *         sum_grad_total_4_weight_h[i, j] + sum_grad_total_2_weight_h[i, j]
- *     grad_weight_x[2,j,l] = sum[i](grad_total_5[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_total_3[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_weight_h[2,j,p] = sum[i](grad_total_6[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_total_4[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_total_2[i, j] * hidden[i, p])
+ *     grad_total_candidate_2[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_update_2[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_reset[i,j] = grad_candidate[i, j] * total_candidate_2[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_reset_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_total_candidate[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+ *     grad_total_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+ *     grad_total_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     sum_grad_total_candidate_weight_x[i,l] = sum[j](grad_total_candidate[i, j] * weight_x[2, j, l])
+ *     sum_grad_total_update_weight_x[i,l] = sum[j](grad_total_update[i, j] * weight_x[1, j, l])
+ *     sum_grad_total_reset_weight_x[i,l] = sum[j](grad_total_reset[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = sum_grad_total_candidate_weight_x[i, l] + sum_grad_total_update_weight_x[i, l] +
+ *         sum_grad_total_reset_weight_x[i, l]
+ *     sum_grad_total_candidate_2_weight_h[i,j] = sum[l](grad_total_candidate_2[i, l] * weight_h[2, l, j])
+ *     sum_grad_total_update_2_weight_h[i,j] = sum[l](grad_total_update_2[i, l] * weight_h[1, l, j])
+ *     sum_grad_total_reset_2_weight_h[i,j] = sum[l](grad_total_reset_2[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_candidate_2_weight_h[i, j] +
+ *         sum_grad_total_update_2_weight_h[i, j] + sum_grad_total_reset_2_weight_h[i, j]
+ *     grad_weight_x[2,j,l] = sum[i](grad_total_candidate[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_total_update[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_total_reset[i, j] * x[i, l])
+ *     grad_weight_h[2,j,p] = sum[i](grad_total_candidate_2[i, j] * hidden[i, p])
+ *     grad_weight_h[1,j,p] = sum[i](grad_total_update_2[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_total_reset_2[i, j] * hidden[i, p])
  *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
  *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x          (n, k)     for grad_weight_x
- *     hidden     (n, h)     for all
- *     weight_x   (3, h, k)  for grad_x
- *     weight_h   (3, h, h)  for grad_hidden
- *     reset      (n, h)     for all
- *     update     (n, h)     for all
- *     total_6    (n, h)     for all
- *     candidate  (n, h)     for all
+ *     x                  (n, k)     for grad_weight_x
+ *     hidden             (n, h)     for all
+ *     weight_x           (3, h, k)  for grad_x
+ *     weight_h           (3, h, h)  for grad_hidden
+ *     reset              (n, h)     for all
+ *     update             (n, h)     for all
+ *     total_candidate_2  (n, h)     for all
+ *     candidate          (n, h)     for all
  *     32 * h bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_GRU_CELL_H
@@ -70,15 +70,15 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: reset, update, total_6 and candidate; pass NULL for what is not needed.
+ * For backward: reset, update, total_candidate_2 and candidate; pass NULL for what is not needed.
  * work has room for GRU_CELL_FORWARD_WORK(n, h) doubles.
  */
 #define GRU_CELL_FORWARD_WORK(n, h) (3 * (n) * (h))
 void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
                       const double *hidden, const double *weight_x,
                       const double *weight_h, const double *bias, double *reset,
-                      double *update, double *total_6, double *candidate, double *out,
-                      double *work);
+                      double *update, double *total_candidate_2, double *candidate,
+                      double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GRU_CELL_BACKWARD_WORK(n, k, h) doubles.
@@ -87,7 +87,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
 void gru_cell_backward(size_t n, size_t k, size_t h, const double *x,
                        const double *hidden, const double *weight_x,
                        const double *weight_h, const double *reset,
-                       const double *update, const double *total_6,
+                       const double *update, const double *total_candidate_2,
                        const double *candidate, const double *grad_output,
                        double *grad_x, double *grad_hidden, double *grad_weight_x,
                        double *grad_weight_h, double *grad_bias, double *work);

@@ -21,42 +21,42 @@ Shapes
 Gradients
     grad_update[i,j] = grad_output[i, j] * (hidden[i, j] - candidate[i, j])
     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
-    grad_total_6[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
-    grad_total_4[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
-    grad_reset[i,j] = grad_candidate[i, j] * total_6[i, j] * (1 - candidate[i, j]**2)
-    grad_total_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
-    grad_total_5[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
-    grad_total_3[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
-    grad_total[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
-    sum_grad_total_5_weight_x[i,l] = sum[j](grad_total_5[i, j] * weight_x[2, j, l])
-    sum_grad_total_3_weight_x[i,l] = sum[j](grad_total_3[i, j] * weight_x[1, j, l])
-    sum_grad_total_weight_x[i,l] = sum[j](grad_total[i, j] * weight_x[0, j, l])
-    grad_x[i,l] = sum_grad_total_5_weight_x[i, l] + sum_grad_total_3_weight_x[i, l] + sum_grad_total_weight_x[i,
-        l]
-    sum_grad_total_6_weight_h[i,j] = sum[l](grad_total_6[i, l] * weight_h[2, l, j])
-    sum_grad_total_4_weight_h[i,j] = sum[l](grad_total_4[i, l] * weight_h[1, l, j])
-    sum_grad_total_2_weight_h[i,j] = sum[l](grad_total_2[i, l] * weight_h[0, l, j])
-    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_6_weight_h[i, j] +
-        sum_grad_total_4_weight_h[i, j] + sum_grad_total_2_weight_h[i, j]
-    grad_weight_x[2,j,l] = sum[i](grad_total_5[i, j] * x[i, l])
-    grad_weight_x[1,j,l] = sum[i](grad_total_3[i, j] * x[i, l])
-    grad_weight_x[0,j,l] = sum[i](grad_total[i, j] * x[i, l])
-    grad_weight_h[2,j,p] = sum[i](grad_total_6[i, j] * hidden[i, p])
-    grad_weight_h[1,j,p] = sum[i](grad_total_4[i, j] * hidden[i, p])
-    grad_weight_h[0,j,p] = sum[i](grad_total_2[i, j] * hidden[i, p])
+    grad_total_candidate_2[i,j] = grad_candidate[i, j] * reset[i, j] * (1 - candidate[i, j]**2)
+    grad_total_update_2[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+    grad_reset[i,j] = grad_candidate[i, j] * total_candidate_2[i, j] * (1 - candidate[i, j]**2)
+    grad_total_reset_2[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    grad_total_candidate[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
+    grad_total_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
+    grad_total_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    sum_grad_total_candidate_weight_x[i,l] = sum[j](grad_total_candidate[i, j] * weight_x[2, j, l])
+    sum_grad_total_update_weight_x[i,l] = sum[j](grad_total_update[i, j] * weight_x[1, j, l])
+    sum_grad_total_reset_weight_x[i,l] = sum[j](grad_total_reset[i, j] * weight_x[0, j, l])
+    grad_x[i,l] = sum_grad_total_candidate_weight_x[i, l] + sum_grad_total_update_weight_x[i, l] +
+        sum_grad_total_reset_weight_x[i, l]
+    sum_grad_total_candidate_2_weight_h[i,j] = sum[l](grad_total_candidate_2[i, l] * weight_h[2, l, j])
+    sum_grad_total_update_2_weight_h[i,j] = sum[l](grad_total_update_2[i, l] * weight_h[1, l, j])
+    sum_grad_total_reset_2_weight_h[i,j] = sum[l](grad_total_reset_2[i, l] * weight_h[0, l, j])
+    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + sum_grad_total_candidate_2_weight_h[i, j] +
+        sum_grad_total_update_2_weight_h[i, j] + sum_grad_total_reset_2_weight_h[i, j]
+    grad_weight_x[2,j,l] = sum[i](grad_total_candidate[i, j] * x[i, l])
+    grad_weight_x[1,j,l] = sum[i](grad_total_update[i, j] * x[i, l])
+    grad_weight_x[0,j,l] = sum[i](grad_total_reset[i, j] * x[i, l])
+    grad_weight_h[2,j,p] = sum[i](grad_total_candidate_2[i, j] * hidden[i, p])
+    grad_weight_h[1,j,p] = sum[i](grad_total_update_2[i, j] * hidden[i, p])
+    grad_weight_h[0,j,p] = sum[i](grad_total_reset_2[i, j] * hidden[i, p])
     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
 
 Saved
-    x          (n, k)     for grad_weight_x
-    hidden     (n, h)     for all
-    weight_x   (3, h, k)  for grad_x
-    weight_h   (3, h, h)  for grad_hidden
-    reset      (n, h)     for all
-    update     (n, h)     for all
-    total_6    (n, h)     for all
-    candidate  (n, h)     for all
+    x                  (n, k)     for grad_weight_x
+    hidden             (n, h)     for all
+    weight_x           (3, h, k)  for grad_x
+    weight_h           (3, h, h)  for grad_hidden
+    reset              (n, h)     for all
+    update             (n, h)     for all
+    total_candidate_2  (n, h)     for all
+    candidate          (n, h)     for all
     32 * h bytes for each of n, besides inputs and outputs
 """
 
@@ -68,61 +68,81 @@ __all__ = ["backward", "forward"]
 def forward(x, hidden, weight_x, weight_h, bias):
     """Return out (n, h), and what backward needs."""
     x, hidden, weight_x, weight_h, bias = _inputs(x, hidden, weight_x, weight_h, bias)
-    total = x @ weight_x[0].T
-    total_2 = hidden @ weight_h[0].T
-    exp_total = np.exp(-np.abs(total + total_2 + bias[0]))
-    reset = np.where(total + total_2 + bias[0] >= 0, 1, exp_total) / (1 + exp_total)
-    total_3 = x @ weight_x[1].T
-    total_4 = hidden @ weight_h[1].T
-    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1]))
-    update = (
-        np.where(total_3 + total_4 + bias[1] >= 0, 1, exp_total_3) / (1 + exp_total_3)
+    total_reset = x @ weight_x[0].T
+    total_reset_2 = hidden @ weight_h[0].T
+    exp_total_reset = np.exp(-np.abs(total_reset + total_reset_2 + bias[0]))
+    reset = (
+        np.where(total_reset + total_reset_2 + bias[0] >= 0, 1, exp_total_reset)
+        / (1 + exp_total_reset)
     )
-    total_6 = hidden @ weight_h[2].T
-    candidate = np.tanh(x @ weight_x[2].T + reset * total_6 + bias[2])
+    total_update = x @ weight_x[1].T
+    total_update_2 = hidden @ weight_h[1].T
+    exp_total_update = np.exp(-np.abs(total_update + total_update_2 + bias[1]))
+    update = (
+        np.where(total_update + total_update_2 + bias[1] >= 0, 1, exp_total_update)
+        / (1 + exp_total_update)
+    )
+    total_candidate_2 = hidden @ weight_h[2].T
+    candidate = np.tanh(x @ weight_x[2].T + reset * total_candidate_2 + bias[2])
     out = (1 - update) * candidate + update * hidden
-    return out, (x, hidden, weight_x, weight_h, reset, update, total_6, candidate)
+    return out, (x, hidden, weight_x, weight_h, reset, update, total_candidate_2, candidate)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, hidden, weight_x, weight_h, reset, update, total_6, candidate = saved
+    x, hidden, weight_x, weight_h, reset, update, total_candidate_2, candidate = saved
     grad_output = _cotangent(grad_output, hidden.shape)
     grad_x = grad_hidden = grad_weight_x = grad_weight_h = grad_bias = None
     grad_candidate = grad_output * (1 - update)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total_5 = grad_candidate * (1 - candidate**2)
+        grad_total_candidate = grad_candidate * (1 - candidate**2)
     grad_update = grad_output * (hidden - candidate)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total_3 = grad_update * update * (1 - update)
-    grad_reset = grad_candidate * total_6 * (1 - candidate**2)
+        grad_total_update = grad_update * update * (1 - update)
+    grad_reset = grad_candidate * total_candidate_2 * (1 - candidate**2)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total = grad_reset * reset * (1 - reset)
+        grad_total_reset = grad_reset * reset * (1 - reset)
     if needs_input_grad[0]:
         grad_x = (
-            grad_total_5 @ weight_x[2]
-            + grad_total_3 @ weight_x[1]
-            + grad_total @ weight_x[0]
+            grad_total_candidate @ weight_x[2]
+            + grad_total_update @ weight_x[1]
+            + grad_total_reset @ weight_x[0]
         )
     if needs_input_grad[1] or needs_input_grad[3]:
-        grad_total_6 = grad_candidate * reset * (1 - candidate**2)
-        grad_total_4 = grad_update * update * (1 - update)
-        grad_total_2 = grad_reset * reset * (1 - reset)
+        grad_total_candidate_2 = grad_candidate * reset * (1 - candidate**2)
     if needs_input_grad[1]:
+        sum_grad_total_candidate_2_weight_h = grad_total_candidate_2 @ weight_h[2]
+    if needs_input_grad[1] or needs_input_grad[3]:
+        grad_total_update_2 = grad_update * update * (1 - update)
+    if needs_input_grad[1]:
+        sum_grad_total_update_2_weight_h = grad_total_update_2 @ weight_h[1]
+    if needs_input_grad[1] or needs_input_grad[3]:
+        grad_total_reset_2 = grad_reset * reset * (1 - reset)
+    if needs_input_grad[1]:
+        sum_grad_total_reset_2_weight_h = grad_total_reset_2 @ weight_h[0]
         grad_hidden = (
             grad_output * update
-            + grad_total_6 @ weight_h[2]
-            + grad_total_4 @ weight_h[1]
-            + grad_total_2 @ weight_h[0]
+            + sum_grad_total_candidate_2_weight_h
+            + sum_grad_total_update_2_weight_h
+            + sum_grad_total_reset_2_weight_h
         )
     if needs_input_grad[2]:
         grad_weight_x = np.stack(
-            [grad_total.T @ x, grad_total_3.T @ x, grad_total_5.T @ x], axis=-3
+            [
+                grad_total_reset.T @ x,
+                grad_total_update.T @ x,
+                grad_total_candidate.T @ x,
+            ],
+            axis=0,
         )
     if needs_input_grad[3]:
         grad_weight_h = np.stack(
-            [grad_total_2.T @ hidden, grad_total_4.T @ hidden, grad_total_6.T @ hidden],
-            axis=-3,
+            [
+                grad_total_reset_2.T @ hidden,
+                grad_total_update_2.T @ hidden,
+                grad_total_candidate_2.T @ hidden,
+            ],
+            axis=0,
         )
     if needs_input_grad[4]:
         grad_bias = np.stack(
@@ -131,7 +151,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
                 (grad_update * update * (1 - update)).sum(axis=0),
                 (grad_candidate * (1 - candidate**2)).sum(axis=0),
             ],
-            axis=-2,
+            axis=0,
         )
     return grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
 

@@ -15,24 +15,24 @@
  *     out          (n, k)
  *
  * Gradients
- *     grad_t[i,j] = grad_output[i, j] * (relu(total_2[i, j] + bias[j]) - x[i, j])
- *     grad_total_2[i,j] = where(relu(total_2[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
- *     grad_total[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
- *     sum_grad_total_2_weight[i,j] = sum[l](grad_total_2[i, l] * weight[l, j])
- *     sum_grad_total_gate_weight[i,j] = sum[l](grad_total[i, l] * gate_weight[l, j])
- *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_2_weight[i, j] +
- *         sum_grad_total_gate_weight[i, j]
- *     grad_weight[j,l] = sum[i](grad_total_2[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total_2[i, j])
- *     grad_gate_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
+ *     grad_t[i,j] = grad_output[i, j] * (relu(total_out[i, j] + bias[j]) - x[i, j])
+ *     grad_total_out[i,j] = where(relu(total_out[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
+ *     grad_total_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+ *     sum_grad_total_out_weight[i,j] = sum[l](grad_total_out[i, l] * weight[l, j])
+ *     sum_grad_total_t_gate_weight[i,j] = sum[l](grad_total_t[i, l] * gate_weight[l, j])
+ *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_out_weight[i, j] +
+ *         sum_grad_total_t_gate_weight[i, j]
+ *     grad_weight[j,l] = sum[i](grad_total_out[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_total_out[i, j])
+ *     grad_gate_weight[j,l] = sum[i](grad_total_t[i, j] * x[i, l])
  *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
  *
  * Saved
- *     x             (n, k)  for all but grad_bias
- *     weight        (k, k)  for grad_x
- *     gate_weight   (k, k)  for grad_x
- *     t             (n, k)  for all
- *     relu_total_2  (n, k)  for all
+ *     x               (n, k)  for all but grad_bias
+ *     weight          (k, k)  for grad_x
+ *     gate_weight     (k, k)  for grad_x
+ *     t               (n, k)  for all
+ *     relu_total_out  (n, k)  for all
  *     16 * k bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
@@ -42,35 +42,36 @@ void highway_forward(size_t n, size_t k, const double *restrict x,
                      const double *restrict weight, const double *restrict bias,
                      const double *restrict gate_weight,
                      const double *restrict gate_bias, double *restrict t,
-                     double *restrict relu_total_2, double *restrict out, double *work)
+                     double *restrict relu_total_out, double *restrict out,
+                     double *work)
 {
     t = t ? t : work;
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
-            /* total[i,j] = sum[l](x[i, l] * gate_weight[j, l]) */
-            double total = 0.0;
+            /* total_t[i,j] = sum[l](x[i, l] * gate_weight[j, l]) */
+            double total_t = 0.0;
             for (size_t l = 0; l < k; ++l) {
-                total += x[i * k + l] * gate_weight[j * k + l];
+                total_t += x[i * k + l] * gate_weight[j * k + l];
             }
-            const double exp_total = exp(-fabs(total + gate_bias[j]));
-            t[i * k + j] = (total + gate_bias[j] >= 0.0 ? 1.0 : exp_total)
-                / (1.0 + exp_total);
+            const double exp_total_t = exp(-fabs(total_t + gate_bias[j]));
+            t[i * k + j] = (total_t + gate_bias[j] >= 0.0 ? 1.0 : exp_total_t)
+                / (1.0 + exp_total_t);
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
-            /* total_2[i,j] = sum[l](x[i, l] * weight[j, l]) */
-            double total_2 = 0.0;
+            /* total_out[i,j] = sum[l](x[i, l] * weight[j, l]) */
+            double total_out = 0.0;
             for (size_t l = 0; l < k; ++l) {
-                total_2 += x[i * k + l] * weight[j * k + l];
+                total_out += x[i * k + l] * weight[j * k + l];
             }
-            const double relu_total_2_ij = total_2 + bias[j] < 0.0 ? 0.0 : total_2
+            const double relu_total_out_ij = total_out + bias[j] < 0.0 ? 0.0 : total_out
                 + bias[j];
-            if (relu_total_2) {
-                relu_total_2[i * k + j] = relu_total_2_ij;
+            if (relu_total_out) {
+                relu_total_out[i * k + j] = relu_total_out_ij;
             }
-            out[i * k + j] = t[i * k + j] * relu_total_2_ij
+            out[i * k + j] = t[i * k + j] * relu_total_out_ij
                 + (1.0 - t[i * k + j]) * x[i * k + j];
         }
     }
@@ -78,112 +79,116 @@ void highway_forward(size_t n, size_t k, const double *restrict x,
 
 void highway_backward(size_t n, size_t k, const double *restrict x,
                       const double *restrict weight, const double *restrict gate_weight,
-                      const double *restrict t, const double *restrict relu_total_2,
+                      const double *restrict t, const double *restrict relu_total_out,
                       const double *restrict grad_output, double *restrict grad_x,
                       double *restrict grad_weight, double *restrict grad_bias,
                       double *restrict grad_gate_weight,
                       double *restrict grad_gate_bias, double *work)
 {
-    double *restrict const grad_total_2 = work;
-    double *restrict const grad_total = work + n * k;
-    double *restrict const sum_grad_total_gate_weight = work + 2 * (n * k);
+    double *restrict const grad_total_out = work;
+    double *restrict const grad_total_t = work + n * k;
+    double *restrict const sum_grad_total_t_gate_weight = work + 2 * (n * k);
 
     if (grad_x || grad_weight || grad_bias) {
-        /* grad_total_2[i,j] =
-         *     where(relu_total_2[i, j] > 0, grad_output[i, j] * t[i, j], 0)
+        /* grad_total_out[i,j] =
+         *     where(relu_total_out[i, j] > 0, grad_output[i, j] * t[i, j], 0)
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                grad_total_2[i * k + j] = relu_total_2[i * k + j] > 0.0
+                grad_total_out[i * k + j] = relu_total_out[i * k + j] > 0.0
                     ? grad_output[i * k + j] * t[i * k + j] : 0.0;
             }
         }
     }
 
     if (grad_x) {
-        /* sum_grad_total_2_weight[i,j] = sum[l](grad_total_2[i, l] * weight[l, j]) */
+        /* sum_grad_total_out_weight[i,j] =
+         *     sum[l](grad_total_out[i, l] * weight[l, j])
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
                 grad_x[i * k + j] = 0.0;
             }
             for (size_t l = 0; l < k; ++l) {
                 for (size_t j = 0; j < k; ++j) {
-                    grad_x[i * k + j] += grad_total_2[i * k + l] * weight[l * k + j];
+                    grad_x[i * k + j] += grad_total_out[i * k + l] * weight[l * k + j];
                 }
             }
         }
     }
 
     if (grad_x || grad_gate_weight) {
-        /* grad_total[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j]) */
+        /* grad_total_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
                 const double grad_t = grad_output[i * k + j]
-                    * (relu_total_2[i * k + j] - x[i * k + j]);
-                grad_total[i * k + j] = grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
+                    * (relu_total_out[i * k + j] - x[i * k + j]);
+                grad_total_t[i * k + j] = grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_gate_weight[i,j] =
-             *     sum[l](grad_total[i, l] * gate_weight[l, j])
+            /* sum_grad_total_t_gate_weight[i,j] =
+             *     sum[l](grad_total_t[i, l] * gate_weight[l, j])
              */
             for (size_t j = 0; j < k; ++j) {
-                sum_grad_total_gate_weight[j] = 0.0;
+                sum_grad_total_t_gate_weight[j] = 0.0;
             }
             for (size_t l = 0; l < k; ++l) {
                 for (size_t j = 0; j < k; ++j) {
-                    sum_grad_total_gate_weight[j] += grad_total[i * k + l]
+                    sum_grad_total_t_gate_weight[j] += grad_total_t[i * k + l]
                         * gate_weight[l * k + j];
                 }
             }
             /* grad_x[i,j] = grad_output[i, j] * (1 - t[i, j])
-             *     + sum_grad_total_2_weight[i, j] + sum_grad_total_gate_weight[i, j]
+             *     + sum_grad_total_out_weight[i, j]
+             *     + sum_grad_total_t_gate_weight[i, j]
              */
             for (size_t j = 0; j < k; ++j) {
                 grad_x[i * k + j] = grad_output[i * k + j] * (1.0 - t[i * k + j])
-                    + grad_x[i * k + j] + sum_grad_total_gate_weight[j];
+                    + grad_x[i * k + j] + sum_grad_total_t_gate_weight[j];
             }
         }
     }
 
     if (grad_weight) {
-        /* grad_weight[j,l] = sum[i](grad_total_2[i, j] * x[i, l]) */
+        /* grad_weight[j,l] = sum[i](grad_total_out[i, j] * x[i, l]) */
         for (size_t j = 0; j < k; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight[j * k + l] += grad_total_2[i * k + j] * x[i * k + l];
+                    grad_weight[j * k + l] += grad_total_out[i * k + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[j] = sum[i](grad_total_2[i, j]) */
+        /* grad_bias[j] = sum[i](grad_total_out[i, j]) */
         for (size_t j = 0; j < k; ++j) {
             grad_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                grad_bias[j] += grad_total_2[i * k + j];
+                grad_bias[j] += grad_total_out[i * k + j];
             }
         }
     }
 
     if (grad_gate_weight) {
-        /* grad_gate_weight[j,l] = sum[i](grad_total[i, j] * x[i, l]) */
+        /* grad_gate_weight[j,l] = sum[i](grad_total_t[i, j] * x[i, l]) */
         for (size_t j = 0; j < k; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_gate_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_gate_weight[j * k + l] += grad_total[i * k + j] * x[i * k + l];
+                    grad_gate_weight[j * k + l] += grad_total_t[i * k + j]
+                        * x[i * k + l];
                 }
             }
         }
@@ -197,7 +202,7 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
                 const double grad_t = grad_output[i * k + j]
-                    * (relu_total_2[i * k + j] - x[i * k + j]);
+                    * (relu_total_out[i * k + j] - x[i * k + j]);
                 grad_gate_bias[j] += grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
             }
         }

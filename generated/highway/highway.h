@@ -15,24 +15,24 @@
  *     out          (n, k)
  *
  * Gradients
- *     grad_t[i,j] = grad_output[i, j] * (relu(total_2[i, j] + bias[j]) - x[i, j])
- *     grad_total_2[i,j] = where(relu(total_2[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
- *     grad_total[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
- *     sum_grad_total_2_weight[i,j] = sum[l](grad_total_2[i, l] * weight[l, j])
- *     sum_grad_total_gate_weight[i,j] = sum[l](grad_total[i, l] * gate_weight[l, j])
- *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_2_weight[i, j] +
- *         sum_grad_total_gate_weight[i, j]
- *     grad_weight[j,l] = sum[i](grad_total_2[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total_2[i, j])
- *     grad_gate_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
+ *     grad_t[i,j] = grad_output[i, j] * (relu(total_out[i, j] + bias[j]) - x[i, j])
+ *     grad_total_out[i,j] = where(relu(total_out[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
+ *     grad_total_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+ *     sum_grad_total_out_weight[i,j] = sum[l](grad_total_out[i, l] * weight[l, j])
+ *     sum_grad_total_t_gate_weight[i,j] = sum[l](grad_total_t[i, l] * gate_weight[l, j])
+ *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_out_weight[i, j] +
+ *         sum_grad_total_t_gate_weight[i, j]
+ *     grad_weight[j,l] = sum[i](grad_total_out[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_total_out[i, j])
+ *     grad_gate_weight[j,l] = sum[i](grad_total_t[i, j] * x[i, l])
  *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
  *
  * Saved
- *     x             (n, k)  for all but grad_bias
- *     weight        (k, k)  for grad_x
- *     gate_weight   (k, k)  for grad_x
- *     t             (n, k)  for all
- *     relu_total_2  (n, k)  for all
+ *     x               (n, k)  for all but grad_bias
+ *     weight          (k, k)  for grad_x
+ *     gate_weight     (k, k)  for grad_x
+ *     t               (n, k)  for all
+ *     relu_total_out  (n, k)  for all
  *     16 * k bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_HIGHWAY_H
@@ -45,13 +45,13 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: t and relu_total_2; pass NULL for what is not needed.
+ * For backward: t and relu_total_out; pass NULL for what is not needed.
  * work has room for HIGHWAY_FORWARD_WORK(n, k) doubles.
  */
 #define HIGHWAY_FORWARD_WORK(n, k) ((n) * (k))
 void highway_forward(size_t n, size_t k, const double *x, const double *weight,
                      const double *bias, const double *gate_weight,
-                     const double *gate_bias, double *t, double *relu_total_2,
+                     const double *gate_bias, double *t, double *relu_total_out,
                      double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -60,7 +60,7 @@ void highway_forward(size_t n, size_t k, const double *x, const double *weight,
 #define HIGHWAY_BACKWARD_WORK(n, k) (2 * (n) * (k) + (k))
 void highway_backward(size_t n, size_t k, const double *x, const double *weight,
                       const double *gate_weight, const double *t,
-                      const double *relu_total_2, const double *grad_output,
+                      const double *relu_total_out, const double *grad_output,
                       double *grad_x, double *grad_weight, double *grad_bias,
                       double *grad_gate_weight, double *grad_gate_bias, double *work);
 

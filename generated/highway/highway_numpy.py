@@ -14,24 +14,24 @@ Shapes
     out          (n, k)
 
 Gradients
-    grad_t[i,j] = grad_output[i, j] * (relu(total_2[i, j] + bias[j]) - x[i, j])
-    grad_total_2[i,j] = where(relu(total_2[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
-    grad_total[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
-    sum_grad_total_2_weight[i,j] = sum[l](grad_total_2[i, l] * weight[l, j])
-    sum_grad_total_gate_weight[i,j] = sum[l](grad_total[i, l] * gate_weight[l, j])
-    grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_2_weight[i, j] +
-        sum_grad_total_gate_weight[i, j]
-    grad_weight[j,l] = sum[i](grad_total_2[i, j] * x[i, l])
-    grad_bias[j] = sum[i](grad_total_2[i, j])
-    grad_gate_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
+    grad_t[i,j] = grad_output[i, j] * (relu(total_out[i, j] + bias[j]) - x[i, j])
+    grad_total_out[i,j] = where(relu(total_out[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
+    grad_total_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+    sum_grad_total_out_weight[i,j] = sum[l](grad_total_out[i, l] * weight[l, j])
+    sum_grad_total_t_gate_weight[i,j] = sum[l](grad_total_t[i, l] * gate_weight[l, j])
+    grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_total_out_weight[i, j] +
+        sum_grad_total_t_gate_weight[i, j]
+    grad_weight[j,l] = sum[i](grad_total_out[i, j] * x[i, l])
+    grad_bias[j] = sum[i](grad_total_out[i, j])
+    grad_gate_weight[j,l] = sum[i](grad_total_t[i, j] * x[i, l])
     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
 
 Saved
-    x             (n, k)  for all but grad_bias
-    weight        (k, k)  for grad_x
-    gate_weight   (k, k)  for grad_x
-    t             (n, k)  for all
-    relu_total_2  (n, k)  for all
+    x               (n, k)  for all but grad_bias
+    weight          (k, k)  for grad_x
+    gate_weight     (k, k)  for grad_x
+    t               (n, k)  for all
+    relu_total_out  (n, k)  for all
     16 * k bytes for each of n, besides inputs and outputs
 """
 
@@ -43,35 +43,35 @@ __all__ = ["backward", "forward"]
 def forward(x, weight, bias, gate_weight, gate_bias):
     """Return out (n, k), and what backward needs."""
     x, weight, bias, gate_weight, gate_bias = _inputs(x, weight, bias, gate_weight, gate_bias)
-    total = x @ gate_weight.T
-    exp_total = np.exp(-np.abs(total + gate_bias))
-    t = np.where(total + gate_bias >= 0, 1, exp_total) / (1 + exp_total)
-    relu_total_2 = np.maximum(x @ weight.T + bias, 0)
-    out = t * relu_total_2 + (1 - t) * x
-    return out, (x, weight, gate_weight, t, relu_total_2)
+    total_t = x @ gate_weight.T
+    exp_total_t = np.exp(-np.abs(total_t + gate_bias))
+    t = np.where(total_t + gate_bias >= 0, 1, exp_total_t) / (1 + exp_total_t)
+    relu_total_out = np.maximum(x @ weight.T + bias, 0)
+    out = t * relu_total_out + (1 - t) * x
+    return out, (x, weight, gate_weight, t, relu_total_out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, gate_weight, t, relu_total_2 = saved
+    x, weight, gate_weight, t, relu_total_out = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_weight = grad_bias = grad_gate_weight = grad_gate_bias = None
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
-        grad_total_2 = np.where(relu_total_2 > 0, grad_output * t, 0)
+        grad_total_out = np.where(relu_total_out > 0, grad_output * t, 0)
     if needs_input_grad[0] or needs_input_grad[3] or needs_input_grad[4]:
-        grad_t = grad_output * (relu_total_2 - x)
+        grad_t = grad_output * (relu_total_out - x)
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total = grad_t * t * (1 - t)
+        grad_total_t = grad_t * t * (1 - t)
     if needs_input_grad[0]:
         grad_x = (
-            grad_output * (1 - t) + grad_total_2 @ weight + grad_total @ gate_weight
+            grad_output * (1 - t) + grad_total_out @ weight + grad_total_t @ gate_weight
         )
     if needs_input_grad[1]:
-        grad_weight = grad_total_2.T @ x
+        grad_weight = grad_total_out.T @ x
     if needs_input_grad[2]:
-        grad_bias = grad_total_2.sum(axis=0)
+        grad_bias = grad_total_out.sum(axis=0)
     if needs_input_grad[3]:
-        grad_gate_weight = grad_total.T @ x
+        grad_gate_weight = grad_total_t.T @ x
     if needs_input_grad[4]:
         grad_gate_bias = (grad_t * t * (1 - t)).sum(axis=0)
     return grad_x, grad_weight, grad_bias, grad_gate_weight, grad_gate_bias

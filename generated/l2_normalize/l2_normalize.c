@@ -18,9 +18,9 @@
  *         sqrt(sum_x[...])), 0)
  *
  * Saved
- *     x      (..., n)  for grad_x
- *     out    (..., n)  for grad_x
- *     sum_x  (...,)    for grad_x
+ *     x           (..., n)  for grad_x
+ *     out         (..., n)  for grad_x
+ *     sqrt_sum_x  (...,)    for grad_x
  *     eps
  *     8 bytes for each element, besides inputs and outputs
  */
@@ -28,20 +28,20 @@
 #include "l2_normalize.h"
 
 void l2_normalize_forward(size_t batch, size_t n, double eps, const double *restrict x,
-                          double *restrict sum_x, double *restrict out)
+                          double *restrict sqrt_sum_x, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
         /* sum_x[b] = sum[j](x[b, j]**2) */
-        double sum_x_b = 0.0;
+        double sum_x = 0.0;
         for (size_t j = 0; j < n; ++j) {
-            sum_x_b += x[b * n + j] * x[b * n + j];
+            sum_x += x[b * n + j] * x[b * n + j];
         }
-        if (sum_x) {
-            sum_x[b] = sum_x_b;
+        const double sqrt_sum_x_b = sqrt(sum_x);
+        if (sqrt_sum_x) {
+            sqrt_sum_x[b] = sqrt_sum_x_b;
         }
-        const double sqrt_sum_x = sqrt(sum_x_b);
-        const double maximum_sum_x = sqrt_sum_x >= eps || isnan(sqrt_sum_x)
-            ? sqrt_sum_x : eps;
+        const double maximum_sum_x = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b)
+            ? sqrt_sum_x_b : eps;
         /* out[b,j] = x[b, j] / maximum_sum_x[b] */
         for (size_t j = 0; j < n; ++j) {
             out[b * n + j] = x[b * n + j] / maximum_sum_x;
@@ -50,24 +50,22 @@ void l2_normalize_forward(size_t batch, size_t n, double eps, const double *rest
 }
 
 void l2_normalize_backward(size_t batch, size_t n, double eps, const double *restrict x,
-                           const double *restrict out, const double *restrict sum_x,
+                           const double *restrict out,
+                           const double *restrict sqrt_sum_x,
                            const double *restrict grad_output, double *restrict grad_x,
                            double *work)
 {
-    double *restrict const sqrt_sum_x = work;
-    double *restrict const maximum_sum_x = work + batch;
-    double *restrict const common = work + 2 * batch;
+    double *restrict const maximum_sum_x = work;
+    double *restrict const common = work + batch;
 
     if (grad_x) {
         /* maximum_sum_x[b] = maximum(sqrt_sum_x[b], eps)
          * common[b] = sqrt_sum_x[b] == eps
          */
         for (size_t b = 0; b < batch; ++b) {
-            const double sqrt_sum_x_b = sqrt(sum_x[b]);
-            sqrt_sum_x[b] = sqrt_sum_x_b;
-            maximum_sum_x[b] = sqrt_sum_x_b >= eps || isnan(sqrt_sum_x_b)
-                ? sqrt_sum_x_b : eps;
-            common[b] = sqrt_sum_x_b == eps ? 1.0 : 0.0;
+            maximum_sum_x[b] = sqrt_sum_x[b] >= eps || isnan(sqrt_sum_x[b])
+                ? sqrt_sum_x[b] : eps;
+            common[b] = sqrt_sum_x[b] == eps ? 1.0 : 0.0;
         }
         for (size_t b = 0; b < batch; ++b) {
             /* sum_grad_output_out[b] = sum[j](grad_output[b, j] * out[b, j]) */

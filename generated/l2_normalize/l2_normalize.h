@@ -18,9 +18,9 @@
  *         sqrt(sum_x[...])), 0)
  *
  * Saved
- *     x      (..., n)  for grad_x
- *     out    (..., n)  for grad_x
- *     sum_x  (...,)    for grad_x
+ *     x           (..., n)  for grad_x
+ *     out         (..., n)  for grad_x
+ *     sqrt_sum_x  (...,)    for grad_x
  *     eps
  *     8 bytes for each element, besides inputs and outputs
  */
@@ -34,17 +34,17 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: sum_x; pass NULL for what is not needed.
+ * For backward: sqrt_sum_x; pass NULL for what is not needed.
  */
 void l2_normalize_forward(size_t batch, size_t n, double eps, const double *x,
-                          double *sum_x, double *out);
+                          double *sqrt_sum_x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for L2_NORMALIZE_BACKWARD_WORK(batch) doubles.
  */
-#define L2_NORMALIZE_BACKWARD_WORK(batch) (3 * (batch))
+#define L2_NORMALIZE_BACKWARD_WORK(batch) (2 * (batch))
 void l2_normalize_backward(size_t batch, size_t n, double eps, const double *x,
-                           const double *out, const double *sum_x,
+                           const double *out, const double *sqrt_sum_x,
                            const double *grad_output, double *grad_x, double *work);
 
 #ifdef __cplusplus

@@ -17,9 +17,9 @@ Gradients
         sqrt(sum_x[...])), 0)
 
 Saved
-    x      (..., n)  for grad_x
-    out    (..., n)  for grad_x
-    sum_x  (...,)    for grad_x
+    x           (..., n)  for grad_x
+    out         (..., n)  for grad_x
+    sqrt_sum_x  (...,)    for grad_x
     eps
     8 bytes for each element, besides inputs and outputs
 """
@@ -32,18 +32,17 @@ __all__ = ["backward", "forward"]
 def forward(x, *, eps=1e-12):
     """Return out (..., n), and what backward needs."""
     x = _inputs(x)
-    sum_x = (x**2).sum(axis=-1, keepdims=True)
-    out = x / np.maximum(np.sqrt(sum_x), eps)
-    return out, (x, out, sum_x, eps)
+    sqrt_sum_x = np.sqrt((x**2).sum(axis=-1, keepdims=True))
+    out = x / np.maximum(sqrt_sum_x, eps)
+    return out, (x, out, sqrt_sum_x, eps)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, out, sum_x, eps = saved
+    x, out, sqrt_sum_x, eps = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = None
     if needs_input_grad[0]:
-        sqrt_sum_x = np.sqrt(sum_x)
         maximum_sum_x = np.maximum(sqrt_sum_x, eps)
         common = sqrt_sum_x == eps
         grad_maximum_sum_x = (

@@ -13,21 +13,21 @@
  *     scale   option, 1.0
  *
  * Gradients
- *     grad_total_3[i,j] = scale * grad_output[i, j]
- *     grad_total_2[i,p] = sum[j](grad_total_3[i, j] * up[j, p])
- *     sum_grad_total_2_down[i,l] = sum[p](grad_total_2[i, p] * down[p, l])
+ *     grad_total_out_3[i,j] = scale * grad_output[i, j]
+ *     grad_total_out_2[i,p] = sum[j](grad_total_out_3[i, j] * up[j, p])
+ *     sum_grad_total_out_2_down[i,l] = sum[p](grad_total_out_2[i, p] * down[p, l])
  *     sum_grad_output_weight[i,l] = sum[j](grad_output[i, j] * weight[j, l])
- *     grad_x[i,l] = sum_grad_total_2_down[i, l] + sum_grad_output_weight[i, l]
+ *     grad_x[i,l] = sum_grad_total_out_2_down[i, l] + sum_grad_output_weight[i, l]
  *     grad_weight[j,l] = sum[i](grad_output[i, j] * x[i, l])
- *     grad_down[p,l] = sum[i](grad_total_2[i, p] * x[i, l])
- *     grad_up[j,p] = sum[i](grad_total_3[i, j] * total_2[i, p])
+ *     grad_down[p,l] = sum[i](grad_total_out_2[i, p] * x[i, l])
+ *     grad_up[j,p] = sum[i](grad_total_out_3[i, j] * total_out_2[i, p])
  *
  * Saved
- *     x        (n, k)  for grad_weight, grad_down
- *     weight   (m, k)  for grad_x
- *     down     (r, k)  for grad_x
- *     up       (m, r)  for grad_x, grad_down
- *     total_2  (n, r)  for grad_up
+ *     x            (n, k)  for grad_weight, grad_down
+ *     weight       (m, k)  for grad_x
+ *     down         (r, k)  for grad_x
+ *     up           (m, r)  for grad_x, grad_down
+ *     total_out_2  (n, r)  for grad_up
  *     scale
  *     8 * r bytes for each of n, besides inputs and outputs
  */
@@ -36,11 +36,11 @@
 void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale,
                   const double *restrict x, const double *restrict weight,
                   const double *restrict down, const double *restrict up,
-                  double *restrict total_2, double *restrict out, double *work)
+                  double *restrict total_out_2, double *restrict out, double *work)
 {
-    total_2 = total_2 ? total_2 : work;
+    total_out_2 = total_out_2 ? total_out_2 : work;
 
-    /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
+    /* total_out[i,j] = sum[l](x[i, l] * weight[j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
             double total = 0.0;
@@ -51,22 +51,22 @@ void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale,
         }
     }
 
-    /* total_2[i,p] = sum[l](x[i, l] * down[p, l]) */
+    /* total_out_2[i,p] = sum[l](x[i, l] * down[p, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t p = 0; p < r; ++p) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * down[p * k + l];
             }
-            total_2[i * r + p] = total;
+            total_out_2[i * r + p] = total;
         }
         for (size_t j = 0; j < m; ++j) {
-            /* total_3[i,j] = sum[p](total_2[i, p] * up[j, p]) */
-            double total_3 = 0.0;
+            /* total_out_3[i,j] = sum[p](total_out_2[i, p] * up[j, p]) */
+            double total_out_3 = 0.0;
             for (size_t p = 0; p < r; ++p) {
-                total_3 += total_2[i * r + p] * up[j * r + p];
+                total_out_3 += total_out_2[i * r + p] * up[j * r + p];
             }
-            out[i * m + j] += scale * total_3;
+            out[i * m + j] += scale * total_out_3;
         }
     }
 }
@@ -74,46 +74,50 @@ void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale,
 void lora_backward(size_t n, size_t k, size_t m, size_t r, double scale,
                    const double *restrict x, const double *restrict weight,
                    const double *restrict down, const double *restrict up,
-                   const double *restrict total_2, const double *restrict grad_output,
-                   double *restrict grad_x, double *restrict grad_weight,
-                   double *restrict grad_down, double *restrict grad_up, double *work)
+                   const double *restrict total_out_2,
+                   const double *restrict grad_output, double *restrict grad_x,
+                   double *restrict grad_weight, double *restrict grad_down,
+                   double *restrict grad_up, double *work)
 {
-    double *restrict const grad_total_3 = work;
-    double *restrict const grad_total_2 = work + n * m;
+    double *restrict const grad_total_out_3 = work;
+    double *restrict const grad_total_out_2 = work + n * m;
     double *restrict const sum_grad_output_weight = work + (n * m + n * r);
 
     if (grad_x || grad_down || grad_up) {
-        /* grad_total_3[i,j] = scale * grad_output[i, j] */
+        /* grad_total_out_3[i,j] = scale * grad_output[i, j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total_3[i * m + j] = scale * grad_output[i * m + j];
+                grad_total_out_3[i * m + j] = scale * grad_output[i * m + j];
             }
         }
     }
 
     if (grad_x || grad_down) {
-        /* grad_total_2[i,p] = sum[j](grad_total_3[i, j] * up[j, p]) */
+        /* grad_total_out_2[i,p] = sum[j](grad_total_out_3[i, j] * up[j, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < r; ++p) {
-                grad_total_2[i * r + p] = 0.0;
+                grad_total_out_2[i * r + p] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t p = 0; p < r; ++p) {
-                    grad_total_2[i * r + p] += grad_total_3[i * m + j] * up[j * r + p];
+                    grad_total_out_2[i * r + p] += grad_total_out_3[i * m + j]
+                        * up[j * r + p];
                 }
             }
         }
     }
 
     if (grad_x) {
-        /* sum_grad_total_2_down[i,l] = sum[p](grad_total_2[i, p] * down[p, l]) */
+        /* sum_grad_total_out_2_down[i,l] =
+         *     sum[p](grad_total_out_2[i, p] * down[p, l])
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
             }
             for (size_t p = 0; p < r; ++p) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_total_2[i * r + p] * down[p * k + l];
+                    grad_x[i * k + l] += grad_total_out_2[i * r + p] * down[p * k + l];
                 }
             }
         }
@@ -128,7 +132,7 @@ void lora_backward(size_t n, size_t k, size_t m, size_t r, double scale,
                         * weight[j * k + l];
                 }
             }
-            /* grad_x[i,l] = sum_grad_total_2_down[i, l]
+            /* grad_x[i,l] = sum_grad_total_out_2_down[i, l]
              *     + sum_grad_output_weight[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
@@ -152,28 +156,29 @@ void lora_backward(size_t n, size_t k, size_t m, size_t r, double scale,
     }
 
     if (grad_down) {
-        /* grad_down[p,l] = sum[i](grad_total_2[i, p] * x[i, l]) */
+        /* grad_down[p,l] = sum[i](grad_total_out_2[i, p] * x[i, l]) */
         for (size_t p = 0; p < r; ++p) {
             for (size_t l = 0; l < k; ++l) {
                 grad_down[p * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_down[p * k + l] += grad_total_2[i * r + p] * x[i * k + l];
+                    grad_down[p * k + l] += grad_total_out_2[i * r + p] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_up) {
-        /* grad_up[j,p] = sum[i](grad_total_3[i, j] * total_2[i, p]) */
+        /* grad_up[j,p] = sum[i](grad_total_out_3[i, j] * total_out_2[i, p]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t p = 0; p < r; ++p) {
                 grad_up[j * r + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < r; ++p) {
-                    grad_up[j * r + p] += grad_total_3[i * m + j] * total_2[i * r + p];
+                    grad_up[j * r + p] += grad_total_out_3[i * m + j]
+                        * total_out_2[i * r + p];
                 }
             }
         }

@@ -13,21 +13,21 @@
  *     scale   option, 1.0
  *
  * Gradients
- *     grad_total_3[i,j] = scale * grad_output[i, j]
- *     grad_total_2[i,p] = sum[j](grad_total_3[i, j] * up[j, p])
- *     sum_grad_total_2_down[i,l] = sum[p](grad_total_2[i, p] * down[p, l])
+ *     grad_total_out_3[i,j] = scale * grad_output[i, j]
+ *     grad_total_out_2[i,p] = sum[j](grad_total_out_3[i, j] * up[j, p])
+ *     sum_grad_total_out_2_down[i,l] = sum[p](grad_total_out_2[i, p] * down[p, l])
  *     sum_grad_output_weight[i,l] = sum[j](grad_output[i, j] * weight[j, l])
- *     grad_x[i,l] = sum_grad_total_2_down[i, l] + sum_grad_output_weight[i, l]
+ *     grad_x[i,l] = sum_grad_total_out_2_down[i, l] + sum_grad_output_weight[i, l]
  *     grad_weight[j,l] = sum[i](grad_output[i, j] * x[i, l])
- *     grad_down[p,l] = sum[i](grad_total_2[i, p] * x[i, l])
- *     grad_up[j,p] = sum[i](grad_total_3[i, j] * total_2[i, p])
+ *     grad_down[p,l] = sum[i](grad_total_out_2[i, p] * x[i, l])
+ *     grad_up[j,p] = sum[i](grad_total_out_3[i, j] * total_out_2[i, p])
  *
  * Saved
- *     x        (n, k)  for grad_weight, grad_down
- *     weight   (m, k)  for grad_x
- *     down     (r, k)  for grad_x
- *     up       (m, r)  for grad_x, grad_down
- *     total_2  (n, r)  for grad_up
+ *     x            (n, k)  for grad_weight, grad_down
+ *     weight       (m, k)  for grad_x
+ *     down         (r, k)  for grad_x
+ *     up           (m, r)  for grad_x, grad_down
+ *     total_out_2  (n, r)  for grad_up
  *     scale
  *     8 * r bytes for each of n, besides inputs and outputs
  */
@@ -41,13 +41,13 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total_2; pass NULL for what is not needed.
+ * For backward: total_out_2; pass NULL for what is not needed.
  * work has room for LORA_FORWARD_WORK(n, r) doubles.
  */
 #define LORA_FORWARD_WORK(n, r) ((n) * (r))
 void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale, const double *x,
                   const double *weight, const double *down, const double *up,
-                  double *total_2, double *out, double *work);
+                  double *total_out_2, double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LORA_BACKWARD_WORK(n, k, m, r) doubles.
@@ -55,9 +55,9 @@ void lora_forward(size_t n, size_t k, size_t m, size_t r, double scale, const do
 #define LORA_BACKWARD_WORK(n, k, m, r) ((n) * (m) + (n) * (r) + (k))
 void lora_backward(size_t n, size_t k, size_t m, size_t r, double scale,
                    const double *x, const double *weight, const double *down,
-                   const double *up, const double *total_2, const double *grad_output,
-                   double *grad_x, double *grad_weight, double *grad_down,
-                   double *grad_up, double *work);
+                   const double *up, const double *total_out_2,
+                   const double *grad_output, double *grad_x, double *grad_weight,
+                   double *grad_down, double *grad_up, double *work);
 
 #ifdef __cplusplus
 }

@@ -12,21 +12,21 @@ Shapes
     scale   option, 1.0
 
 Gradients
-    grad_total_3[i,j] = scale * grad_output[i, j]
-    grad_total_2[i,p] = sum[j](grad_total_3[i, j] * up[j, p])
-    sum_grad_total_2_down[i,l] = sum[p](grad_total_2[i, p] * down[p, l])
+    grad_total_out_3[i,j] = scale * grad_output[i, j]
+    grad_total_out_2[i,p] = sum[j](grad_total_out_3[i, j] * up[j, p])
+    sum_grad_total_out_2_down[i,l] = sum[p](grad_total_out_2[i, p] * down[p, l])
     sum_grad_output_weight[i,l] = sum[j](grad_output[i, j] * weight[j, l])
-    grad_x[i,l] = sum_grad_total_2_down[i, l] + sum_grad_output_weight[i, l]
+    grad_x[i,l] = sum_grad_total_out_2_down[i, l] + sum_grad_output_weight[i, l]
     grad_weight[j,l] = sum[i](grad_output[i, j] * x[i, l])
-    grad_down[p,l] = sum[i](grad_total_2[i, p] * x[i, l])
-    grad_up[j,p] = sum[i](grad_total_3[i, j] * total_2[i, p])
+    grad_down[p,l] = sum[i](grad_total_out_2[i, p] * x[i, l])
+    grad_up[j,p] = sum[i](grad_total_out_3[i, j] * total_out_2[i, p])
 
 Saved
-    x        (n, k)  for grad_weight, grad_down
-    weight   (m, k)  for grad_x
-    down     (r, k)  for grad_x
-    up       (m, r)  for grad_x, grad_down
-    total_2  (n, r)  for grad_up
+    x            (n, k)  for grad_weight, grad_down
+    weight       (m, k)  for grad_x
+    down         (r, k)  for grad_x
+    up           (m, r)  for grad_x, grad_down
+    total_out_2  (n, r)  for grad_up
     scale
     8 * r bytes for each of n, besides inputs and outputs
 """
@@ -39,30 +39,30 @@ __all__ = ["backward", "forward"]
 def forward(x, weight, down, up, *, scale=1.0):
     """Return out (n, m), and what backward needs."""
     x, weight, down, up = _inputs(x, weight, down, up)
-    total_2 = x @ down.T
-    out = x @ weight.T + scale * (total_2 @ up.T)
-    return out, (x, weight, down, up, total_2, scale)
+    total_out_2 = x @ down.T
+    out = x @ weight.T + scale * (total_out_2 @ up.T)
+    return out, (x, weight, down, up, total_out_2, scale)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, down, up, total_2, scale = saved
+    x, weight, down, up, total_out_2, scale = saved
     n = x.shape[0]
     m = weight.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_weight = grad_down = grad_up = None
     if needs_input_grad[0] or needs_input_grad[2] or needs_input_grad[3]:
-        grad_total_3 = scale * grad_output
+        grad_total_out_3 = scale * grad_output
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total_2 = grad_total_3 @ up
+        grad_total_out_2 = grad_total_out_3 @ up
     if needs_input_grad[0]:
-        grad_x = grad_total_2 @ down + grad_output @ weight
+        grad_x = grad_total_out_2 @ down + grad_output @ weight
     if needs_input_grad[1]:
         grad_weight = grad_output.T @ x
     if needs_input_grad[2]:
-        grad_down = grad_total_2.T @ x
+        grad_down = grad_total_out_2.T @ x
     if needs_input_grad[3]:
-        grad_up = grad_total_3.T @ total_2
+        grad_up = grad_total_out_3.T @ total_out_2
     return grad_x, grad_weight, grad_down, grad_up
 
 

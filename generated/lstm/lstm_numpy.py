@@ -63,7 +63,7 @@ __all__ = ["backward", "forward"]
 
 def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     """Return hidden (n + 1, b, m), cell (n + 1, b, m), and what backward needs."""
-    x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start)
+    (x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start)
     b, m = hidden_start.shape
     n = x.shape[0]
 
@@ -94,7 +94,10 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
         cell[t + 1] = sigmoid_gates_2[t] * cell[t] + sigmoid_gates[t] * tanh_gates[t]
         tanh_cell[t] = np.tanh(cell[t + 1])
         hidden[t + 1] = sigmoid_gates_3[t] * tanh_cell[t]
-    return (hidden, cell), (x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates, sigmoid_gates_2, sigmoid_gates_3)
+    return (hidden, cell), (
+        x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates,
+        sigmoid_gates_2, sigmoid_gates_3,
+    )
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)):
@@ -102,10 +105,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
 
     grad_output is (grad_hidden, grad_cell); None in it counts as zero.
     """
-    x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates, sigmoid_gates_2, sigmoid_gates_3 = saved
+    (
+        x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates,
+        sigmoid_gates_2, sigmoid_gates_3,
+    ) = saved
     n, b, m = tanh_gates.shape
     grad_hidden, grad_cell = _cotangents(grad_output, (cell.shape, cell.shape), x.dtype)
-    grad_x = grad_weight_input = grad_weight_hidden = grad_bias = grad_hidden_start = grad_cell_start = None
+    grad_x = grad_weight_input = grad_weight_hidden = grad_bias = None
+    grad_hidden_start = grad_cell_start = None
     tanh_cell = np.tanh(cell[1:])
     grad_hidden_total = grad_hidden.copy()
     grad_cell_total = grad_cell.copy()
@@ -153,7 +160,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
         grad_hidden_start = grad_hidden_total[0]
     if needs_input_grad[5]:
         grad_cell_start = grad_cell_total[0]
-    return grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start, grad_cell_start
+    return (
+        grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start,
+        grad_cell_start,
+    )
 
 
 def _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start):

@@ -28,38 +28,38 @@
  *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
  *         j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_total_7[i,l] = sum[j](weight_x[3, j, l] * grad_total_7[i, j])
- *     sum_weight_x_grad_total_5[i,l] = sum[j](weight_x[2, j, l] * grad_total_5[i, j])
- *     sum_weight_x_grad_total_3[i,l] = sum[j](weight_x[1, j, l] * grad_total_3[i, j])
- *     sum_weight_x_grad_total[i,l] = sum[j](weight_x[0, j, l] * grad_total[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_total_7[i, l] + sum_weight_x_grad_total_5[i, l] +
- *         sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
- *     sum_weight_h_grad_total_8[i,p] = sum[j](weight_h[3, j, p] * grad_total_8[i, j])
- *     sum_weight_h_grad_total_6[i,p] = sum[j](weight_h[2, j, p] * grad_total_6[i, j])
- *     sum_weight_h_grad_total_4[i,p] = sum[j](weight_h[1, j, p] * grad_total_4[i, j])
- *     sum_weight_h_grad_total_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_2[i, j])
- *     grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p] + sum_weight_h_grad_total_6[i, p] +
- *         sum_weight_h_grad_total_4[i, p] + sum_weight_h_grad_total_2[i, p]
+ *     grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
+ *     sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
+ *     sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
+ *     sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
+ *     grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
+ *         sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
+ *     sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
+ *     sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
+ *     sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
+ *     sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
+ *     grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
+ *         sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -89,12 +89,12 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                        double *restrict leave, double *restrict out0,
                        double *restrict new_cell, double *work)
 {
-    double *restrict const total_5 = work;
-    double *restrict const total_7 = work + n * h;
+    double *restrict const total_candidate = work;
+    double *restrict const total_leave = work + n * h;
     enter = enter ? enter : work + 2 * (n * h);
     keep = keep ? keep : work + 3 * (n * h);
 
-    /* total[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
+    /* total_enter[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -106,19 +106,20 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
-            double total_2 = 0.0;
+            /* total_enter_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
+            double total_enter_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_2 += hidden[i * h + p] * weight_h[j * h + p];
+                total_enter_2 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total = exp(-fabs(enter[i * h + j] + total_2 + bias[j]));
+            const double exp_total_enter =
+                exp(-fabs(enter[i * h + j] + total_enter_2 + bias[j]));
             enter[i * h + j] =
-                (enter[i * h + j] + total_2 + bias[j] >= 0.0 ? 1.0 : exp_total)
-                / (1.0 + exp_total);
+                (enter[i * h + j] + total_enter_2 + bias[j] >= 0.0
+                ? 1.0 : exp_total_enter) / (1.0 + exp_total_enter);
         }
     }
 
-    /* total_3[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
+    /* total_keep[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -130,38 +131,38 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_4[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
-            double total_4 = 0.0;
+            /* total_keep_2[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
+            double total_keep_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_4 += hidden[i * h + p] * weight_h[(h + j) * h + p];
+                total_keep_2 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
-            const double exp_total_3 =
-                exp(-fabs(keep[i * h + j] + total_4 + bias[h + j]));
+            const double exp_total_keep =
+                exp(-fabs(keep[i * h + j] + total_keep_2 + bias[h + j]));
             keep[i * h + j] =
-                (keep[i * h + j] + total_4 + bias[h + j] >= 0.0 ? 1.0 : exp_total_3)
-                / (1.0 + exp_total_3);
+                (keep[i * h + j] + total_keep_2 + bias[h + j] >= 0.0
+                ? 1.0 : exp_total_keep) / (1.0 + exp_total_keep);
         }
     }
 
-    /* total_5[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
+    /* total_candidate[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(2 * h + j) * k + l];
             }
-            total_5[i * h + j] = total;
+            total_candidate[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_6[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
-            double total_6 = 0.0;
+            /* total_candidate_2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
+            double total_candidate_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_6 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
+                total_candidate_2 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
             }
             const double candidate_ij =
-                tanh(total_5[i * h + j] + total_6 + bias[2 * h + j]);
+                tanh(total_candidate[i * h + j] + total_candidate_2 + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
@@ -170,28 +171,28 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
         }
     }
 
-    /* total_7[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
+    /* total_leave[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(3 * h + j) * k + l];
             }
-            total_7[i * h + j] = total;
+            total_leave[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_8[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
-            double total_8 = 0.0;
+            /* total_leave_2[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
+            double total_leave_2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_8 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
+                total_leave_2 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
             }
-            const double exp_total_7 =
-                exp(-fabs(total_7[i * h + j] + total_8 + bias[3 * h + j]));
+            const double exp_total_leave =
+                exp(-fabs(total_leave[i * h + j] + total_leave_2 + bias[3 * h + j]));
             const double leave_ij =
-                (total_7[i * h + j] + total_8 + bias[3 * h + j] >= 0.0
-                ? 1.0 : exp_total_7) / (1.0 + exp_total_7);
+                (total_leave[i * h + j] + total_leave_2 + bias[3 * h + j] >= 0.0
+                ? 1.0 : exp_total_leave) / (1.0 + exp_total_leave);
             if (leave) {
                 leave[i * h + j] = leave_ij;
             }
@@ -219,23 +220,24 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     double *restrict const grad_candidate = work + 3 * (n * h);
     double *restrict const grad_keep = work + 4 * (n * h);
     double *restrict const grad_enter = work + 5 * (n * h);
-    double *restrict const grad_total_7 = work + 6 * (n * h);
-    double *restrict const grad_total_5 = work + 7 * (n * h);
-    double *restrict const grad_total_3 = work + 8 * (n * h);
-    double *restrict const grad_total = work + 9 * (n * h);
-    double *restrict const sum_weight_x_grad_total_5 = work + 10 * (n * h);
-    double *restrict const sum_weight_x_grad_total_3 = work + (10 * (n * h) + n * k);
-    double *restrict const sum_weight_x_grad_total = work
+    double *restrict const grad_total_leave = work + 6 * (n * h);
+    double *restrict const grad_total_candidate = work + 7 * (n * h);
+    double *restrict const grad_total_keep = work + 8 * (n * h);
+    double *restrict const grad_total_enter = work + 9 * (n * h);
+    double *restrict const sum_weight_x_grad_total_candidate = work + 10 * (n * h);
+    double *restrict const sum_weight_x_grad_total_keep = work + (10 * (n * h) + n * k);
+    double *restrict const sum_weight_x_grad_total_enter = work
         + (10 * (n * h) + 2 * (n * k));
-    double *restrict const grad_total_8 = work + (10 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_6 = work + (11 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_4 = work + (12 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_2 = work + (13 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_6 = work
+    double *restrict const grad_total_leave_2 = work + (10 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_candidate_2 = work
+        + (11 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_keep_2 = work + (12 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_total_enter_2 = work + (13 * (n * h) + 2 * (n * k) + k);
+    double *restrict const sum_weight_h_grad_total_candidate_2 = work
         + (14 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_4 = work
+    double *restrict const sum_weight_h_grad_total_keep_2 = work
         + (15 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_2 = work
+    double *restrict const sum_weight_h_grad_total_enter_2 = work
         + (16 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
@@ -274,33 +276,36 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-             * grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+            /* grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j])
+             *     * grad_leave[i, j]
+             * grad_total_candidate[i,j] = (1 - candidate[i, j]**2)
+             *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_7[i * h + j] = leave[i * h + j] * (1.0 - leave[i * h + j])
-                    * grad_leave[i * h + j];
-                grad_total_5[i * h + j] =
+                grad_total_leave[i * h + j] = leave[i * h + j]
+                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
+                grad_total_candidate[i * h + j] =
                     (1.0 - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-             * grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+            /* grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+             * grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j])
+             *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_3[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
+                grad_total_keep[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
                     * grad_keep[i * h + j];
-                grad_total[i * h + j] = enter[i * h + j] * (1.0 - enter[i * h + j])
-                    * grad_enter[i * h + j];
+                grad_total_enter[i * h + j] = enter[i * h + j]
+                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_x) {
-        /* sum_weight_x_grad_total_7[i,l] =
-         *     sum[j](weight_x[3, j, l] * grad_total_7[i, j])
+        /* sum_weight_x_grad_total_leave[i,l] =
+         *     sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
@@ -310,95 +315,101 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_x[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_7[i * h + j];
+                        * grad_total_leave[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_5[i,l] =
-         *     sum[j](weight_x[2, j, l] * grad_total_5[i, j])
+        /* sum_weight_x_grad_total_candidate[i,l] =
+         *     sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_5[i * k + l] = 0.0;
+                sum_weight_x_grad_total_candidate[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_5[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_5[i * h + j];
+                    sum_weight_x_grad_total_candidate[i * k + l] +=
+                        weight_x[weight_x_row + l] * grad_total_candidate[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_3[i,l] =
-         *     sum[j](weight_x[1, j, l] * grad_total_3[i, j])
+        /* sum_weight_x_grad_total_keep[i,l] =
+         *     sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_3[i * k + l] = 0.0;
+                sum_weight_x_grad_total_keep[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_3[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_3[i * h + j];
+                    sum_weight_x_grad_total_keep[i * k + l] +=
+                        weight_x[weight_x_row + l] * grad_total_keep[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_x_grad_total[i,l] =
-             *     sum[j](weight_x[0, j, l] * grad_total[i, j])
+            /* sum_weight_x_grad_total_enter[i,l] =
+             *     sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
              */
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total[l] = 0.0;
+                sum_weight_x_grad_total_enter[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total[l] += weight_x[weight_x_row + l]
-                        * grad_total[i * h + j];
+                    sum_weight_x_grad_total_enter[l] += weight_x[weight_x_row + l]
+                        * grad_total_enter[i * h + j];
                 }
             }
-            /* grad_x[i,l] = sum_weight_x_grad_total_7[i, l]
-             *     + sum_weight_x_grad_total_5[i, l]
-             *     + sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
+            /* grad_x[i,l] = sum_weight_x_grad_total_leave[i, l]
+             *     + sum_weight_x_grad_total_candidate[i, l]
+             *     + sum_weight_x_grad_total_keep[i, l]
+             *     + sum_weight_x_grad_total_enter[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_weight_x_grad_total_5[i * k + l]
-                    + sum_weight_x_grad_total_3[i * k + l] + sum_weight_x_grad_total[l];
+                    + sum_weight_x_grad_total_candidate[i * k + l]
+                    + sum_weight_x_grad_total_keep[i * k + l]
+                    + sum_weight_x_grad_total_enter[l];
             }
         }
     }
 
     if (grad_hidden || grad_weight_h) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-             * grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+            /* grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j])
+             *     * grad_leave[i, j]
+             * grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2)
+             *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_8[i * h + j] = leave[i * h + j] * (1.0 - leave[i * h + j])
-                    * grad_leave[i * h + j];
-                grad_total_6[i * h + j] =
+                grad_total_leave_2[i * h + j] = leave[i * h + j]
+                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
+                grad_total_candidate_2[i * h + j] =
                     (1.0 - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-             * grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+            /* grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j])
+             *     * grad_keep[i, j]
+             * grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j])
+             *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_4[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
+                grad_total_keep_2[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
                     * grad_keep[i * h + j];
-                grad_total_2[i * h + j] = enter[i * h + j] * (1.0 - enter[i * h + j])
-                    * grad_enter[i * h + j];
+                grad_total_enter_2[i * h + j] = enter[i * h + j]
+                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_hidden) {
-        /* sum_weight_h_grad_total_8[i,p] =
-         *     sum[j](weight_h[3, j, p] * grad_total_8[i, j])
+        /* sum_weight_h_grad_total_leave_2[i,p] =
+         *     sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
@@ -408,64 +419,64 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_hidden[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_8[i * h + j];
+                        * grad_total_leave_2[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_6[i,p] =
-         *     sum[j](weight_h[2, j, p] * grad_total_6[i, j])
+        /* sum_weight_h_grad_total_candidate_2[i,p] =
+         *     sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_6[i * h + p] = 0.0;
+                sum_weight_h_grad_total_candidate_2[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_6[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_6[i * h + j];
+                    sum_weight_h_grad_total_candidate_2[i * h + p] +=
+                        weight_h[weight_h_row + p] * grad_total_candidate_2[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_4[i,p] =
-         *     sum[j](weight_h[1, j, p] * grad_total_4[i, j])
+        /* sum_weight_h_grad_total_keep_2[i,p] =
+         *     sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_4[i * h + p] = 0.0;
+                sum_weight_h_grad_total_keep_2[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_4[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_4[i * h + j];
+                    sum_weight_h_grad_total_keep_2[i * h + p] +=
+                        weight_h[weight_h_row + p] * grad_total_keep_2[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_h_grad_total_2[i,p] =
-             *     sum[j](weight_h[0, j, p] * grad_total_2[i, j])
+            /* sum_weight_h_grad_total_enter_2[i,p] =
+             *     sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
              */
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_2[p] = 0.0;
+                sum_weight_h_grad_total_enter_2[p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_2[p] += weight_h[weight_h_row + p]
-                        * grad_total_2[i * h + j];
+                    sum_weight_h_grad_total_enter_2[p] += weight_h[weight_h_row + p]
+                        * grad_total_enter_2[i * h + j];
                 }
             }
-            /* grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p]
-             *     + sum_weight_h_grad_total_6[i, p]
-             *     + sum_weight_h_grad_total_4[i, p]
-             *     + sum_weight_h_grad_total_2[i, p]
+            /* grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p]
+             *     + sum_weight_h_grad_total_candidate_2[i, p]
+             *     + sum_weight_h_grad_total_keep_2[i, p]
+             *     + sum_weight_h_grad_total_enter_2[i, p]
              */
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = grad_hidden[i * h + p]
-                    + sum_weight_h_grad_total_6[i * h + p]
-                    + sum_weight_h_grad_total_4[i * h + p]
-                    + sum_weight_h_grad_total_2[p];
+                    + sum_weight_h_grad_total_candidate_2[i * h + p]
+                    + sum_weight_h_grad_total_keep_2[i * h + p]
+                    + sum_weight_h_grad_total_enter_2[p];
             }
         }
     }
@@ -480,10 +491,10 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
-         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
-         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
-         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
+        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
+         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
+         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
+         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -493,7 +504,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_7[i * h + j];
+                        * grad_total_leave[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -503,7 +514,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_5[i * h + j];
+                        * grad_total_candidate[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -513,25 +524,27 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_3[i * h + j];
+                        * grad_total_keep[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
                 grad_weight_x[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
+                const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[j * k + l] += x[i * k + l] * grad_total[i * h + j];
+                    grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
+                        * grad_total_enter[i * h + j];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
-         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
-         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
-         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
+         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
+         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
+         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -541,7 +554,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_8[i * h + j];
+                        * grad_total_leave_2[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -551,7 +564,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_6[i * h + j];
+                        * grad_total_candidate_2[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -561,7 +574,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_4[i * h + j];
+                        * grad_total_keep_2[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -571,7 +584,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_2[i * h + j];
+                        * grad_total_enter_2[i * h + j];
                 }
             }
         }

@@ -28,38 +28,38 @@
  *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
  *         j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_total_7[i,l] = sum[j](weight_x[3, j, l] * grad_total_7[i, j])
- *     sum_weight_x_grad_total_5[i,l] = sum[j](weight_x[2, j, l] * grad_total_5[i, j])
- *     sum_weight_x_grad_total_3[i,l] = sum[j](weight_x[1, j, l] * grad_total_3[i, j])
- *     sum_weight_x_grad_total[i,l] = sum[j](weight_x[0, j, l] * grad_total[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_total_7[i, l] + sum_weight_x_grad_total_5[i, l] +
- *         sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
- *     sum_weight_h_grad_total_8[i,p] = sum[j](weight_h[3, j, p] * grad_total_8[i, j])
- *     sum_weight_h_grad_total_6[i,p] = sum[j](weight_h[2, j, p] * grad_total_6[i, j])
- *     sum_weight_h_grad_total_4[i,p] = sum[j](weight_h[1, j, p] * grad_total_4[i, j])
- *     sum_weight_h_grad_total_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_2[i, j])
- *     grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p] + sum_weight_h_grad_total_6[i, p] +
- *         sum_weight_h_grad_total_4[i, p] + sum_weight_h_grad_total_2[i, p]
+ *     grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
+ *     sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
+ *     sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
+ *     sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
+ *     grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
+ *         sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
+ *     sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
+ *     sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
+ *     sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
+ *     sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
+ *     grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
+ *         sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])

@@ -27,38 +27,38 @@ Gradients
     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
         j]
     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
-    grad_total_7[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-    grad_total_8[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-    grad_total_6[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_total_4[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_total_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    grad_total_5[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_total_3[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_total[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    sum_weight_x_grad_total_7[i,l] = sum[j](weight_x[3, j, l] * grad_total_7[i, j])
-    sum_weight_x_grad_total_5[i,l] = sum[j](weight_x[2, j, l] * grad_total_5[i, j])
-    sum_weight_x_grad_total_3[i,l] = sum[j](weight_x[1, j, l] * grad_total_3[i, j])
-    sum_weight_x_grad_total[i,l] = sum[j](weight_x[0, j, l] * grad_total[i, j])
-    grad_x[i,l] = sum_weight_x_grad_total_7[i, l] + sum_weight_x_grad_total_5[i, l] +
-        sum_weight_x_grad_total_3[i, l] + sum_weight_x_grad_total[i, l]
-    sum_weight_h_grad_total_8[i,p] = sum[j](weight_h[3, j, p] * grad_total_8[i, j])
-    sum_weight_h_grad_total_6[i,p] = sum[j](weight_h[2, j, p] * grad_total_6[i, j])
-    sum_weight_h_grad_total_4[i,p] = sum[j](weight_h[1, j, p] * grad_total_4[i, j])
-    sum_weight_h_grad_total_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_2[i, j])
-    grad_hidden[i,p] = sum_weight_h_grad_total_8[i, p] + sum_weight_h_grad_total_6[i, p] +
-        sum_weight_h_grad_total_4[i, p] + sum_weight_h_grad_total_2[i, p]
+    grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
+    sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
+    sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
+    sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
+    grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
+        sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
+    sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
+    sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
+    sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
+    sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
+    grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
+        sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
-    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_7[i, j])
-    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_5[i, j])
-    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_3[i, j])
-    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total[i, j])
-    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_8[i, j])
-    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_6[i, j])
-    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_4[i, j])
-    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_2[i, j])
+    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
+    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
+    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
+    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
+    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
+    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
+    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
+    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -85,27 +85,34 @@ __all__ = ["backward", "forward"]
 
 def forward(x, hidden, cell, weight_x, weight_h, bias):
     """Return out0 (n, h), new_cell (n, h), and what backward needs."""
-    x, hidden, cell, weight_x, weight_h, bias = _inputs(x, hidden, cell, weight_x, weight_h, bias)
-    total = x @ weight_x[0].T
-    total_2 = hidden @ weight_h[0].T
-    exp_total = np.exp(-np.abs(total + total_2 + bias[0]))
-    enter = np.where(total + total_2 + bias[0] >= 0, 1, exp_total) / (1 + exp_total)
-    total_3 = x @ weight_x[1].T
-    total_4 = hidden @ weight_h[1].T
-    exp_total_3 = np.exp(-np.abs(total_3 + total_4 + bias[1]))
+    (x, hidden, cell, weight_x, weight_h, bias = _inputs(x, hidden, cell, weight_x, weight_h, bias)
+    total_enter = x @ weight_x[0].T
+    total_enter_2 = hidden @ weight_h[0].T
+    exp_total_enter = np.exp(-np.abs(total_enter + total_enter_2 + bias[0]))
+    enter = (
+        np.where(total_enter + total_enter_2 + bias[0] >= 0, 1, exp_total_enter)
+        / (1 + exp_total_enter)
+    )
+    total_keep = x @ weight_x[1].T
+    total_keep_2 = hidden @ weight_h[1].T
+    exp_total_keep = np.exp(-np.abs(total_keep + total_keep_2 + bias[1]))
     keep = (
-        np.where(total_3 + total_4 + bias[1] >= 0, 1, exp_total_3) / (1 + exp_total_3)
+        np.where(total_keep + total_keep_2 + bias[1] >= 0, 1, exp_total_keep)
+        / (1 + exp_total_keep)
     )
     candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
-    total_7 = x @ weight_x[3].T
-    total_8 = hidden @ weight_h[3].T
-    exp_total_7 = np.exp(-np.abs(total_7 + total_8 + bias[3]))
+    total_leave = x @ weight_x[3].T
+    total_leave_2 = hidden @ weight_h[3].T
+    exp_total_leave = np.exp(-np.abs(total_leave + total_leave_2 + bias[3]))
     leave = (
-        np.where(total_7 + total_8 + bias[3] >= 0, 1, exp_total_7) / (1 + exp_total_7)
+        np.where(total_leave + total_leave_2 + bias[3] >= 0, 1, exp_total_leave)
+        / (1 + exp_total_leave)
     )
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
-    return (out0, new_cell), (x, hidden, cell, weight_x, weight_h, new_cell, enter, keep, candidate, leave)
+    return (out0, new_cell), (
+        x, hidden, cell, weight_x, weight_h, new_cell, enter, keep, candidate, leave,
+    )
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)):
@@ -119,63 +126,80 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     )
     grad_x = grad_hidden = grad_cell = grad_weight_x = grad_weight_h = grad_bias = None
     tanh_new_cell = np.tanh(new_cell)
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
+    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_leave = tanh_new_cell * grad_out0
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_7 = leave * (1 - leave) * grad_leave
+        grad_total_leave = leave * (1 - leave) * grad_leave
+    if needs_input_grad[0]:
+        sum_weight_x_grad_total_leave = grad_total_leave @ weight_x[3]
     grad_new_cell_total = leave * (1 - tanh_new_cell**2) * grad_out0 + grad_new_cell
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
+    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_candidate = enter * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_5 = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
+        grad_total_candidate = (1 - candidate**2) * grad_candidate
+    if needs_input_grad[0]:
+        sum_weight_x_grad_total_candidate = grad_total_candidate @ weight_x[2]
+    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_keep = cell * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_3 = keep * (1 - keep) * grad_keep
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3] or needs_input_grad[4] or needs_input_grad[5]:
+        grad_total_keep = keep * (1 - keep) * grad_keep
+    if needs_input_grad[0]:
+        sum_weight_x_grad_total_keep = grad_total_keep @ weight_x[1]
+    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_enter = candidate * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total = enter * (1 - enter) * grad_enter
+        grad_total_enter = enter * (1 - enter) * grad_enter
     if needs_input_grad[0]:
+        sum_weight_x_grad_total_enter = grad_total_enter @ weight_x[0]
         grad_x = (
-            grad_total_7 @ weight_x[3]
-            + grad_total_5 @ weight_x[2]
-            + grad_total_3 @ weight_x[1]
-            + grad_total @ weight_x[0]
+            sum_weight_x_grad_total_leave
+            + sum_weight_x_grad_total_candidate
+            + sum_weight_x_grad_total_keep
+            + sum_weight_x_grad_total_enter
         )
     if needs_input_grad[1] or needs_input_grad[4]:
-        grad_total_8 = leave * (1 - leave) * grad_leave
-        grad_total_6 = (1 - candidate**2) * grad_candidate
-        grad_total_4 = keep * (1 - keep) * grad_keep
-        grad_total_2 = enter * (1 - enter) * grad_enter
+        grad_total_leave_2 = leave * (1 - leave) * grad_leave
     if needs_input_grad[1]:
+        sum_weight_h_grad_total_leave_2 = grad_total_leave_2 @ weight_h[3]
+    if needs_input_grad[1] or needs_input_grad[4]:
+        grad_total_candidate_2 = (1 - candidate**2) * grad_candidate
+    if needs_input_grad[1]:
+        sum_weight_h_grad_total_candidate_2 = grad_total_candidate_2 @ weight_h[2]
+    if needs_input_grad[1] or needs_input_grad[4]:
+        grad_total_keep_2 = keep * (1 - keep) * grad_keep
+    if needs_input_grad[1]:
+        sum_weight_h_grad_total_keep_2 = grad_total_keep_2 @ weight_h[1]
+    if needs_input_grad[1] or needs_input_grad[4]:
+        grad_total_enter_2 = enter * (1 - enter) * grad_enter
+    if needs_input_grad[1]:
+        sum_weight_h_grad_total_enter_2 = grad_total_enter_2 @ weight_h[0]
         grad_hidden = (
-            grad_total_8 @ weight_h[3]
-            + grad_total_6 @ weight_h[2]
-            + grad_total_4 @ weight_h[1]
-            + grad_total_2 @ weight_h[0]
+            sum_weight_h_grad_total_leave_2
+            + sum_weight_h_grad_total_candidate_2
+            + sum_weight_h_grad_total_keep_2
+            + sum_weight_h_grad_total_enter_2
         )
     if needs_input_grad[2]:
         grad_cell = keep * grad_new_cell_total
     if needs_input_grad[3]:
         grad_weight_x = np.stack(
             [
-                grad_total.T @ x,
-                grad_total_3.T @ x,
-                grad_total_5.T @ x,
-                grad_total_7.T @ x,
+                grad_total_enter.T @ x,
+                grad_total_keep.T @ x,
+                grad_total_candidate.T @ x,
+                grad_total_leave.T @ x,
             ],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[4]:
         grad_weight_h = np.stack(
             [
-                grad_total_2.T @ hidden,
-                grad_total_4.T @ hidden,
-                grad_total_6.T @ hidden,
-                grad_total_8.T @ hidden,
+                grad_total_enter_2.T @ hidden,
+                grad_total_keep_2.T @ hidden,
+                grad_total_candidate_2.T @ hidden,
+                grad_total_leave_2.T @ hidden,
             ],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[5]:
         grad_bias = np.stack(
@@ -185,7 +209,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
                 ((1 - candidate**2) * grad_candidate).sum(axis=0),
                 (leave * (1 - leave) * grad_leave).sum(axis=0),
             ],
-            axis=-2,
+            axis=0,
         )
     return grad_x, grad_hidden, grad_cell, grad_weight_x, grad_weight_h, grad_bias
 

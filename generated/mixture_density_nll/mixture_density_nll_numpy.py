@@ -53,7 +53,10 @@ def forward(logits, mean, log_std, target):
     max_joint = joint.max(axis=1)
     sum_exp_joint = np.exp(joint - max_joint[:, None]).sum(axis=1)
     out = (norm - (max_joint + np.log(sum_exp_joint))).mean()
-    return out, (logits, mean, log_std, target, max_logits, sum_exp_logits, max_joint, sum_exp_joint)
+    return out, (
+        logits, mean, log_std, target, max_logits, sum_exp_logits, max_joint,
+        sum_exp_joint,
+    )
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):

@@ -15,13 +15,13 @@
  *
  * Gradients
  *     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
- *     grad_total_2[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
- *     grad_relu_value[i,l] = sum[j](grad_total_2[i, j] * up[j, l])
- *     grad_total[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     grad_mean_x[i,j] = sum[l](grad_total[i, l] * down[l, j])
+ *     grad_total_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+ *     grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l])
+ *     grad_total_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+ *     grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j])
  *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
- *     grad_down[l,j] = sum[i](grad_total[i, l] * mean_x[i, j])
- *     grad_up[j,l] = sum[i](grad_total_2[i, j] * relu_value[i, l])
+ *     grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j])
+ *     grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l])
  *
  * Saved
  *     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -54,22 +54,22 @@ void squeeze_excite_forward(size_t n, size_t c, size_t p, size_t r,
             mean_x[i * c + j] = sum_x / (double)p;
         }
         for (size_t l = 0; l < r; ++l) {
-            /* total[i,l] = sum[j](mean_x[i, j] * down[l, j]) */
-            double total = 0.0;
+            /* total_relu_value[i,l] = sum[j](mean_x[i, j] * down[l, j]) */
+            double total_relu_value = 0.0;
             for (size_t j = 0; j < c; ++j) {
-                total += mean_x[i * c + j] * down[l * c + j];
+                total_relu_value += mean_x[i * c + j] * down[l * c + j];
             }
-            relu_value[i * r + l] = total < 0.0 ? 0.0 : total;
+            relu_value[i * r + l] = total_relu_value < 0.0 ? 0.0 : total_relu_value;
         }
         for (size_t j = 0; j < c; ++j) {
-            /* total_2[i,j] = sum[l](relu_value[i, l] * up[j, l]) */
-            double total_2 = 0.0;
+            /* total_gate[i,j] = sum[l](relu_value[i, l] * up[j, l]) */
+            double total_gate = 0.0;
             for (size_t l = 0; l < r; ++l) {
-                total_2 += relu_value[i * r + l] * up[j * r + l];
+                total_gate += relu_value[i * r + l] * up[j * r + l];
             }
-            const double exp_total_2 = exp(-fabs(total_2));
-            const double gate_ij = (total_2 >= 0.0 ? 1.0 : exp_total_2)
-                / (1.0 + exp_total_2);
+            const double exp_total_gate = exp(-fabs(total_gate));
+            const double gate_ij = (total_gate >= 0.0 ? 1.0 : exp_total_gate)
+                / (1.0 + exp_total_gate);
             if (gate) {
                 gate[i * c + j] = gate_ij;
             }
@@ -90,8 +90,8 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                              double *restrict grad_x, double *restrict grad_down,
                              double *restrict grad_up, double *work)
 {
-    double *restrict const grad_total_2 = work;
-    double *restrict const grad_total = work + n * c;
+    double *restrict const grad_total_gate = work;
+    double *restrict const grad_total_relu_value = work + n * c;
     double *restrict const grad_mean_x = work + (n * c + n * r);
 
     if (grad_x || grad_down || grad_up) {
@@ -105,7 +105,7 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                     sum_grad_output_x += grad_output[grad_output_row + k]
                         * x[x_row + k];
                 }
-                grad_total_2[i * c + j] = gate[i * c + j] * (1.0 - gate[i * c + j])
+                grad_total_gate[i * c + j] = gate[i * c + j] * (1.0 - gate[i * c + j])
                     * sum_grad_output_x;
             }
         }
@@ -113,34 +113,36 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
 
     if (grad_x || grad_down) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_relu_value[i,l] = sum[j](grad_total_2[i, j] * up[j, l]) */
+            /* grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l]) */
             for (size_t l = 0; l < r; ++l) {
-                grad_total[i * r + l] = 0.0;
+                grad_total_relu_value[i * r + l] = 0.0;
             }
             for (size_t j = 0; j < c; ++j) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_total[i * r + l] += grad_total_2[i * c + j] * up[j * r + l];
+                    grad_total_relu_value[i * r + l] += grad_total_gate[i * c + j]
+                        * up[j * r + l];
                 }
             }
-            /* grad_total[i,l] =
+            /* grad_total_relu_value[i,l] =
              *     where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
              */
             for (size_t l = 0; l < r; ++l) {
-                grad_total[i * r + l] = relu_value[i * r + l] > 0.0
-                    ? grad_total[i * r + l] : 0.0;
+                grad_total_relu_value[i * r + l] = relu_value[i * r + l] > 0.0
+                    ? grad_total_relu_value[i * r + l] : 0.0;
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_mean_x[i,j] = sum[l](grad_total[i, l] * down[l, j]) */
+            /* grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j]) */
             for (size_t j = 0; j < c; ++j) {
                 grad_mean_x[j] = 0.0;
             }
             for (size_t l = 0; l < r; ++l) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_mean_x[j] += grad_total[i * r + l] * down[l * c + j];
+                    grad_mean_x[j] += grad_total_relu_value[i * r + l]
+                        * down[l * c + j];
                 }
             }
             /* grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
@@ -159,28 +161,29 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
     }
 
     if (grad_down) {
-        /* grad_down[l,j] = sum[i](grad_total[i, l] * mean_x[i, j]) */
+        /* grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j]) */
         for (size_t l = 0; l < r; ++l) {
             for (size_t j = 0; j < c; ++j) {
                 grad_down[l * c + j] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_down[l * c + j] += grad_total[i * r + l] * mean_x[i * c + j];
+                    grad_down[l * c + j] += grad_total_relu_value[i * r + l]
+                        * mean_x[i * c + j];
                 }
             }
         }
     }
 
     if (grad_up) {
-        /* grad_up[j,l] = sum[i](grad_total_2[i, j] * relu_value[i, l]) */
+        /* grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l]) */
         for (size_t j = 0; j < c; ++j) {
             for (size_t l = 0; l < r; ++l) {
                 grad_up[j * r + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_up[j * r + l] += grad_total_2[i * c + j]
+                    grad_up[j * r + l] += grad_total_gate[i * c + j]
                         * relu_value[i * r + l];
                 }
             }

@@ -14,13 +14,13 @@ Shapes
 
 Gradients
     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
-    grad_total_2[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
-    grad_relu_value[i,l] = sum[j](grad_total_2[i, j] * up[j, l])
-    grad_total[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
-    grad_mean_x[i,j] = sum[l](grad_total[i, l] * down[l, j])
+    grad_total_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+    grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l])
+    grad_total_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+    grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j])
     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
-    grad_down[l,j] = sum[i](grad_total[i, l] * mean_x[i, j])
-    grad_up[j,l] = sum[i](grad_total_2[i, j] * relu_value[i, l])
+    grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j])
+    grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l])
 
 Saved
     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -42,9 +42,9 @@ def forward(x, down, up):
     x, down, up = _inputs(x, down, up)
     mean_x = x.mean(axis=2)
     relu_value = np.maximum(mean_x @ down.T, 0)
-    total_2 = relu_value @ up.T
-    exp_total_2 = np.exp(-np.abs(total_2))
-    gate = np.where(total_2 >= 0, 1, exp_total_2) / (1 + exp_total_2)
+    total_gate = relu_value @ up.T
+    exp_total_gate = np.exp(-np.abs(total_gate))
+    gate = np.where(total_gate >= 0, 1, exp_total_gate) / (1 + exp_total_gate)
     out = x * gate[:, :, None]
     return out, (x, down, up, mean_x, relu_value, gate)
 
@@ -55,15 +55,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     p = x.shape[2]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_down = grad_up = None
-    grad_total_2 = gate * (1 - gate) * (grad_output * x).sum(axis=2)
+    grad_total_gate = gate * (1 - gate) * (grad_output * x).sum(axis=2)
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total = np.where(relu_value > 0, grad_total_2 @ up, 0)
+        grad_total_relu_value = np.where(relu_value > 0, grad_total_gate @ up, 0)
     if needs_input_grad[0]:
-        grad_x = grad_output * gate[:, :, None] + (grad_total @ down)[:, :, None] / p
+        grad_x = (
+            grad_output * gate[:, :, None]
+            + (grad_total_relu_value @ down)[:, :, None] / p
+        )
     if needs_input_grad[1]:
-        grad_down = grad_total.T @ mean_x
+        grad_down = grad_total_relu_value.T @ mean_x
     if needs_input_grad[2]:
-        grad_up = grad_total_2.T @ relu_value
+        grad_up = grad_total_gate.T @ relu_value
     return grad_x, grad_down, grad_up
 
 

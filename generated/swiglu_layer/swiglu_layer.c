@@ -16,23 +16,23 @@
  *
  * Gradients
  *     grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l])
- *     grad_total[i,l] = grad_hidden[i, l] * sigmoid(total[i, l]) * total_2[i, l] * (1 + total[i, l] * (1 -
- *         sigmoid(total[i, l])))
- *     grad_total_2[i,l] = grad_hidden[i, l] * total[i, l] * sigmoid(total[i, l])
- *     sum_grad_total_2_up[i,p] = sum[l](grad_total_2[i, l] * up[l, p])
- *     sum_grad_total_gate[i,p] = sum[l](grad_total[i, l] * gate[l, p])
- *     grad_x[i,p] = sum_grad_total_2_up[i, p] + sum_grad_total_gate[i, p]
- *     grad_gate[l,p] = sum[i](grad_total[i, l] * x[i, p])
- *     grad_up[l,p] = sum[i](grad_total_2[i, l] * x[i, p])
+ *     grad_total_hidden[i,l] = grad_hidden[i, l] * sigmoid(total_hidden[i, l]) * total_hidden_2[i, l] * (1 +
+ *         total_hidden[i, l] * (1 - sigmoid(total_hidden[i, l])))
+ *     grad_total_hidden_2[i,l] = grad_hidden[i, l] * total_hidden[i, l] * sigmoid(total_hidden[i, l])
+ *     sum_grad_total_hidden_2_up[i,p] = sum[l](grad_total_hidden_2[i, l] * up[l, p])
+ *     sum_grad_total_hidden_gate[i,p] = sum[l](grad_total_hidden[i, l] * gate[l, p])
+ *     grad_x[i,p] = sum_grad_total_hidden_2_up[i, p] + sum_grad_total_hidden_gate[i, p]
+ *     grad_gate[l,p] = sum[i](grad_total_hidden[i, l] * x[i, p])
+ *     grad_up[l,p] = sum[i](grad_total_hidden_2[i, l] * x[i, p])
  *     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *
  * Saved
- *     x        (n, k)  for grad_gate, grad_up
- *     gate     (h, k)  for grad_x
- *     up       (h, k)  for grad_x
- *     down     (m, h)  for grad_x, grad_gate, grad_up
- *     total    (n, h)  for all
- *     total_2  (n, h)  for grad_x, grad_gate, grad_down
+ *     x               (n, k)  for grad_gate, grad_up
+ *     gate            (h, k)  for grad_x
+ *     up              (h, k)  for grad_x
+ *     down            (m, h)  for grad_x, grad_gate, grad_up
+ *     total_hidden    (n, h)  for all
+ *     total_hidden_2  (n, h)  for grad_x, grad_gate, grad_down
  *     16 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
@@ -41,46 +41,49 @@
 void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
                           const double *restrict x, const double *restrict gate,
                           const double *restrict up, const double *restrict down,
-                          double *restrict total, double *restrict total_2,
-                          double *restrict out, double *work)
+                          double *restrict total_hidden,
+                          double *restrict total_hidden_2, double *restrict out,
+                          double *work)
 {
     double *restrict const hidden = work;
-    double *restrict const sigmoid_total = work + h;
-    total = total ? total : work + (h + n * h);
+    double *restrict const sigmoid_total_hidden = work + h;
+    total_hidden = total_hidden ? total_hidden : work + (h + n * h);
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
-            /* total[i,l] = sum[p](x[i, p] * gate[l, p]) */
-            double total_3 = 0.0;
+            /* total_hidden[i,l] = sum[p](x[i, p] * gate[l, p]) */
+            double total = 0.0;
             for (size_t p = 0; p < k; ++p) {
-                total_3 += x[i * k + p] * gate[l * k + p];
+                total += x[i * k + p] * gate[l * k + p];
             }
-            const double total_il = total_3;
-            total[i * h + l] = total_il;
-            const double exp_total = exp(-fabs(total_il));
-            sigmoid_total[i * h + l] = (total_il >= 0.0 ? 1.0 : exp_total)
-                / (1.0 + exp_total);
+            const double total_hidden_il = total;
+            total_hidden[i * h + l] = total_hidden_il;
+            const double exp_total_hidden = exp(-fabs(total_hidden_il));
+            sigmoid_total_hidden[i * h + l] =
+                (total_hidden_il >= 0.0 ? 1.0 : exp_total_hidden)
+                / (1.0 + exp_total_hidden);
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
-            /* total_2[i,l] = sum[p](x[i, p] * up[l, p]) */
-            double total_2_il = 0.0;
+            /* total_hidden_2[i,l] = sum[p](x[i, p] * up[l, p]) */
+            double total_hidden_2_il = 0.0;
             for (size_t p = 0; p < k; ++p) {
-                total_2_il += x[i * k + p] * up[l * k + p];
+                total_hidden_2_il += x[i * k + p] * up[l * k + p];
             }
-            if (total_2) {
-                total_2[i * h + l] = total_2_il;
+            if (total_hidden_2) {
+                total_hidden_2[i * h + l] = total_hidden_2_il;
             }
-            hidden[l] = total[i * h + l] * sigmoid_total[i * h + l] * total_2_il;
+            hidden[l] = total_hidden[i * h + l] * sigmoid_total_hidden[i * h + l]
+                * total_hidden_2_il;
         }
         /* out[i,j] = sum[l](hidden[i, l] * down[j, l]) */
         for (size_t j = 0; j < m; ++j) {
-            double total_3 = 0.0;
+            double total = 0.0;
             for (size_t l = 0; l < h; ++l) {
-                total_3 += hidden[l] * down[j * h + l];
+                total += hidden[l] * down[j * h + l];
             }
-            out[i * m + j] = total_3;
+            out[i * m + j] = total;
         }
     }
 }
@@ -88,16 +91,17 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
 void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
                            const double *restrict x, const double *restrict gate,
                            const double *restrict up, const double *restrict down,
-                           const double *restrict total, const double *restrict total_2,
+                           const double *restrict total_hidden,
+                           const double *restrict total_hidden_2,
                            const double *restrict grad_output, double *restrict grad_x,
                            double *restrict grad_gate, double *restrict grad_up,
                            double *restrict grad_down, double *work)
 {
     double *restrict const grad_hidden = work;
-    double *restrict const sigmoid_total = work + n * h;
-    double *restrict const grad_total_2 = work + 2 * (n * h);
-    double *restrict const grad_total = work + 3 * (n * h);
-    double *restrict const sum_grad_total_gate = work + 4 * (n * h);
+    double *restrict const sigmoid_total_hidden = work + n * h;
+    double *restrict const grad_total_hidden_2 = work + 2 * (n * h);
+    double *restrict const grad_total_hidden = work + 3 * (n * h);
+    double *restrict const sum_grad_total_hidden_gate = work + 4 * (n * h);
     double *restrict const hidden = work + (4 * (n * h) + k);
 
     if (grad_x || grad_gate || grad_up) {
@@ -115,107 +119,122 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
     }
 
     if (grad_x || grad_gate || grad_up || grad_down) {
-        /* sigmoid_total[i,l] = where(total[i, l] >= 0, 1, exp_total[i, l])
-         *     / (1 + exp_total[i, l])
+        /* sigmoid_total_hidden[i,l] =
+         *     where(total_hidden[i, l] >= 0, 1, exp_total_hidden[i, l])
+         *     / (1 + exp_total_hidden[i, l])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < h; ++l) {
-                const double exp_total = exp(-fabs(total[i * h + l]));
-                sigmoid_total[i * h + l] = (total[i * h + l] >= 0.0 ? 1.0 : exp_total)
-                    / (1.0 + exp_total);
+                const double exp_total_hidden = exp(-fabs(total_hidden[i * h + l]));
+                sigmoid_total_hidden[i * h + l] =
+                    (total_hidden[i * h + l] >= 0.0 ? 1.0 : exp_total_hidden)
+                    / (1.0 + exp_total_hidden);
             }
         }
     }
 
     if (grad_x || grad_up) {
-        /* grad_total_2[i,l] = grad_hidden[i, l] * total[i, l] * sigmoid_total[i, l] */
+        /* grad_total_hidden_2[i,l] = grad_hidden[i, l] * total_hidden[i, l]
+         *     * sigmoid_total_hidden[i, l]
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < h; ++l) {
-                grad_total_2[i * h + l] = grad_hidden[i * h + l] * total[i * h + l]
-                    * sigmoid_total[i * h + l];
+                grad_total_hidden_2[i * h + l] = grad_hidden[i * h + l]
+                    * total_hidden[i * h + l] * sigmoid_total_hidden[i * h + l];
             }
         }
     }
 
     if (grad_x) {
-        /* sum_grad_total_2_up[i,p] = sum[l](grad_total_2[i, l] * up[l, p]) */
+        /* sum_grad_total_hidden_2_up[i,p] =
+         *     sum[l](grad_total_hidden_2[i, l] * up[l, p])
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < k; ++p) {
                 grad_x[i * k + p] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_x[i * k + p] += grad_total_2[i * h + l] * up[l * k + p];
+                    grad_x[i * k + p] += grad_total_hidden_2[i * h + l] * up[l * k + p];
                 }
             }
         }
     }
 
     if (grad_x || grad_gate) {
-        /* grad_total[i,l] = grad_hidden[i, l] * sigmoid_total[i, l] * total_2[i, l]
-         *     * (1 + total[i, l] * (1 - sigmoid_total[i, l]))
+        /* grad_total_hidden[i,l] = grad_hidden[i, l] * sigmoid_total_hidden[i, l]
+         *     * total_hidden_2[i, l]
+         *     * (1 + total_hidden[i, l] * (1 - sigmoid_total_hidden[i, l]))
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < h; ++l) {
-                grad_total[i * h + l] = grad_hidden[i * h + l]
-                    * sigmoid_total[i * h + l] * total_2[i * h + l]
-                    * (1.0 + total[i * h + l] * (1.0 - sigmoid_total[i * h + l]));
+                grad_total_hidden[i * h + l] = grad_hidden[i * h + l]
+                    * sigmoid_total_hidden[i * h + l] * total_hidden_2[i * h + l]
+                    * (1.0 + total_hidden[i * h + l]
+                    * (1.0 - sigmoid_total_hidden[i * h + l]));
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_gate[i,p] = sum[l](grad_total[i, l] * gate[l, p]) */
+            /* sum_grad_total_hidden_gate[i,p] =
+             *     sum[l](grad_total_hidden[i, l] * gate[l, p])
+             */
             for (size_t p = 0; p < k; ++p) {
-                sum_grad_total_gate[p] = 0.0;
+                sum_grad_total_hidden_gate[p] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 for (size_t p = 0; p < k; ++p) {
-                    sum_grad_total_gate[p] += grad_total[i * h + l] * gate[l * k + p];
+                    sum_grad_total_hidden_gate[p] += grad_total_hidden[i * h + l]
+                        * gate[l * k + p];
                 }
             }
-            /* grad_x[i,p] = sum_grad_total_2_up[i, p] + sum_grad_total_gate[i, p] */
+            /* grad_x[i,p] = sum_grad_total_hidden_2_up[i, p]
+             *     + sum_grad_total_hidden_gate[i, p]
+             */
             for (size_t p = 0; p < k; ++p) {
-                grad_x[i * k + p] += sum_grad_total_gate[p];
+                grad_x[i * k + p] += sum_grad_total_hidden_gate[p];
             }
         }
     }
 
     if (grad_gate) {
-        /* grad_gate[l,p] = sum[i](grad_total[i, l] * x[i, p]) */
+        /* grad_gate[l,p] = sum[i](grad_total_hidden[i, l] * x[i, p]) */
         for (size_t l = 0; l < h; ++l) {
             for (size_t p = 0; p < k; ++p) {
                 grad_gate[l * k + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_gate[l * k + p] += grad_total[i * h + l] * x[i * k + p];
+                    grad_gate[l * k + p] += grad_total_hidden[i * h + l] * x[i * k + p];
                 }
             }
         }
     }
 
     if (grad_up) {
-        /* grad_up[l,p] = sum[i](grad_total_2[i, l] * x[i, p]) */
+        /* grad_up[l,p] = sum[i](grad_total_hidden_2[i, l] * x[i, p]) */
         for (size_t l = 0; l < h; ++l) {
             for (size_t p = 0; p < k; ++p) {
                 grad_up[l * k + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_up[l * k + p] += grad_total_2[i * h + l] * x[i * k + p];
+                    grad_up[l * k + p] += grad_total_hidden_2[i * h + l] * x[i * k + p];
                 }
             }
         }
     }
 
     if (grad_down) {
-        /* hidden[i,l] = total[i, l] * sigmoid_total[i, l] * total_2[i, l] */
+        /* hidden[i,l] = total_hidden[i, l] * sigmoid_total_hidden[i, l]
+         *     * total_hidden_2[i, l]
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < h; ++l) {
-                hidden[i * h + l] = total[i * h + l] * sigmoid_total[i * h + l]
-                    * total_2[i * h + l];
+                hidden[i * h + l] = total_hidden[i * h + l]
+                    * sigmoid_total_hidden[i * h + l] * total_hidden_2[i * h + l];
             }
         }
         /* grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l]) */

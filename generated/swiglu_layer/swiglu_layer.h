@@ -16,23 +16,23 @@
  *
  * Gradients
  *     grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l])
- *     grad_total[i,l] = grad_hidden[i, l] * sigmoid(total[i, l]) * total_2[i, l] * (1 + total[i, l] * (1 -
- *         sigmoid(total[i, l])))
- *     grad_total_2[i,l] = grad_hidden[i, l] * total[i, l] * sigmoid(total[i, l])
- *     sum_grad_total_2_up[i,p] = sum[l](grad_total_2[i, l] * up[l, p])
- *     sum_grad_total_gate[i,p] = sum[l](grad_total[i, l] * gate[l, p])
- *     grad_x[i,p] = sum_grad_total_2_up[i, p] + sum_grad_total_gate[i, p]
- *     grad_gate[l,p] = sum[i](grad_total[i, l] * x[i, p])
- *     grad_up[l,p] = sum[i](grad_total_2[i, l] * x[i, p])
+ *     grad_total_hidden[i,l] = grad_hidden[i, l] * sigmoid(total_hidden[i, l]) * total_hidden_2[i, l] * (1 +
+ *         total_hidden[i, l] * (1 - sigmoid(total_hidden[i, l])))
+ *     grad_total_hidden_2[i,l] = grad_hidden[i, l] * total_hidden[i, l] * sigmoid(total_hidden[i, l])
+ *     sum_grad_total_hidden_2_up[i,p] = sum[l](grad_total_hidden_2[i, l] * up[l, p])
+ *     sum_grad_total_hidden_gate[i,p] = sum[l](grad_total_hidden[i, l] * gate[l, p])
+ *     grad_x[i,p] = sum_grad_total_hidden_2_up[i, p] + sum_grad_total_hidden_gate[i, p]
+ *     grad_gate[l,p] = sum[i](grad_total_hidden[i, l] * x[i, p])
+ *     grad_up[l,p] = sum[i](grad_total_hidden_2[i, l] * x[i, p])
  *     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *
  * Saved
- *     x        (n, k)  for grad_gate, grad_up
- *     gate     (h, k)  for grad_x
- *     up       (h, k)  for grad_x
- *     down     (m, h)  for grad_x, grad_gate, grad_up
- *     total    (n, h)  for all
- *     total_2  (n, h)  for grad_x, grad_gate, grad_down
+ *     x               (n, k)  for grad_gate, grad_up
+ *     gate            (h, k)  for grad_x
+ *     up              (h, k)  for grad_x
+ *     down            (m, h)  for grad_x, grad_gate, grad_up
+ *     total_hidden    (n, h)  for all
+ *     total_hidden_2  (n, h)  for grad_x, grad_gate, grad_down
  *     16 * h bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_SWIGLU_LAYER_H
@@ -45,13 +45,14 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total and total_2; pass NULL for what is not needed.
+ * For backward: total_hidden and total_hidden_2; pass NULL for what is not needed.
  * work has room for SWIGLU_LAYER_FORWARD_WORK(n, h) doubles.
  */
 #define SWIGLU_LAYER_FORWARD_WORK(n, h) ((h) + 2 * (n) * (h))
 void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m, const double *x,
                           const double *gate, const double *up, const double *down,
-                          double *total, double *total_2, double *out, double *work);
+                          double *total_hidden, double *total_hidden_2, double *out,
+                          double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SWIGLU_LAYER_BACKWARD_WORK(n, k, h) doubles.
@@ -59,7 +60,7 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m, const double *
 #define SWIGLU_LAYER_BACKWARD_WORK(n, k, h) (5 * (n) * (h) + (k))
 void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m, const double *x,
                            const double *gate, const double *up, const double *down,
-                           const double *total, const double *total_2,
+                           const double *total_hidden, const double *total_hidden_2,
                            const double *grad_output, double *grad_x, double *grad_gate,
                            double *grad_up, double *grad_down, double *work);
 

@@ -15,23 +15,23 @@ Shapes
 
 Gradients
     grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l])
-    grad_total[i,l] = grad_hidden[i, l] * sigmoid(total[i, l]) * total_2[i, l] * (1 + total[i, l] * (1 -
-        sigmoid(total[i, l])))
-    grad_total_2[i,l] = grad_hidden[i, l] * total[i, l] * sigmoid(total[i, l])
-    sum_grad_total_2_up[i,p] = sum[l](grad_total_2[i, l] * up[l, p])
-    sum_grad_total_gate[i,p] = sum[l](grad_total[i, l] * gate[l, p])
-    grad_x[i,p] = sum_grad_total_2_up[i, p] + sum_grad_total_gate[i, p]
-    grad_gate[l,p] = sum[i](grad_total[i, l] * x[i, p])
-    grad_up[l,p] = sum[i](grad_total_2[i, l] * x[i, p])
+    grad_total_hidden[i,l] = grad_hidden[i, l] * sigmoid(total_hidden[i, l]) * total_hidden_2[i, l] * (1 +
+        total_hidden[i, l] * (1 - sigmoid(total_hidden[i, l])))
+    grad_total_hidden_2[i,l] = grad_hidden[i, l] * total_hidden[i, l] * sigmoid(total_hidden[i, l])
+    sum_grad_total_hidden_2_up[i,p] = sum[l](grad_total_hidden_2[i, l] * up[l, p])
+    sum_grad_total_hidden_gate[i,p] = sum[l](grad_total_hidden[i, l] * gate[l, p])
+    grad_x[i,p] = sum_grad_total_hidden_2_up[i, p] + sum_grad_total_hidden_gate[i, p]
+    grad_gate[l,p] = sum[i](grad_total_hidden[i, l] * x[i, p])
+    grad_up[l,p] = sum[i](grad_total_hidden_2[i, l] * x[i, p])
     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
 
 Saved
-    x        (n, k)  for grad_gate, grad_up
-    gate     (h, k)  for grad_x
-    up       (h, k)  for grad_x
-    down     (m, h)  for grad_x, grad_gate, grad_up
-    total    (n, h)  for all
-    total_2  (n, h)  for grad_x, grad_gate, grad_down
+    x               (n, k)  for grad_gate, grad_up
+    gate            (h, k)  for grad_x
+    up              (h, k)  for grad_x
+    down            (m, h)  for grad_x, grad_gate, grad_up
+    total_hidden    (n, h)  for all
+    total_hidden_2  (n, h)  for grad_x, grad_gate, grad_down
     16 * h bytes for each of n, besides inputs and outputs
 """
 
@@ -43,39 +43,49 @@ __all__ = ["backward", "forward"]
 def forward(x, gate, up, down):
     """Return out (n, m), and what backward needs."""
     x, gate, up, down = _inputs(x, gate, up, down)
-    total = x @ gate.T
-    total_2 = x @ up.T
-    exp_total = np.exp(-np.abs(total))
-    hidden = total * (np.where(total >= 0, 1, exp_total) / (1 + exp_total)) * total_2
+    total_hidden = x @ gate.T
+    total_hidden_2 = x @ up.T
+    exp_total_hidden = np.exp(-np.abs(total_hidden))
+    hidden = (
+        total_hidden
+        * (np.where(total_hidden >= 0, 1, exp_total_hidden) / (1 + exp_total_hidden))
+        * total_hidden_2
+    )
     out = hidden @ down.T
-    return out, (x, gate, up, down, total, total_2)
+    return out, (x, gate, up, down, total_hidden, total_hidden_2)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, gate, up, down, total, total_2 = saved
+    x, gate, up, down, total_hidden, total_hidden_2 = saved
     n = x.shape[0]
     m = down.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_gate = grad_up = grad_down = None
     if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
         grad_hidden = grad_output @ down
-    exp_total = np.exp(-np.abs(total))
-    sigmoid_total = np.where(total >= 0, 1, exp_total) / (1 + exp_total)
+    exp_total_hidden = np.exp(-np.abs(total_hidden))
+    sigmoid_total_hidden = (
+        np.where(total_hidden >= 0, 1, exp_total_hidden) / (1 + exp_total_hidden)
+    )
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total_2 = grad_hidden * total * sigmoid_total
+        grad_total_hidden_2 = grad_hidden * total_hidden * sigmoid_total_hidden
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total = grad_hidden * sigmoid_total * total_2 * (
-            1 + total * (1 - sigmoid_total)
+        grad_total_hidden = (
+            grad_hidden * sigmoid_total_hidden * total_hidden_2 * (
+                1 + total_hidden * (1 - sigmoid_total_hidden)
+            )
         )
     if needs_input_grad[0]:
-        grad_x = grad_total_2 @ up + grad_total @ gate
+        grad_x = grad_total_hidden_2 @ up + grad_total_hidden @ gate
     if needs_input_grad[1]:
-        grad_gate = grad_total.T @ x
+        grad_gate = grad_total_hidden.T @ x
     if needs_input_grad[2]:
-        grad_up = grad_total_2.T @ x
+        grad_up = grad_total_hidden_2.T @ x
     if needs_input_grad[3]:
-        grad_down = grad_output.T @ (total * sigmoid_total * total_2)
+        grad_down = grad_output.T @ (
+            total_hidden * sigmoid_total_hidden * total_hidden_2
+        )
     return grad_x, grad_gate, grad_up, grad_down
 
 

@@ -46,7 +46,10 @@ def forward(logits, target, weight):
     total = (weight[target] * (logits[np.arange(n), target] - logsumexp_logits)).sum()
     sum_weight = weight[target].sum()
     out = -total / sum_weight
-    return out, (logits, target, weight, total, sum_weight, logsumexp_logits, max_logits, sum_exp_logits)
+    return out, (
+        logits, target, weight, total, sum_weight, logsumexp_logits, max_logits,
+        sum_exp_logits,
+    )
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):

@@ -188,7 +188,9 @@ def certain(value: Expr) -> bool | None:
         return False
     for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
         if isinstance(a, Apply) and a.op == "maximum":  # no less than either
-            return True if any(certain(tidy(substitute(value, {a: b}))) for b in a.args) else None
+            written: list[Expr] = [node for node in postorder(value) if node.key is a]  # in whichever order
+            either = (tidy(substitute(value, dict.fromkeys(written, b))) for b in a.args)
+            return True if any(map(certain, either)) else None
     return None
 
 
@@ -212,7 +214,10 @@ def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
     polynomial = terms(s)
     if polynomial is None or any(indices(*m) and (len(m) > 1 or m[0] not in extents) for m in polynomial):
         return None
-    corner = {m[0]: ZERO if c > 0 else extents[m[0]] - 1 for m, c in polynomial.items() if m and m[0] in extents}
+    corner: dict[Expr, Expr] = {}
+    for m, c in polynomial.items():
+        if m and isinstance(m[0], Index):
+            corner[m[0]] = ZERO if c > 0 else extents[m[0]] - 1
     return whole(substitute(s, corner))
 
 

@@ -154,6 +154,11 @@ from .losses import (
     weighted_cross_entropy,
     weighted_mse_loss,
 )
+from .networks import (
+    causal_self_attention,
+    gpt2_block,
+    lenet,
+)
 from .normalization import (
     batch_norm,
     batch_norm_eval,
@@ -262,6 +267,7 @@ __all__ = [
     "cartesian_to_spherical",
     "cauchy_logpdf",
     "causal_attention",
+    "causal_self_attention",
     "celu",
     "charbonnier_loss",
     "contrastive_loss",
@@ -299,6 +305,7 @@ __all__ = [
     "gelu_exact",
     "geometric_mean",
     "glu",
+    "gpt2_block",
     "great_circle_distance",
     "group_norm",
     "gru_cell",
@@ -329,6 +336,7 @@ __all__ = [
     "law_of_cosines",
     "layer_norm",
     "leaky_relu",
+    "lenet",
     "lennard_jones",
     "lerp",
     "linear",

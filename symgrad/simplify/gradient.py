@@ -1,9 +1,9 @@
 """Rewrites on the gradients: reuse what forward computes, inline, cancel, factor; the cheapest of several forms.
 
 Every candidate is the same rewriting under two choices: which gradient intermediates are written in place (few: only
-copies and what is used once; all but what enters a matrix product; or all), and in which forward values the gradients are spoken
-(`xhat` instead of `centered`): in each alone, then in all that made it cheaper. Candidates are compared at nominal
-sizes, and the first of the cheapest is taken.
+copies and what is used once; all but what enters a matrix product; or all), and in which forward values the gradients
+are spoken (`xhat` instead of `centered`): in each alone, then in all that made it cheaper. Candidates are compared at
+nominal sizes, and the first of the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _multiplied(gradient: Sequence[Equation]) -> set[str]:
 
 
 def _contracts(e: Equation) -> bool:
-    """Whether it is a matrix product: a sum in which nothing that is read spans the box. It stays a value of its own, or
-    a chain of layers would become one sum over all of them."""
+    """Whether it is a matrix product: a sum in which nothing that is read spans the box. It stays a value of its own,
+    or a chain of layers would become one sum over all of them."""
     box = {i for i, _ in e.box}
     return bool(e.reduced) and not any(box <= set(indices(r)) for r in refs(e.body))
 

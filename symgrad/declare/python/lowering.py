@@ -232,8 +232,8 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
         assert isinstance(found, Ref)
-        shown = decided(written, extents)
-        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, shown, hoisted=True))
+        right = decided(written, extents)
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, right, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
     def _pieces(self, node: Pieces) -> None:
