@@ -119,11 +119,12 @@ class Draft:
         extents: Mapping[Index, Expr] | None = None,
         where: Expr | None = None,
         name: str | None = None,
+        reader: str | None = None,
     ) -> Expr:
         """Hoist `kind[over](body)` to an equation of its own and return the reference to it.
 
         kind   sum, mean, max, min, prod, logsumexp, argmax
-        name   the name of the new tensor; words are made up if None
+        name   the name of the new tensor; words are made up if None, with the name of its `reader` if that is given
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
@@ -139,7 +140,8 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        target = self.name_for(name or reduction_name(word, body))
+        words = reduction_name(word, body) if reader is None else f"{reduction_name(word, body)}_{reader}"
+        target = self.name_for(name or words)
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
