@@ -14,8 +14,8 @@
  *
  * Saved
  *     temperature   for all gradients
- *     energy        for all gradients
- *     factor        for grad_temperature, grad_energy
+ *     energy        for grad_temperature, grad_factor
+ *     out           for grad_temperature, grad_energy
  *     gas_constant
  */
 #include <math.h>
@@ -39,39 +39,36 @@ void arrhenius_forward_batch(size_t batch, double gas_constant,
 }
 
 void arrhenius_backward(double gas_constant, double temperature, double energy,
-                        double factor, double grad_output,
+                        double out, double grad_output,
                         double *restrict grad_temperature, double *restrict grad_energy,
                         double *restrict grad_factor)
 {
-    const double gas_constant_times_temperature = gas_constant * temperature;
-    const double exp_energy = exp(-energy / gas_constant_times_temperature);
-    const double grad_output_times_factor = grad_output * factor;
     if (grad_temperature) {
-        *grad_temperature = grad_output_times_factor * energy * exp_energy
+        *grad_temperature = grad_output * energy * out
             / (gas_constant * (temperature * temperature));
     }
 
+    const double gas_constant_times_temperature = gas_constant * temperature;
     if (grad_energy) {
-        *grad_energy = -grad_output_times_factor * exp_energy
-            / gas_constant_times_temperature;
+        *grad_energy = -grad_output * out / gas_constant_times_temperature;
     }
 
     if (grad_factor) {
+        const double exp_energy = exp(-energy / gas_constant_times_temperature);
         *grad_factor = grad_output * exp_energy;
     }
 }
 
 void arrhenius_backward_batch(size_t batch, double gas_constant,
                               const double *restrict temperature,
-                              const double *restrict energy,
-                              const double *restrict factor,
+                              const double *restrict energy, const double *restrict out,
                               const double *restrict grad_output,
                               double *restrict grad_temperature,
                               double *restrict grad_energy,
                               double *restrict grad_factor)
 {
     for (size_t b = 0; b < batch; ++b) {
-        arrhenius_backward(gas_constant, temperature[b], energy[b], factor[b],
+        arrhenius_backward(gas_constant, temperature[b], energy[b], out[b],
                            grad_output[b],
                            grad_temperature ? grad_temperature + b : NULL,
                            grad_energy ? grad_energy + b : NULL,

@@ -14,8 +14,8 @@
  *
  * Saved
  *     temperature   for all gradients
- *     energy        for all gradients
- *     factor        for grad_temperature, grad_energy
+ *     energy        for grad_temperature, grad_factor
+ *     out           for grad_temperature, grad_energy
  *     gas_constant
  */
 #ifndef SYMGRAD_ARRHENIUS_H
@@ -38,13 +38,13 @@ void arrhenius_forward_batch(size_t batch, double gas_constant,
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
 void arrhenius_backward(double gas_constant, double temperature, double energy,
-                        double factor, double grad_output, double *grad_temperature,
+                        double out, double grad_output, double *grad_temperature,
                         double *grad_energy, double *grad_factor);
 
 /* The same at batch points, one after the other. */
 void arrhenius_backward_batch(size_t batch, double gas_constant,
                               const double *temperature, const double *energy,
-                              const double *factor, const double *grad_output,
+                              const double *out, const double *grad_output,
                               double *grad_temperature, double *grad_energy,
                               double *grad_factor);
 

@@ -13,8 +13,8 @@ Shapes
 
 Saved
     temperature   for all gradients
-    energy        for all gradients
-    factor        for grad_temperature, grad_energy
+    energy        for grad_temperature, grad_factor
+    out           for grad_temperature, grad_energy
     gas_constant
 """
 
@@ -31,7 +31,7 @@ def forward(temperature, energy, factor, *, gas_constant=8.314):
     """
     temperature, energy, factor = _inputs(temperature, energy, factor)
     out = factor * np.exp(-energy / (gas_constant * temperature))
-    return out, (temperature, energy, factor, gas_constant)
+    return out, (temperature, energy, out, gas_constant)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
@@ -39,18 +39,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
 
     grad_output has the shape of out, (...,).
     """
-    temperature, energy, factor, gas_constant = saved
+    temperature, energy, out, gas_constant = saved
     grad_output = _cotangent(grad_output, temperature.shape, temperature.dtype)
     grad_temperature = grad_energy = grad_factor = None
-    exp_energy = np.exp(-energy / (gas_constant * temperature))
     if needs_input_grad[0]:
-        grad_temperature = (
-            grad_output * factor * energy * exp_energy / (gas_constant * temperature**2)
-        )
+        grad_temperature = grad_output * energy * out / (gas_constant * temperature**2)
     if needs_input_grad[1]:
-        grad_energy = -grad_output * factor * exp_energy / (gas_constant * temperature)
+        grad_energy = -grad_output * out / (gas_constant * temperature)
     if needs_input_grad[2]:
-        grad_factor = grad_output * exp_energy
+        grad_factor = grad_output * np.exp(-energy / (gas_constant * temperature))
     return grad_temperature, grad_energy, grad_factor
 
 

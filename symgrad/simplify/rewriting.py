@@ -167,7 +167,7 @@ class Rewriting:
 
     def _vanishes(self, monomial: Monomial) -> bool:
         """Whether a factor is a sum of forward values alone that is identically 0."""
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.factors(monomial):
             if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
                 continue
             try:
@@ -234,12 +234,11 @@ class Rewriting:
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
-        pivot = next((a for a, x in monomial if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
+        pivot = self._pivot(e, monomial)
         if pivot is None or coefficient != 1:
             return same
-        assert not isinstance(pivot, Sum)
         found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-        if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
+        if found is None:
             return same
         if not inside(found, untold(pivot, e.box, self.table), self.extents):
             return same
@@ -249,6 +248,14 @@ class Rewriting:
         result = product_of(value, {inverse(m): Fraction(1)})
         ((m, c),) = result.items()
         return {frozenset((a, x * exponent) for a, x in m): c}
+
+    def _pivot(self, e: Equation, monomial: Monomial) -> Expr | None:
+        """The first factor that the result can stand for: the others are divided by, and so may not be 0."""
+        for atom, exponent in self.normal.factors(monomial):
+            if exponent == 1 and not isinstance(atom, Sum) and self._is_main(atom, e):
+                if all(x < 0 or self._never_zero(a) for a, x in monomial if a is not atom):
+                    return atom
+        return None
 
     def _is_main(self, atom: Expr, e: Equation) -> bool:
         """Whether an atom spans the whole box of `e`: the others are its scale."""
@@ -269,7 +276,7 @@ class Rewriting:
         self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
     ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
         """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in self.inline:
+        for target in [t for t in self.gradient if t in self.inline]:
             equations = self.gradient[target]
             if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
                 continue
@@ -279,7 +286,8 @@ class Rewriting:
             ((monomial, coefficient),) = poly.items()
             if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
                 continue
-            pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
+            factors = [a for a, _ in self.normal.factors(monomial)]
+            pivot = next((a for a in factors if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
             if untold(pivot, box, self.table):

@@ -10,7 +10,7 @@ from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, 
 from ..ir import Box, Equation, Tensor
 from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
 
-LONGEST = 28  # letters of a name that is made of others
+LONGEST = 32  # letters of a name that is made of others
 LETTERS = "ijklpqrstuvwabcdefgh"
 
 
@@ -198,7 +198,7 @@ class Writer:
         """The factors above and below the line, in the order of writing."""
         means: dict[Sum, Monomial] = {}
         rest = monomial
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.factors(monomial):
             if isinstance(atom, Sum) and exponent == 1:
                 mean = self._extents_below(atom, rest)
                 if mean is not None:
