@@ -122,6 +122,13 @@ def test_gradients_have_the_form_that_experts_write(name):
 
 
 TEXTS = {  # values that their authors do not name
+    "f(y[n])[i] = y[i]*(1 - y[i])": "grad_y[i] = grad_output[i] * (1 - 2 * y[i])",
+    "f(x[n]) -> y: a[t] = x[t]*y[t]; y[0] = 1; y[t+1] = 2*a[t] + sin(a[t])*y[t]": """
+        grad_y_total[i] = grad_output[i]
+        grad_a[t] = grad_y_total[t + 1] * (y[t] * cos(a[t]) + 2)
+        grad_y_total[t] += grad_y_total[t + 1] * sin(a[t]) + grad_a[t] * x[t]
+        grad_x[t] = grad_a[t] * y[t]
+    """,
     "layer_norm(x[n,d], gain[d], bias[d]; eps=1e-5): mean[i] = sum[j](x[i,j])/d; "
     "var[i] = sum[j]((x[i,j]-mean[i])**2)/d; out[i,j] = (x[i,j]-mean[i])/sqrt(var[i]+eps)*gain[j] + bias[j]": """
         grad_normalized[i,j] = grad_output[i, j] * gain[j]

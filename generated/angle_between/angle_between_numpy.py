@@ -66,11 +66,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     part = a1 * b1 + a2 * b2 + a3 * b3
     hypot_a2 = np.hypot(a2 * b3 - a3 * b2, a3 * b1 - a1 * b3)
     common = np.where(hypot_a2 == 0, 1, hypot_a2)
-    if needs_input_grad[0]:
-        part_2 = b2 * (a1 * b2 - a2 * b1) - b3 * (a3 * b1 - a1 * b3) * hypot_a2 / common
     sine = np.hypot(hypot_a2, a1 * b2 - a2 * b1)
     part_3 = sine**2 + part**2
     if needs_input_grad[0]:
+        part_2 = b2 * (a1 * b2 - a2 * b1) - b3 * (a3 * b1 - a1 * b3) * hypot_a2 / common
         part_4 = b3 * (a2 * b3 - a3 * b2) * hypot_a2 / common - b1 * (a1 * b2 - a2 * b1)
         part_5 = b1 * (a3 * b1 - a1 * b3) - b2 * (a2 * b3 - a3 * b2)
         part_6 = grad_output * (

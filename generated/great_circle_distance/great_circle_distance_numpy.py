@@ -54,9 +54,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     grad_output = _cotangent(grad_output, lat1.shape, lat1.dtype)
     grad_lat1 = grad_lon1 = grad_lat2 = grad_lon2 = None
     grad_h = radius * grad_output / (sqrt_h * np.sqrt((1 - sqrt_h) * (1 + sqrt_h)))
+    sin_lon2 = np.sin((lon2 - lon1) / 2)
     if any(needs_input_grad[:2]) or needs_input_grad[3]:
         cos_lat2 = np.cos(lat2)
-    sin_lon2 = np.sin((lon2 - lon1) / 2)
     if needs_input_grad[0] or needs_input_grad[2]:
         common = sin_lon2**2
         sin_lat2 = np.sin((lat2 - lat1) / 2)

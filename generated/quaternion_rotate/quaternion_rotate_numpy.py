@@ -71,17 +71,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     y = q[..., 2]
     x = q[..., 1]
     grad_t3 = 2 * (y * grad_output[..., 0] - x * grad_output[..., 1])
-    if needs_input_grad[0]:
-        v3 = v[..., 2]
     z = q[..., 3]
     grad_t2 = 2 * (x * grad_output[..., 2] - z * grad_output[..., 0])
-    if needs_input_grad[0]:
-        v2 = v[..., 1]
     grad_t1 = 2 * (z * grad_output[..., 1] - y * grad_output[..., 2])
-    if needs_input_grad[0]:
-        v1 = v[..., 0]
     w = q[..., 0]
     if needs_input_grad[0]:
+        v3 = v[..., 2]
+        v2 = v[..., 1]
+        v1 = v[..., 0]
         t2 = z * v1 - x * v3 + w * v2
         t3 = x * v2 - y * v1 + w * v3
         t1 = y * v3 - z * v2 + w * v1

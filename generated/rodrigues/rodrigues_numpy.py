@@ -78,15 +78,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_w = grad_v = None
     common = sinc_angle**2
     w1 = w[..., 0]
-    if needs_input_grad[0]:
-        v1 = v[..., 0]
     w2 = w[..., 1]
-    if needs_input_grad[0]:
-        v2 = v[..., 1]
     w3 = w[..., 2]
-    if needs_input_grad[0]:
-        v3 = v[..., 2]
-        k = common / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
     hypot_w1 = np.hypot(w1, w2)
     angle = np.hypot(hypot_w1, w3)
     s = np.sinc(angle / math.pi)
@@ -94,6 +87,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         w1 * grad_output[..., 0] + w2 * grad_output[..., 1] + w3 * grad_output[..., 2]
     )
     if needs_input_grad[0]:
+        v1 = v[..., 0]
+        v2 = v[..., 1]
+        v3 = v[..., 2]
+        k = common / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
         common_2 = 0.5 * grad_k * common
         part = math.pi * angle
         part_2 = (

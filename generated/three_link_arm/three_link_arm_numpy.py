@@ -75,15 +75,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     cos_a = np.cos(a)
     b = angle[..., 1]
     cos_a_plus_b = np.cos(a + b)
-    if needs_input_grad[0]:
-        length1_times_cos_a_plus_b = length[1] * cos_a_plus_b
     sin_a_plus_b = np.sin(a + b)
-    if needs_input_grad[0]:
-        length1_times_sin_a_plus_b = length[1] * sin_a_plus_b
     sin_a = np.sin(a)
     cos_heading = np.cos(heading)
     sin_heading = np.sin(heading)
     if needs_input_grad[0]:
+        length1_times_cos_a_plus_b = length[1] * cos_a_plus_b
+        length1_times_sin_a_plus_b = length[1] * sin_a_plus_b
         grad_heading_total = (
             length[2] * cos_heading * grad_y
             - length[2] * sin_heading * grad_x

@@ -72,6 +72,17 @@ def conv1d(x: sg.Tensor["n c w"], weight: sg.Tensor["o c r"], *, stride: int = 1
 
 
 @sg.function
+def midpoint(rate: sg.Tensor["n"], start):
+    y = sg.tensor.new("n+1")
+    t = sg.indices("t")
+    y[0] = start
+    slope = rate[t] * y[t]
+    half = y[t] + 0.5 * slope
+    y[t + 1] = y[t] + rate[t] * half
+    return y
+
+
+@sg.function
 def mlp(x: sg.Tensor["n k"], w1: sg.Tensor["h k"], w2: sg.Tensor["m h"], b: sg.Tensor["m"] = None):
     hidden = relu(linear(x, w1))
     return linear(hidden, w2, b)
@@ -354,6 +365,16 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
         """
         conv1d(x[n,c,w], weight[o,c,r]; stride=1) -> out
             out[b,f,i] = sum[d,k](x[b,d,stride * i + k] * weight[f,d,k])
+        """,
+    ),
+    "midpoint": (
+        midpoint,
+        """
+        midpoint(rate[n], start[]) -> y
+            y[0] = start
+            slope[t] = rate[t] * y[t]
+            half[t] = y[t] + 0.5 * slope[t]
+            y[t + 1] = y[t] + rate[t] * half[t]
         """,
     ),
     "mlp": (
