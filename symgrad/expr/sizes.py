@@ -188,7 +188,8 @@ def certain(value: Expr) -> bool | None:
         return False
     for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
         if isinstance(a, Apply) and a.op == "maximum":  # no less than either
-            return True if any(certain(tidy(substitute(value, {a: b}))) for b in a.args) else None
+            written = [n for n in postorder(value) if n.key is a]
+            return True if any(certain(substitute(value, dict.fromkeys(written, b))) for b in a.args) else None
     return None
 
 

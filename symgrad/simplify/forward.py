@@ -13,6 +13,7 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
+    Const,
     Expr,
     Index,
     Ref,
@@ -78,6 +79,7 @@ def stable(function: Function) -> Function:
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
     function = replace(function, statements=tuple(_identities(e) for e in function.statements))
+    function = _constants(function)
     function = _softmax(function)
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
@@ -95,6 +97,19 @@ def _identities(e: Equation) -> Equation:
 
         body = transform(body, rewrite)
     return replace(e, body=body)
+
+
+def _constants(function: Function) -> Function:
+    """A local that is one number everywhere is that number where it is read."""
+    numbers = {name: e.body for name, e in _elementwise(function).items() if isinstance(e.body, Const)}
+
+    def rewrite(node: Expr) -> Expr:
+        return numbers.get(node.name, node) if isinstance(node, Ref) else node
+
+    if not numbers:
+        return function
+    statements = tuple(replace(e, body=transform(e.body, rewrite)) for e in function.statements)
+    return replace(function, statements=statements)
 
 
 # logsumexp

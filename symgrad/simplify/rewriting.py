@@ -21,7 +21,7 @@ from ..expr import (
     substitute,
 )
 from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
-from .match import match
+from .match import Binding, match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
 from .products import Product
@@ -235,15 +235,20 @@ class Rewriting:
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
-        pivot = next((a for a, x in monomial if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
-        if pivot is None or coefficient != 1:
+        if coefficient != 1:
             return same
-        assert not isinstance(pivot, Sum)
-        found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-        if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
-            return same
-        if not inside(found, untold(pivot, e.box, self.table), self.extents):
-            return same
+        for pivot, power in self.normal.ordered(monomial):
+            if power == 1 and not isinstance(pivot, Sum) and self._is_main(pivot, e):
+                found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
+                zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
+                if found is not None and not zero and inside(found, untold(pivot, e.box, self.table), self.extents):
+                    return self._over(pivot, monomial, found, exponent)
+        return same
+
+    def _over(self, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
+        """The base value divided by all of its factors but the pivot, to a power."""
+        e = self.base
+        assert e is not None
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()
@@ -270,7 +275,7 @@ class Rewriting:
         self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
     ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
         """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in self.inline:
+        for target in (t for t in self.gradient if t in self.inline):
             equations = self.gradient[target]
             if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
                 continue
@@ -280,7 +285,8 @@ class Rewriting:
             ((monomial, coefficient),) = poly.items()
             if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
                 continue
-            pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
+            powers = self.normal.ordered(monomial)
+            pivot = next((a for a, _ in powers if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
             if untold(pivot, box, self.table):

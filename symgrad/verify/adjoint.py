@@ -21,6 +21,7 @@ LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
 COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
+ROUNDING = 2.0**-50  # of a value, relative
 
 
 class Artefact(Protocol):
@@ -114,7 +115,7 @@ def _slope(
     seeds: list[Any],
     h: float,
 ) -> tuple[float, float]:
-    """<J u, v> by central differences of the artefact's own forward, and the magnitude of its terms."""
+    """<J u, v> by differences of the artefact's own forward, and the magnitude of its terms and of their rounding."""
     ends = []
     with np.errstate(all="ignore"):
         for sign in (h, -h):
@@ -126,4 +127,6 @@ def _slope(
             for up, down, seed in zip(*ends, seeds, strict=True)
             if seed is not None
         ]
-    return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms)
+        values = [np.abs(np.asarray(up) * seed) for up, seed in zip(ends[0], seeds, strict=True) if seed is not None]
+    noise = sum(float(np.sum(v)) for v in values) * ROUNDING / h
+    return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms) + noise / TOLERANCE

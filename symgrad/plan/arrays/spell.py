@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices
 from ...ir import Dtype, Equation
+from .affine import product as points_of
 from .borders import INFINITY, NEUTRAL
 from .elements import Reader
 from .layout import frame, is_pack
@@ -253,7 +254,10 @@ class Speller(Reader):
     def _rows(self, v: Value, leading: int, rest: Sequence[Index], extents: Mapping[Index, Expr]) -> Array:
         if leading == 1 and not is_pack(v.labels[0]):
             return v.array
-        return Reshape(v.array, (None, *(extents[i] for i in rest)))
+        packed = any(i is not None and is_pack(i) for i in v.axes[:leading])
+        # -1 stands for the axes of a pack; it cannot be told where another axis may be 0
+        rows = None if packed else points_of([extents[i] for i in v.labels[:leading]])
+        return Reshape(v.array, (rows, *(extents[i] for i in rest)))
 
     def _batched(self, a: Value, b: Value, shown: Sequence[Index], both: Sequence[Index]) -> Value | None:
         """A product of matrices for every index of a leading batch."""

@@ -19,6 +19,7 @@ from ...expr import (
     apply,
     const,
     index,
+    indices,
     is_exact,
     postorder,
     ref,
@@ -164,7 +165,8 @@ class Evaluator:
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
-        if node.op == "select" and args[0].labels and all(_plain_number(a.array) for a in args[1:]):
+        asks = node.op == "select" and not _plain_number(args[0].array)
+        if asks and all(_plain_number(a.array) for a in args[1:]):
             return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
 
@@ -279,8 +281,9 @@ class Evaluator:
                     return node
                 shape = self.tensors[node.name].shape
                 pairs = zip(node.subscripts, shape, strict=True)
+                stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
                 return ref(
-                    node.name, *(s if self.sizes.inside(s, axis, extents) else guarded(s, ZERO) for s, axis in pairs)
+                    node.name, *(s if ok else guarded(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True))
                 )
             row = OPS[node.op] if isinstance(node, Apply) else None
             place = 1 if row is not None and row.name == "div" else 0
@@ -294,6 +297,10 @@ class Evaluator:
             return with_args(node, args)
 
         return transform(body, rewrite)
+
+    def _of_turn(self, s: Expr) -> bool:
+        """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
+        return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
 
     # more axes
 
