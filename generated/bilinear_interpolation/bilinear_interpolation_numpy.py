@@ -34,7 +34,9 @@ def forward(f00, f01, f10, f11, x, y):
     return out, (f00, f01, f10, f11, x, y)
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)):
+def backward(
+    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True),
+):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
     f00, f01, f10, f11, x, y = saved
     grad_output = _cotangent(grad_output, f00.shape, f00.dtype)

@@ -64,7 +64,9 @@ __all__ = ["backward", "forward"]
 
 def forward(x, qkv_weight, qkv_bias, out_weight, out_bias):
     """Return out (b, n, d), and what backward needs."""
-    (x, qkv_weight, qkv_bias, out_weight, out_bias = _inputs(x, qkv_weight, qkv_bias, out_weight, out_bias)
+    x, qkv_weight, qkv_bias, out_weight, out_bias = _inputs(
+        x, qkv_weight, qkv_bias, out_weight, out_bias
+    )
     n = x.shape[1]
     e = qkv_weight.shape[2]
 

@@ -85,7 +85,9 @@ def forward(x, hidden, weight_x, weight_h, bias):
     total_candidate_2 = hidden @ weight_h[2].T
     candidate = np.tanh(x @ weight_x[2].T + reset * total_candidate_2 + bias[2])
     out = (1 - update) * candidate + update * hidden
-    return out, (x, hidden, weight_x, weight_h, reset, update, total_candidate_2, candidate)
+    return out, (
+        x, hidden, weight_x, weight_h, reset, update, total_candidate_2, candidate,
+    )
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):

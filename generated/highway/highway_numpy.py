@@ -42,7 +42,10 @@ __all__ = ["backward", "forward"]
 
 def forward(x, weight, bias, gate_weight, gate_bias):
     """Return out (n, k), and what backward needs."""
-    x, weight, bias, gate_weight, gate_bias = _inputs(x, weight, bias, gate_weight, gate_bias)
+    x, weight, bias, gate_weight, gate_bias = _inputs(
+        x, weight, bias, gate_weight, gate_bias
+    )
+
     total_t = x @ gate_weight.T
     exp_total_t = np.exp(-np.abs(total_t + gate_bias))
     t = np.where(total_t + gate_bias >= 0, 1, exp_total_t) / (1 + exp_total_t)

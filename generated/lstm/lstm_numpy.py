@@ -63,7 +63,9 @@ __all__ = ["backward", "forward"]
 
 def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     """Return hidden (n + 1, b, m), cell (n + 1, b, m), and what backward needs."""
-    (x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start)
+    x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(
+        x, weight_input, weight_hidden, bias, hidden_start, cell_start
+    )
     b, m = hidden_start.shape
     n = x.shape[0]
 
@@ -100,7 +102,9 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     )
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)):
+def backward(
+    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True),
+):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output is (grad_hidden, grad_cell); None in it counts as zero.

@@ -85,7 +85,10 @@ __all__ = ["backward", "forward"]
 
 def forward(x, hidden, cell, weight_x, weight_h, bias):
     """Return out0 (n, h), new_cell (n, h), and what backward needs."""
-    (x, hidden, cell, weight_x, weight_h, bias = _inputs(x, hidden, cell, weight_x, weight_h, bias)
+    x, hidden, cell, weight_x, weight_h, bias = _inputs(
+        x, hidden, cell, weight_x, weight_h, bias
+    )
+
     total_enter = x @ weight_x[0].T
     total_enter_2 = hidden @ weight_h[0].T
     exp_total_enter = np.exp(-np.abs(total_enter + total_enter_2 + bias[0]))
@@ -115,7 +118,9 @@ def forward(x, hidden, cell, weight_x, weight_h, bias):
     )
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)):
+def backward(
+    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True),
+):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output is (grad_out0, grad_new_cell); None in it counts as zero.

@@ -20,7 +20,7 @@ Gradients
     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
-    grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
+    grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
 
 Saved
@@ -61,7 +61,10 @@ def forward(logits, mean, log_std, target):
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    logits, mean, log_std, target, max_logits, sum_exp_logits, max_joint, sum_exp_joint = saved
+    (
+        logits, mean, log_std, target, max_logits, sum_exp_logits, max_joint,
+        sum_exp_joint,
+    ) = saved
     n = logits.shape[0]
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_mean = grad_log_std = grad_target = None
@@ -87,7 +90,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[1]:
         grad_mean = -grad_z * exp_log_std
     if needs_input_grad[2]:
-        grad_log_std = -(grad_joint + grad_z * z)
+        grad_log_std = -(grad_joint + grad_z * (target[:, None] - mean) * exp_log_std)
     if needs_input_grad[3]:
         grad_target = (grad_z * exp_log_std).sum(axis=1)
     return grad_logits, grad_mean, grad_log_std, grad_target

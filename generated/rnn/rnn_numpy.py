@@ -39,7 +39,9 @@ __all__ = ["backward", "forward"]
 
 def forward(x, weight_input, weight_hidden, bias, start):
     """Return hidden (n + 1, b, m), and what backward needs."""
-    (x, weight_input, weight_hidden, bias, start = _inputs(x, weight_input, weight_hidden, bias, start)
+    x, weight_input, weight_hidden, bias, start = _inputs(
+        x, weight_input, weight_hidden, bias, start
+    )
     b, m = start.shape
     n = x.shape[0]
 

@@ -13,12 +13,12 @@ Shapes
     out       (n, h)
 
 Gradients
-    grad_total_out[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
-    grad_x[i,l] = sum[j](grad_total_out[i, j] * weight_x[j, l])
-    grad_hidden[i,p] = sum[j](grad_total_out[i, j] * weight_h[j, p])
-    grad_weight_x[j,l] = sum[i](grad_total_out[i, j] * x[i, l])
-    grad_weight_h[j,p] = sum[i](grad_total_out[i, j] * hidden[i, p])
-    grad_bias[j] = sum[i](grad_total_out[i, j])
+    grad_total_out_2[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
+    grad_x[i,l] = sum[j](grad_total_out_2[i, j] * weight_x[j, l])
+    grad_hidden[i,p] = sum[j](grad_total_out_2[i, j] * weight_h[j, p])
+    grad_weight_x[j,l] = sum[i](grad_total_out_2[i, j] * x[i, l])
+    grad_weight_h[j,p] = sum[i](grad_total_out_2[i, j] * hidden[i, p])
+    grad_bias[j] = sum[i](grad_total_out_2[i, j])
 
 Saved
     x         (n, k)  for grad_weight_x
@@ -45,17 +45,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     x, hidden, weight_x, weight_h, out = saved
     grad_output = _cotangent(grad_output, hidden.shape)
     grad_x = grad_hidden = grad_weight_x = grad_weight_h = grad_bias = None
-    grad_total_out = grad_output * (1 - out**2)
+    grad_total_out_2 = grad_output * (1 - out**2)
     if needs_input_grad[0]:
-        grad_x = grad_total_out @ weight_x
+        grad_x = grad_total_out_2 @ weight_x
     if needs_input_grad[1]:
-        grad_hidden = grad_total_out @ weight_h
+        grad_hidden = grad_total_out_2 @ weight_h
     if needs_input_grad[2]:
-        grad_weight_x = grad_total_out.T @ x
+        grad_weight_x = grad_total_out_2.T @ x
     if needs_input_grad[3]:
-        grad_weight_h = grad_total_out.T @ hidden
+        grad_weight_h = grad_total_out_2.T @ hidden
     if needs_input_grad[4]:
-        grad_bias = grad_total_out.sum(axis=0)
+        grad_bias = grad_total_out_2.sum(axis=0)
     return grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
 
 

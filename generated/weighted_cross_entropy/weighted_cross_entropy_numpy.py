@@ -54,7 +54,10 @@ def forward(logits, target, weight):
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    logits, target, weight, total, sum_weight, logsumexp_logits, max_logits, sum_exp_logits = saved
+    (
+        logits, target, weight, total, sum_weight, logsumexp_logits, max_logits,
+        sum_exp_logits,
+    ) = saved
     n, c = logits.shape
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_weight = None

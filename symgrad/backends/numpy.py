@@ -18,7 +18,7 @@ from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
 from .base import template
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
-from .python_lines import listed
+from .python_lines import both_listed, listed
 from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -94,7 +94,7 @@ class _File:
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines += [f"{names} = _inputs({names})"] if len(names) <= 40 else _listed("_inputs", primal.inputs)
+            lines += both_listed(primal.inputs, "_inputs", 4)
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
         lines += _size_lines(self._forward_sizes(), tensors)
@@ -412,12 +412,6 @@ def _where_told(name: str, tensors: Sequence[Tensor]) -> str:
                     return f"{tensor.name}.shape[:-{rest}]" if rest else f"{tensor.name}.shape"
                 return f"{tensor.name}.shape[{place - len(tensor.shape) if packed else place}]"
     raise AssertionError(f"no tensor tells the size {name}")
-
-
-def _listed(call: str, names: Sequence[str]) -> list[str]:
-    """`x, y = call(x, y)` for names that take several lines."""
-    left, right = listed("(", names, "", 4), listed(f"{call}(", names, ")", 4)
-    return [*left[:-1], f"{left[-1]} = {right[0]}", *right[1:]]
 
 
 def _tuple(names: Sequence[str]) -> str:

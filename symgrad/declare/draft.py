@@ -26,7 +26,6 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.sizes import decided
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
@@ -219,7 +218,7 @@ class Draft:
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
-            body = decided(substitute(p.body, known), dict(box))
+            body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)

@@ -26,7 +26,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..expr.sizes import tidy
+from ..expr.sizes import decided, tidy
 from ..ir import Equation, Function, Role, Tensor, alive, range_of
 from .match import match
 from .normalised import with_normalised
@@ -75,11 +75,17 @@ def stable(function: Function) -> Function:
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
-    function = replace(function, statements=tuple(_identities(e) for e in function.statements))
+    function = replace(function, statements=tuple(_identities(_unconditional(e)) for e in function.statements))
     function = _softmax(function)
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
     return _without_dead(function)
+
+
+def _unconditional(e: Equation) -> Equation:
+    """`e` without conditions that hold wherever it is evaluated."""
+    body = decided(e.body, dict(e.box))
+    return e if body is e.body else replace(e, body=body)
 
 
 def _identities(e: Equation) -> Equation:
