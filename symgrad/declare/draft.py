@@ -27,7 +27,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.sizes import decided, never_negative, tidy
+from ..expr.sizes import never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..matrices import MATRICES
 from .bounds import bounds
@@ -140,7 +140,8 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        words = reduction_name(word, body) if reader is None else f"{reduction_name(word, body)}_{reader}"
+        words = reduction_name(word, body)
+        words = f"{words}_{reader}" if reader is not None and words == reduction_name(word, ONE) else words
         target = self.name_for(name or words)
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
@@ -231,7 +232,7 @@ class Draft:
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
-            body = decided(substitute(p.body, known), dict(box))
+            body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)

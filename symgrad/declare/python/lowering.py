@@ -328,6 +328,7 @@ class _Letters:
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
         self._taken = taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
         loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
+        loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
         self._fresh = iter([i.name for i in fresh_indices(400, {*taken, *loops})][skipped:])
