@@ -22,8 +22,8 @@
  *     out  (...,)
  *
  * Saved
- *     a  for grad_a, grad_b
- *     b  for grad_a, grad_b
+ *     a  (..., 3)  for grad_a, grad_b
+ *     b  (..., 3)  for grad_a, grad_b
  */
 #include <math.h>
 #include "angle_between.h"

@@ -21,8 +21,8 @@ Shapes
     out  (...,)
 
 Saved
-    a  for grad_a, grad_b
-    b  for grad_a, grad_b
+    a  (..., 3)  for grad_a, grad_b
+    b  (..., 3)  for grad_a, grad_b
 """
 
 import numpy as np

@@ -12,9 +12,9 @@ Shapes
     gas_constant  option, 8.314
 
 Saved
-    temperature   for all gradients
-    energy        for grad_temperature, grad_factor
-    out           for grad_temperature, grad_energy
+    temperature   (...,)  for grad_temperature, grad_energy, grad_factor
+    energy        (...,)  for grad_temperature, grad_factor
+    out           (...,)  for grad_temperature, grad_energy
     gas_constant
 """
 

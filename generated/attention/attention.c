@@ -25,10 +25,11 @@
  *     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
  *
  * Saved
- *     q         for grad_k
- *     k         for grad_q
- *     v         for grad_q, grad_k
- *     quotient  for all gradients
+ *     q         (..., n, d)  for grad_k
+ *     k         (..., m, d)  for grad_q
+ *     v         (..., m, e)  for grad_q, grad_k
+ *     quotient  (..., n, m)  for grad_q, grad_k, grad_v
+ *     8 * n * m bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "attention.h"

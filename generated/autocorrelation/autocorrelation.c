@@ -19,10 +19,11 @@
  *     grad_x[j] = grad_centered[j] - mean_grad_centered
  *
  * Saved
- *     x               for grad_x
- *     out             for grad_x
- *     mean_x          for grad_x
- *     sum_centered_2  for grad_x
+ *     x               (n,)  for grad_x
+ *     out             ()    for grad_x
+ *     mean_x          ()    for grad_x
+ *     sum_centered_2  ()    for grad_x
+ *     16 bytes, besides inputs and outputs
  */
 #include "autocorrelation.h"
 

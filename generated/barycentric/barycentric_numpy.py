@@ -43,12 +43,12 @@ Gradients
     grad_c[0] += grad_area * (a[1] - b[1])
 
 Saved
-    p  for grad_a, grad_b, grad_c
-    a  for all gradients
-    b  for all gradients
-    c  for all gradients
-    u  for grad_a, grad_b, grad_c
-    v  for grad_a, grad_b, grad_c
+    p  (..., 2)  for grad_a, grad_b, grad_c
+    a  (2,)      for all
+    b  (2,)      for all
+    c  (2,)      for all
+    u  (...,)    for grad_a, grad_b, grad_c
+    v  (...,)    for grad_a, grad_b, grad_c
 """
 
 import numpy as np

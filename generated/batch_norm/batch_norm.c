@@ -25,10 +25,11 @@
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x       for grad_x, grad_gain
- *     gain    for grad_x
- *     mean_x  for grad_x, grad_gain
- *     rstd    for grad_x, grad_gain
+ *     x       (n, d)  for grad_x, grad_gain
+ *     gain    (d,)    for grad_x
+ *     mean_x  (d,)    for grad_x, grad_gain
+ *     rstd    (d,)    for grad_x, grad_gain
+ *     16 * d bytes, besides inputs and outputs
  */
 #include <math.h>
 #include "batch_norm.h"

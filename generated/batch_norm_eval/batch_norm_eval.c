@@ -24,10 +24,10 @@
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x     for grad_var, grad_gain
- *     mean  for grad_var, grad_gain
- *     var   for grad_x, grad_mean, grad_var, grad_gain
- *     gain  for grad_x, grad_mean, grad_var
+ *     x     (n, d)  for grad_var, grad_gain
+ *     mean  (d,)    for grad_var, grad_gain
+ *     var   (d,)    for all but grad_bias
+ *     gain  (d,)    for grad_x, grad_mean, grad_var
  *     eps
  */
 #include <math.h>

@@ -20,9 +20,9 @@ Shapes
     dt         option, 0.1
 
 Saved
-    heading    for grad_heading, grad_speed
-    speed      for grad_heading, grad_steering
-    steering   for grad_speed, grad_steering
+    heading    (...,)  for grad_heading, grad_speed
+    speed      (...,)  for grad_heading, grad_steering
+    steering   (...,)  for grad_speed, grad_steering
     wheelbase
     dt
 """

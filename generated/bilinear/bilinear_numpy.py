@@ -17,9 +17,9 @@ Gradients
     grad_bias[o] = sum[i](grad_output[i, o])  when bias is given
 
 Saved
-    x       for grad_y, grad_weight
-    y       for grad_x, grad_weight
-    weight  for grad_x, grad_y
+    x       (n, a)     for grad_y, grad_weight
+    y       (n, b)     for grad_x, grad_weight
+    weight  (m, a, b)  for grad_x, grad_y
 """
 
 import numpy as np

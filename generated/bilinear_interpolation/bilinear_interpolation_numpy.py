@@ -15,12 +15,12 @@ Shapes
     out  (...,)
 
 Saved
-    f00  for grad_x, grad_y
-    f01  for grad_x, grad_y
-    f10  for grad_x, grad_y
-    f11  for grad_x, grad_y
-    x    for grad_f00, grad_f01, grad_f10, grad_f11, grad_y
-    y    for grad_f00, grad_f01, grad_f10, grad_f11, grad_x
+    f00  (...,)  for grad_x, grad_y
+    f01  (...,)  for grad_x, grad_y
+    f10  (...,)  for grad_x, grad_y
+    f11  (...,)  for grad_x, grad_y
+    x    (...,)  for all but grad_x
+    y    (...,)  for all but grad_y
 """
 
 import numpy as np

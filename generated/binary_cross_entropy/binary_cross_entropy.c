@@ -16,8 +16,8 @@
  *     grad_target[...] = grad_output * (log(1 - p[...]) - log(p[...])) / size(...)
  *
  * Saved
- *     p       for grad_p, grad_target
- *     target  for grad_p
+ *     p       (...,)  for grad_p, grad_target
+ *     target  (...,)  for grad_p
  */
 #include <math.h>
 #include "binary_cross_entropy.h"

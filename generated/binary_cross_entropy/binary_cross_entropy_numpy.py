@@ -16,8 +16,8 @@ Gradients
     grad_target[...] = grad_output * (log(1 - p[...]) - log(p[...])) / size(...)
 
 Saved
-    p       for grad_p, grad_target
-    target  for grad_p
+    p       (...,)  for grad_p, grad_target
+    target  (...,)  for grad_p
 """
 
 import math

@@ -16,8 +16,8 @@
  *     grad_target[...] = -grad_output * logits[...] / size(...)
  *
  * Saved
- *     logits  for grad_logits, grad_target
- *     target  for grad_logits
+ *     logits  (...,)  for grad_logits, grad_target
+ *     target  (...,)  for grad_logits
  */
 #include <math.h>
 #include "binary_cross_entropy_with_logits.h"

@@ -16,8 +16,8 @@
  *     grad_target[...] = -grad_output * logits[...] / size(...)
  *
  * Saved
- *     logits  for grad_logits, grad_target
- *     target  for grad_logits
+ *     logits  (...,)  for grad_logits, grad_target
+ *     target  (...,)  for grad_logits
  */
 #ifndef SYMGRAD_BINARY_CROSS_ENTROPY_WITH_LOGITS_H
 #define SYMGRAD_BINARY_CROSS_ENTROPY_WITH_LOGITS_H

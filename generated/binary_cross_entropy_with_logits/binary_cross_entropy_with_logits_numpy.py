@@ -15,8 +15,8 @@ Gradients
     grad_target[...] = -grad_output * logits[...] / size(...)
 
 Saved
-    logits  for grad_logits, grad_target
-    target  for grad_logits
+    logits  (...,)  for grad_logits, grad_target
+    target  (...,)  for grad_logits
 """
 
 import math

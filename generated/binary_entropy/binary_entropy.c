@@ -12,7 +12,7 @@
  *     [ log(1 - p) - log(p) ]
  *
  * Saved
- *     p  for grad_p
+ *     p  (...,)  for grad_p
  */
 #include <math.h>
 #include "binary_entropy.h"

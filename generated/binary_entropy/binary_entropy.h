@@ -12,7 +12,7 @@
  *     [ log(1 - p) - log(p) ]
  *
  * Saved
- *     p  for grad_p
+ *     p  (...,)  for grad_p
  */
 #ifndef SYMGRAD_BINARY_ENTROPY_H
 #define SYMGRAD_BINARY_ENTROPY_H

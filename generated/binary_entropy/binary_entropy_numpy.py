@@ -11,7 +11,7 @@ Jacobian
     [ log(1 - p) - log(p) ]
 
 Saved
-    p  for grad_p
+    p  (...,)  for grad_p
 """
 
 import numpy as np

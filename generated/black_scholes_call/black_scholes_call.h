@@ -16,12 +16,13 @@
  *     rate        option, 0.05
  *
  * Saved
- *     spot        for all gradients
- *     strike      for all gradients
- *     time        for all gradients
- *     volatility  for all gradients
- *     d1          for all gradients
+ *     spot        (...,)  for all
+ *     strike      (...,)  for all
+ *     time        (...,)  for all
+ *     volatility  (...,)  for all
+ *     d1          (...,)  for all
  *     rate
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_BLACK_SCHOLES_CALL_H
 #define SYMGRAD_BLACK_SCHOLES_CALL_H

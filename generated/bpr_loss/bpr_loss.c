@@ -16,8 +16,8 @@
  *         / size(...)
  *
  * Saved
- *     positive  for grad_positive, grad_negative
- *     negative  for grad_positive, grad_negative
+ *     positive  (...,)  for grad_positive, grad_negative
+ *     negative  (...,)  for grad_positive, grad_negative
  */
 #include <math.h>
 #include "bpr_loss.h"

@@ -16,8 +16,8 @@
  *         / size(...)
  *
  * Saved
- *     positive  for grad_positive, grad_negative
- *     negative  for grad_positive, grad_negative
+ *     positive  (...,)  for grad_positive, grad_negative
+ *     negative  (...,)  for grad_positive, grad_negative
  */
 #ifndef SYMGRAD_BPR_LOSS_H
 #define SYMGRAD_BPR_LOSS_H

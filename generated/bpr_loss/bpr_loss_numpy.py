@@ -15,8 +15,8 @@ Gradients
         / size(...)
 
 Saved
-    positive  for grad_positive, grad_negative
-    negative  for grad_positive, grad_negative
+    positive  (...,)  for grad_positive, grad_negative
+    negative  (...,)  for grad_positive, grad_negative
 """
 
 import math

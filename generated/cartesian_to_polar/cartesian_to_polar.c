@@ -11,9 +11,9 @@
  *     out1  (...,)
  *
  * Saved
- *     x     for grad_x, grad_y
- *     y     for grad_x, grad_y
- *     out0  for grad_x, grad_y
+ *     x     (...,)  for grad_x, grad_y
+ *     y     (...,)  for grad_x, grad_y
+ *     out0  (...,)  for grad_x, grad_y
  */
 #include <math.h>
 #include "cartesian_to_polar.h"

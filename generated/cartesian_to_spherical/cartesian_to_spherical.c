@@ -18,10 +18,10 @@
  *     out2  (...,)
  *
  * Saved
- *     x     for all gradients
- *     y     for all gradients
- *     z     for all gradients
- *     out0  for all gradients
+ *     x     (...,)  for grad_x, grad_y, grad_z
+ *     y     (...,)  for grad_x, grad_y, grad_z
+ *     z     (...,)  for grad_x, grad_y, grad_z
+ *     out0  (...,)  for grad_x, grad_y, grad_z
  */
 #include <math.h>
 #include "cartesian_to_spherical.h"

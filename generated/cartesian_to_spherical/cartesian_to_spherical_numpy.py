@@ -17,10 +17,10 @@ Shapes
     out2  (...,)
 
 Saved
-    x     for all gradients
-    y     for all gradients
-    z     for all gradients
-    out0  for all gradients
+    x     (...,)  for grad_x, grad_y, grad_z
+    y     (...,)  for grad_x, grad_y, grad_z
+    z     (...,)  for grad_x, grad_y, grad_z
+    out0  (...,)  for grad_x, grad_y, grad_z
 """
 
 import numpy as np

@@ -26,10 +26,11 @@
  *     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
  *
  * Saved
- *     q         for grad_k
- *     k         for grad_q
- *     v         for grad_q, grad_k
- *     quotient  for all gradients
+ *     q         (n, d)  for grad_k
+ *     k         (n, d)  for grad_q
+ *     v         (n, e)  for grad_q, grad_k
+ *     quotient  (n, n)  for grad_q, grad_k, grad_v
+ *     8 * n bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_CAUSAL_ATTENTION_H
 #define SYMGRAD_CAUSAL_ATTENTION_H

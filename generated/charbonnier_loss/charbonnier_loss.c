@@ -17,8 +17,8 @@
  *         / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  *     eps
  */
 #include <math.h>

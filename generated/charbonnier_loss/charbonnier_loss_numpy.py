@@ -16,8 +16,8 @@ Gradients
         / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
     eps
 """
 

@@ -24,11 +24,12 @@
  *     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
  *
  * Saved
- *     x       for grad_x, grad_y
- *     y       for grad_x, grad_y
- *     same    for grad_x, grad_y
- *     total   for all gradients
+ *     x       (n, d)  for grad_x, grad_y
+ *     y       (n, d)  for grad_x, grad_y
+ *     same    (n,)    for grad_x, grad_y
+ *     total   (n,)    for grad_x, grad_y, grad_same
  *     margin
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "contrastive_loss.h"

@@ -25,8 +25,8 @@ Gradients
         grad_output[b, f, i] * x[b, d, stride * i + dilation * r - padding], 0))
 
 Saved
-    x         for grad_weight
-    weight    for grad_x
+    x         (n, c, w)  for grad_weight
+    weight    (o, c, k)  for grad_x
     stride
     padding
     dilation

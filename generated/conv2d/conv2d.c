@@ -7,6 +7,7 @@
  * Shapes
  *     x         (n, c, h, w)
  *     weight    (o, c, p, q)
+ *     bias      (o,)  optional
  *     out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1,
  *               (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1)
  *     stride    option, 1
@@ -17,10 +18,11 @@
  *     grad_x[b,d,stride * i + dilation * r - padding,stride * j + dilation * s
  *         - padding] = ... (long: symgrad show prints it)
  *     grad_weight[f,d,r,s] = ... (long: symgrad show prints it)
+ *     grad_bias[f] = sum[b,i,j](grad_output[b, f, i, j])  when bias is given
  *
  * Saved
- *     x         for grad_weight
- *     weight    for grad_x
+ *     x         (n, c, h, w)  for grad_weight
+ *     weight    (o, c, p, q)  for grad_x
  *     stride
  *     padding
  *     dilation
@@ -40,7 +42,7 @@ static size_t extent(ptrdiff_t n)
 void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                     size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
                     const double *restrict x, const double *restrict weight,
-                    double *restrict out)
+                    const double *restrict bias, double *restrict out)
 {
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - dilation * ((ptrdiff_t)p - 1) - 1,
@@ -56,6 +58,7 @@ void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
      *     & stride * j + dilation * s - padding < w,
      *     x[b, d, stride * i + dilation * r - padding,
      *     stride * j + dilation * s - padding], 0) * weight[f, d, r, s])
+     * out[b,f,i,j] += bias[f]  when bias is given
      */
     for (size_t b = 0; b < n; ++b) {
         for (size_t f = 0; f < o; ++f) {
@@ -86,6 +89,11 @@ void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                         }
                     }
                 }
+                if (bias) {
+                    for (size_t j = 0; j < size_j; ++j) {
+                        out[((b * o + f) * size_i + i) * size_j + j] += bias[f];
+                    }
+                }
             }
         }
     }
@@ -95,7 +103,7 @@ void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                      size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
                      const double *restrict x, const double *restrict weight,
                      const double *restrict grad_output, double *restrict grad_x,
-                     double *restrict grad_weight)
+                     double *restrict grad_weight, double *restrict grad_bias)
 {
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - dilation * ((ptrdiff_t)p - 1) - 1,
@@ -192,6 +200,21 @@ void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                     }
                 }
             }
+        }
+    }
+
+    if (grad_bias) {
+        /* grad_bias[f] = sum[b,i,j](grad_output[b, f, i, j]) */
+        for (size_t f = 0; f < o; ++f) {
+            double total = 0.0;
+            for (size_t b = 0; b < n; ++b) {
+                for (size_t i = 0; i < size_i; ++i) {
+                    for (size_t j = 0; j < size_j; ++j) {
+                        total += grad_output[((b * o + f) * size_i + i) * size_j + j];
+                    }
+                }
+            }
+            grad_bias[f] = total;
         }
     }
 }

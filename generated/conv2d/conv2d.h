@@ -7,6 +7,7 @@
  * Shapes
  *     x         (n, c, h, w)
  *     weight    (o, c, p, q)
+ *     bias      (o,)  optional
  *     out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1,
  *               (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1)
  *     stride    option, 1
@@ -17,10 +18,11 @@
  *     grad_x[b,d,stride * i + dilation * r - padding,stride * j + dilation * s
  *         - padding] = ... (long: symgrad show prints it)
  *     grad_weight[f,d,r,s] = ... (long: symgrad show prints it)
+ *     grad_bias[f] = sum[b,i,j](grad_output[b, f, i, j])  when bias is given
  *
  * Saved
- *     x         for grad_weight
- *     weight    for grad_x
+ *     x         (n, c, h, w)  for grad_weight
+ *     weight    (o, c, p, q)  for grad_x
  *     stride
  *     padding
  *     dilation
@@ -34,16 +36,19 @@
 extern "C" {
 #endif
 
-/* Compute out. */
+/* Compute out.
+ * bias may be absent: NULL.
+ */
 void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                     size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
-                    const double *x, const double *weight, double *out);
+                    const double *x, const double *weight, const double *bias,
+                    double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
 void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
                      size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
                      const double *x, const double *weight, const double *grad_output,
-                     double *grad_x, double *grad_weight);
+                     double *grad_x, double *grad_weight, double *grad_bias);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@ Print it again: symgrad generate symgrad.library.convolution:conv2d --to numpy
 Shapes
     x         (n, c, h, w)
     weight    (o, c, p, q)
+    bias      (o,)  optional
     out       (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1,
               (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1)
     stride    option, 1
@@ -16,10 +17,11 @@ Gradients
     grad_x[b,d,stride * i + dilation * r - padding,stride * j + dilation * s
         - padding] = ... (long: symgrad show prints it)
     grad_weight[f,d,r,s] = ... (long: symgrad show prints it)
+    grad_bias[f] = sum[b,i,j](grad_output[b, f, i, j])  when bias is given
 
 Saved
-    x         for grad_weight
-    weight    for grad_x
+    x         (n, c, h, w)  for grad_weight
+    weight    (o, c, p, q)  for grad_x
     stride
     padding
     dilation
@@ -30,13 +32,14 @@ import numpy as np
 __all__ = ["backward", "forward"]
 
 
-def forward(x, weight, *, stride=1, padding=0, dilation=1):
+def forward(x, weight, bias=None, *, stride=1, padding=0, dilation=1):
     """Return out, and what backward needs.
 
-    The arguments are floating point: x (n, c, h, w) and weight (o, c, p, q).
+    The arguments are floating point: x (n, c, h, w),
+    weight (o, c, p, q) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
     """
-    x, weight = _inputs(x, weight)
+    x, weight, bias = _inputs(x, weight, bias)
     p = weight.shape[2]
     q = weight.shape[3]
     if not padding >= 0:
@@ -50,17 +53,19 @@ def forward(x, weight, *, stride=1, padding=0, dilation=1):
     windows_x = _windows(padded_x, 2, p, step=stride, dilation=dilation)
     windows_x = _windows(windows_x, 3, q, step=stride, dilation=dilation)
     out = np.einsum("bdijrs,fdrs->bfij", windows_x, weight, optimize=True)
-    return out, (x, weight, stride, padding, dilation)
+    if bias is not None:
+        out = out + bias[:, None, None]
+    return out, (x, weight, stride, padding, dilation, bias is not None)
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True, True)):
+def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output has the shape of out,
     (n, o, (h + 2 * padding - dilation * (p - 1) - 1) // stride + 1,
     (w + 2 * padding - dilation * (q - 1) - 1) // stride + 1).
     """
-    x, weight, stride, padding, dilation = saved
+    x, weight, stride, padding, dilation, has_bias = saved
     n, c, h, w = x.shape
     o = weight.shape[0]
     p = weight.shape[2]
@@ -68,7 +73,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     count_i = max((h + 2 * padding - dilation * (p - 1) - 1) // stride + 1, 0)
     count_j = max((w + 2 * padding - dilation * (q - 1) - 1) // stride + 1, 0)
     grad_output = _cotangent(grad_output, (n, o, count_i, count_j))
-    grad_x = grad_weight = None
+    grad_x = grad_weight = grad_bias = None
     if needs_input_grad[0]:
         padded_grad_x = np.zeros(
             (n, c, h + 2 * padding, w + 2 * padding), dtype=x.dtype
@@ -88,13 +93,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_weight = np.einsum(
             "bfij,bdijrs->fdrs", grad_output, windows_x, optimize=True
         )
-    return grad_x, grad_weight
+    if needs_input_grad[2] and has_bias:
+        grad_bias = grad_output.sum(axis=(0, 2, 3))
+    return grad_x, grad_weight, grad_bias
 
 
-def _inputs(x, weight):
+def _inputs(x, weight, bias):
     """Return the inputs as arrays; refuse what is of another type or shape."""
     x = _real("x", x)
     weight = _real("weight", weight)
+    bias = None if bias is None else _real("bias", bias)
     if x.ndim != 4:
         raise ValueError(f"conv2d: x has shape {x.shape}, expected (n, c, h, w)")
     if weight.ndim != 4:
@@ -106,7 +114,15 @@ def _inputs(x, weight):
             f"conv2d: x has c = {x.shape[1]} (axis 1), "
             f"weight has c = {weight.shape[1]} (axis 1)"
         )
-    return x, weight
+    if bias is not None:
+        if bias.ndim != 1:
+            raise ValueError(f"conv2d: bias has shape {bias.shape}, expected (o,)")
+        if bias.shape[0] != weight.shape[0]:
+            raise ValueError(
+                f"conv2d: weight has o = {weight.shape[0]} (axis 0), "
+                f"bias has o = {bias.shape[0]} (axis 0)"
+            )
+    return x, weight, bias
 
 
 def _real(name, value):

@@ -24,14 +24,14 @@
  *         / sqrt(sum_dx[...] * sum_dy[...])
  *
  * Saved
- *     x            for grad_x, grad_y
- *     y            for grad_x, grad_y
- *     out          for grad_x, grad_y
- *     mean_x       for grad_x, grad_y
- *     mean_y       for grad_x, grad_y
- *     sum_dx       for grad_y
- *     sum_dy       for grad_x
- *     sqrt_sum_dx  for grad_x, grad_y
+ *     x       (..., n)  for grad_x, grad_y
+ *     y       (..., n)  for grad_x, grad_y
+ *     out     (...,)    for grad_x, grad_y
+ *     mean_x  (...,)    for grad_x, grad_y
+ *     mean_y  (...,)    for grad_x, grad_y
+ *     sum_dx  (...,)    for grad_x, grad_y
+ *     sum_dy  (...,)    for grad_x, grad_y
+ *     32 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "correlation.h"
@@ -39,8 +39,7 @@
 void correlation_forward(size_t batch, size_t n, const double *restrict x,
                          const double *restrict y, double *restrict mean_x,
                          double *restrict mean_y, double *restrict sum_dx,
-                         double *restrict sum_dy, double *restrict sqrt_sum_dx,
-                         double *restrict out, double *work)
+                         double *restrict sum_dy, double *restrict out, double *work)
 {
     mean_x = mean_x ? mean_x : work;
 
@@ -82,11 +81,8 @@ void correlation_forward(size_t batch, size_t n, const double *restrict x,
         if (sum_dy) {
             sum_dy[b] = sum_dy_b;
         }
-        const double sqrt_sum_dx_b = sqrt(sum_dx_b * sum_dy_b);
-        if (sqrt_sum_dx) {
-            sqrt_sum_dx[b] = sqrt_sum_dx_b;
-        }
-        out[b] = dx_dy / sqrt_sum_dx_b;
+        const double sqrt_sum_dx = sqrt(sum_dx_b * sum_dy_b);
+        out[b] = dx_dy / sqrt_sum_dx;
     }
 }
 
@@ -94,10 +90,18 @@ void correlation_backward(size_t batch, size_t n, const double *restrict x,
                           const double *restrict y, const double *restrict out,
                           const double *restrict mean_x, const double *restrict mean_y,
                           const double *restrict sum_dx, const double *restrict sum_dy,
-                          const double *restrict sqrt_sum_dx,
                           const double *restrict grad_output, double *restrict grad_x,
-                          double *restrict grad_y)
+                          double *restrict grad_y, double *work)
 {
+    double *restrict const sqrt_sum_dx = work;
+
+    if (grad_x || grad_y) {
+        /* sqrt_sum_dx[b] = sqrt(sum_dx[b] * sum_dy[b]) */
+        for (size_t b = 0; b < batch; ++b) {
+            sqrt_sum_dx[b] = sqrt(sum_dx[b] * sum_dy[b]);
+        }
+    }
+
     if (grad_x) {
         /* grad_x[b,j] = grad_output[b]
          *     * (dy[b, j] - dx[b, j] * sum_dy[b] * out[b] / sqrt_sum_dx[b])

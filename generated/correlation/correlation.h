@@ -24,14 +24,14 @@
  *         / sqrt(sum_dx[...] * sum_dy[...])
  *
  * Saved
- *     x            for grad_x, grad_y
- *     y            for grad_x, grad_y
- *     out          for grad_x, grad_y
- *     mean_x       for grad_x, grad_y
- *     mean_y       for grad_x, grad_y
- *     sum_dx       for grad_y
- *     sum_dy       for grad_x
- *     sqrt_sum_dx  for grad_x, grad_y
+ *     x       (..., n)  for grad_x, grad_y
+ *     y       (..., n)  for grad_x, grad_y
+ *     out     (...,)    for grad_x, grad_y
+ *     mean_x  (...,)    for grad_x, grad_y
+ *     mean_y  (...,)    for grad_x, grad_y
+ *     sum_dx  (...,)    for grad_x, grad_y
+ *     sum_dy  (...,)    for grad_x, grad_y
+ *     32 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_CORRELATION_H
 #define SYMGRAD_CORRELATION_H
@@ -43,21 +43,23 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: mean_x, mean_y, sum_dx, sum_dy and sqrt_sum_dx;
- *     pass NULL for what is not needed.
+ * For backward: mean_x, mean_y, sum_dx and sum_dy; pass NULL for what is not needed.
  * work has room for CORRELATION_FORWARD_WORK(batch) doubles.
  */
 #define CORRELATION_FORWARD_WORK(batch) ((batch))
 void correlation_forward(size_t batch, size_t n, const double *x, const double *y,
                          double *mean_x, double *mean_y, double *sum_dx, double *sum_dy,
-                         double *sqrt_sum_dx, double *out, double *work);
+                         double *out, double *work);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * work has room for CORRELATION_BACKWARD_WORK(batch) doubles.
+ */
+#define CORRELATION_BACKWARD_WORK(batch) ((batch))
 void correlation_backward(size_t batch, size_t n, const double *x, const double *y,
                           const double *out, const double *mean_x, const double *mean_y,
                           const double *sum_dx, const double *sum_dy,
-                          const double *sqrt_sum_dx, const double *grad_output,
-                          double *grad_x, double *grad_y);
+                          const double *grad_output, double *grad_x, double *grad_y,
+                          double *work);
 
 #ifdef __cplusplus
 }

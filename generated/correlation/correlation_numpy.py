@@ -23,14 +23,14 @@ Gradients
         / sqrt(sum_dx[...] * sum_dy[...])
 
 Saved
-    x            for grad_x, grad_y
-    y            for grad_x, grad_y
-    out          for grad_x, grad_y
-    mean_x       for grad_x, grad_y
-    mean_y       for grad_x, grad_y
-    sum_dx       for grad_y
-    sum_dy       for grad_x
-    sqrt_sum_dx  for grad_x, grad_y
+    x       (..., n)  for grad_x, grad_y
+    y       (..., n)  for grad_x, grad_y
+    out     (...,)    for grad_x, grad_y
+    mean_x  (...,)    for grad_x, grad_y
+    mean_y  (...,)    for grad_x, grad_y
+    sum_dx  (...,)    for grad_x, grad_y
+    sum_dy  (...,)    for grad_x, grad_y
+    32 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np
@@ -51,9 +51,8 @@ def forward(x, y):
     dy = y - mean_y
     sum_dx = (dx**2).sum(axis=-1)
     sum_dy = (dy**2).sum(axis=-1)
-    sqrt_sum_dx = np.sqrt(sum_dx * sum_dy)
-    out = (dx * dy).sum(axis=-1) / sqrt_sum_dx
-    return out, (x, y, out, mean_x, mean_y, sum_dx, sum_dy, sqrt_sum_dx)
+    out = (dx * dy).sum(axis=-1) / np.sqrt(sum_dx * sum_dy)
+    return out, (x, y, out, mean_x, mean_y, sum_dx, sum_dy)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
@@ -61,11 +60,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
 
     grad_output has the shape of out, (...,).
     """
-    x, y, out, mean_x, mean_y, sum_dx, sum_dy, sqrt_sum_dx = saved
+    x, y, out, mean_x, mean_y, sum_dx, sum_dy = saved
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
     grad_x = grad_y = None
     dy = y - mean_y
     dx = x - mean_x
+    sqrt_sum_dx = np.sqrt(sum_dx * sum_dy)
     if needs_input_grad[0]:
         grad_x = (
             grad_output[..., None]

@@ -26,15 +26,14 @@
  *     grad_label = 0
  *
  * Saved
- *     x           for grad_x, grad_y
- *     y           for grad_x, grad_y
- *     label       for grad_x, grad_y
- *     sum_x       for grad_x
- *     sum_y       for grad_y
- *     cosine      for grad_x, grad_y
- *     sqrt_sum_y  for grad_x, grad_y
- *     sqrt_sum_x  for grad_x, grad_y
+ *     x       (n, d)  for grad_x, grad_y
+ *     y       (n, d)  for grad_x, grad_y
+ *     label   (n,)    for grad_x, grad_y
+ *     sum_x   (n,)    for grad_x, grad_y
+ *     sum_y   (n,)    for grad_x, grad_y
+ *     cosine  (n,)    for grad_x, grad_y
  *     margin
+ *     24 bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "cosine_embedding_loss.h"
@@ -43,8 +42,7 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin,
                                    const double *restrict x, const double *restrict y,
                                    const double *restrict label, double *restrict sum_x,
                                    double *restrict sum_y, double *restrict cosine,
-                                   double *restrict sqrt_sum_y,
-                                   double *restrict sqrt_sum_x, double *restrict out)
+                                   double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
@@ -66,15 +64,9 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin,
         if (sum_y) {
             sum_y[i] = sum_y_i;
         }
-        const double sqrt_sum_y_i = sqrt(sum_y_i);
-        if (sqrt_sum_y) {
-            sqrt_sum_y[i] = sqrt_sum_y_i;
-        }
-        const double sqrt_sum_x_i = sqrt(sum_x_i);
-        if (sqrt_sum_x) {
-            sqrt_sum_x[i] = sqrt_sum_x_i;
-        }
-        const double cosine_i = x_y / (sqrt_sum_x_i * sqrt_sum_y_i);
+        const double sqrt_sum_y = sqrt(sum_y_i);
+        const double sqrt_sum_x = sqrt(sum_x_i);
+        const double cosine_i = x_y / (sqrt_sum_x * sqrt_sum_y);
         if (cosine) {
             cosine[i] = cosine_i;
         }
@@ -95,11 +87,8 @@ void cosine_embedding_loss_backward(size_t n, size_t d, double margin,
                                     const double *restrict label,
                                     const double *restrict sum_x,
                                     const double *restrict sum_y,
-                                    const double *restrict cosine,
-                                    const double *restrict sqrt_sum_y,
-                                    const double *restrict sqrt_sum_x,
-                                    double grad_output, double *restrict grad_x,
-                                    double *restrict grad_y,
+                                    const double *restrict cosine, double grad_output,
+                                    double *restrict grad_x, double *restrict grad_y,
                                     double *restrict grad_label, double *work)
 {
     double *restrict const grad_cosine = work;
@@ -114,8 +103,10 @@ void cosine_embedding_loss_backward(size_t n, size_t d, double margin,
                 ? 0.0 : (cosine_minus_margin < 0.0 ? 0.0 : cosine_minus_margin) > 0.0
                 ? grad_output_over_n : 0.0)
                 - (label[i] > 0.0 ? grad_output_over_n : 0.0);
+            const double sqrt_sum_x = sqrt(sum_x[i]);
+            const double sqrt_sum_y = sqrt(sum_y[i]);
             grad_cosine[i] = grad_cosine_i;
-            grad_x_y[i] = grad_cosine_i / (sqrt_sum_x[i] * sqrt_sum_y[i]);
+            grad_x_y[i] = grad_cosine_i / (sqrt_sum_x * sqrt_sum_y);
         }
     }
 

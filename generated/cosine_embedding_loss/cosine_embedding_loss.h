@@ -26,15 +26,14 @@
  *     grad_label = 0
  *
  * Saved
- *     x           for grad_x, grad_y
- *     y           for grad_x, grad_y
- *     label       for grad_x, grad_y
- *     sum_x       for grad_x
- *     sum_y       for grad_y
- *     cosine      for grad_x, grad_y
- *     sqrt_sum_y  for grad_x, grad_y
- *     sqrt_sum_x  for grad_x, grad_y
+ *     x       (n, d)  for grad_x, grad_y
+ *     y       (n, d)  for grad_x, grad_y
+ *     label   (n,)    for grad_x, grad_y
+ *     sum_x   (n,)    for grad_x, grad_y
+ *     sum_y   (n,)    for grad_x, grad_y
+ *     cosine  (n,)    for grad_x, grad_y
  *     margin
+ *     24 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_COSINE_EMBEDDING_LOSS_H
 #define SYMGRAD_COSINE_EMBEDDING_LOSS_H
@@ -46,13 +45,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: sum_x, sum_y, cosine, sqrt_sum_y and sqrt_sum_x;
- *     pass NULL for what is not needed.
+ * For backward: sum_x, sum_y and cosine; pass NULL for what is not needed.
  */
 void cosine_embedding_loss_forward(size_t n, size_t d, double margin, const double *x,
                                    const double *y, const double *label, double *sum_x,
-                                   double *sum_y, double *cosine, double *sqrt_sum_y,
-                                   double *sqrt_sum_x, double *out);
+                                   double *sum_y, double *cosine, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for COSINE_EMBEDDING_LOSS_BACKWARD_WORK(n) doubles.
@@ -61,8 +58,7 @@ void cosine_embedding_loss_forward(size_t n, size_t d, double margin, const doub
 void cosine_embedding_loss_backward(size_t n, size_t d, double margin, const double *x,
                                     const double *y, const double *label,
                                     const double *sum_x, const double *sum_y,
-                                    const double *cosine, const double *sqrt_sum_y,
-                                    const double *sqrt_sum_x, double grad_output,
+                                    const double *cosine, double grad_output,
                                     double *grad_x, double *grad_y, double *grad_label,
                                     double *work);
 

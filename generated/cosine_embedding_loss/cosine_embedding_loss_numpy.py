@@ -26,15 +26,14 @@ Gradients
     grad_label = 0
 
 Saved
-    x           for grad_x, grad_y
-    y           for grad_x, grad_y
-    label       for grad_x, grad_y
-    sum_x       for grad_x
-    sum_y       for grad_y
-    cosine      for grad_x, grad_y
-    sqrt_sum_y  for grad_x, grad_y
-    sqrt_sum_x  for grad_x, grad_y
+    x       (n, d)  for grad_x, grad_y
+    y       (n, d)  for grad_x, grad_y
+    label   (n,)    for grad_x, grad_y
+    sum_x   (n,)    for grad_x, grad_y
+    sum_y   (n,)    for grad_x, grad_y
+    cosine  (n,)    for grad_x, grad_y
     margin
+    24 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -51,11 +50,9 @@ def forward(x, y, label, *, margin=0.0):
     x, y, label = _inputs(x, y, label)
     sum_x = (x**2).sum(axis=1)
     sum_y = (y**2).sum(axis=1)
-    sqrt_sum_y = np.sqrt(sum_y)
-    sqrt_sum_x = np.sqrt(sum_x)
-    cosine = (x * y).sum(axis=1) / (sqrt_sum_x * sqrt_sum_y)
+    cosine = (x * y).sum(axis=1) / (np.sqrt(sum_x) * np.sqrt(sum_y))
     out = np.where(label > 0, 1 - cosine, np.maximum(cosine - margin, 0)).mean()
-    return out, (x, y, label, sum_x, sum_y, cosine, sqrt_sum_y, sqrt_sum_x, margin)
+    return out, (x, y, label, sum_x, sum_y, cosine, margin)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
@@ -63,7 +60,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
 
     grad_output is a scalar, as out is; left out, it is 1.
     """
-    x, y, label, sum_x, sum_y, cosine, sqrt_sum_y, sqrt_sum_x, margin = saved
+    x, y, label, sum_x, sum_y, cosine, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = grad_label = None
@@ -76,7 +73,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             )
             - np.where(label > 0, grad_output / n, 0)
         )
-        grad_x_y = grad_cosine / (sqrt_sum_x * sqrt_sum_y)
+        grad_x_y = grad_cosine / (np.sqrt(sum_x) * np.sqrt(sum_y))
     if needs_input_grad[0]:
         grad_x = (
             grad_x_y[:, None] * y

@@ -18,21 +18,19 @@
  *         - grad_output[...] * y[..., j] * out[...] / sum_y[...]
  *
  * Saved
- *     x           for grad_x, grad_y
- *     y           for grad_x, grad_y
- *     out         for grad_x, grad_y
- *     sum_x       for grad_x
- *     sum_y       for grad_y
- *     sqrt_sum_y  for grad_x, grad_y
- *     sqrt_sum_x  for grad_x, grad_y
+ *     x      (..., n)  for grad_x, grad_y
+ *     y      (..., n)  for grad_x, grad_y
+ *     out    (...,)    for grad_x, grad_y
+ *     sum_x  (...,)    for grad_x, grad_y
+ *     sum_y  (...,)    for grad_x, grad_y
+ *     16 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "cosine_similarity.h"
 
 void cosine_similarity_forward(size_t batch, size_t n, const double *restrict x,
                                const double *restrict y, double *restrict sum_x,
-                               double *restrict sum_y, double *restrict sqrt_sum_y,
-                               double *restrict sqrt_sum_x, double *restrict out)
+                               double *restrict sum_y, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
         /* x_y[b] = sum[j](x[b, j] * y[b, j])
@@ -53,15 +51,9 @@ void cosine_similarity_forward(size_t batch, size_t n, const double *restrict x,
         if (sum_y) {
             sum_y[b] = sum_y_b;
         }
-        const double sqrt_sum_y_b = sqrt(sum_y_b);
-        if (sqrt_sum_y) {
-            sqrt_sum_y[b] = sqrt_sum_y_b;
-        }
-        const double sqrt_sum_x_b = sqrt(sum_x_b);
-        if (sqrt_sum_x) {
-            sqrt_sum_x[b] = sqrt_sum_x_b;
-        }
-        out[b] = x_y / (sqrt_sum_x_b * sqrt_sum_y_b);
+        const double sqrt_sum_y = sqrt(sum_y_b);
+        const double sqrt_sum_x = sqrt(sum_x_b);
+        out[b] = x_y / (sqrt_sum_x * sqrt_sum_y);
     }
 }
 
@@ -69,8 +61,6 @@ void cosine_similarity_backward(size_t batch, size_t n, const double *restrict x
                                 const double *restrict y, const double *restrict out,
                                 const double *restrict sum_x,
                                 const double *restrict sum_y,
-                                const double *restrict sqrt_sum_y,
-                                const double *restrict sqrt_sum_x,
                                 const double *restrict grad_output,
                                 double *restrict grad_x, double *restrict grad_y,
                                 double *work)
@@ -80,7 +70,9 @@ void cosine_similarity_backward(size_t batch, size_t n, const double *restrict x
     if (grad_x || grad_y) {
         /* grad_x_y[b] = grad_output[b] / (sqrt_sum_x[b] * sqrt_sum_y[b]) */
         for (size_t b = 0; b < batch; ++b) {
-            grad_x_y[b] = grad_output[b] / (sqrt_sum_x[b] * sqrt_sum_y[b]);
+            const double sqrt_sum_x = sqrt(sum_x[b]);
+            const double sqrt_sum_y = sqrt(sum_y[b]);
+            grad_x_y[b] = grad_output[b] / (sqrt_sum_x * sqrt_sum_y);
         }
     }
 

@@ -18,13 +18,12 @@
  *         - grad_output[...] * y[..., j] * out[...] / sum_y[...]
  *
  * Saved
- *     x           for grad_x, grad_y
- *     y           for grad_x, grad_y
- *     out         for grad_x, grad_y
- *     sum_x       for grad_x
- *     sum_y       for grad_y
- *     sqrt_sum_y  for grad_x, grad_y
- *     sqrt_sum_x  for grad_x, grad_y
+ *     x      (..., n)  for grad_x, grad_y
+ *     y      (..., n)  for grad_x, grad_y
+ *     out    (...,)    for grad_x, grad_y
+ *     sum_x  (...,)    for grad_x, grad_y
+ *     sum_y  (...,)    for grad_x, grad_y
+ *     16 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_COSINE_SIMILARITY_H
 #define SYMGRAD_COSINE_SIMILARITY_H
@@ -36,12 +35,10 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: sum_x, sum_y, sqrt_sum_y and sqrt_sum_x;
- *     pass NULL for what is not needed.
+ * For backward: sum_x and sum_y; pass NULL for what is not needed.
  */
 void cosine_similarity_forward(size_t batch, size_t n, const double *x, const double *y,
-                               double *sum_x, double *sum_y, double *sqrt_sum_y,
-                               double *sqrt_sum_x, double *out);
+                               double *sum_x, double *sum_y, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for COSINE_SIMILARITY_BACKWARD_WORK(batch) doubles.
@@ -49,8 +46,7 @@ void cosine_similarity_forward(size_t batch, size_t n, const double *x, const do
 #define COSINE_SIMILARITY_BACKWARD_WORK(batch) ((batch))
 void cosine_similarity_backward(size_t batch, size_t n, const double *x,
                                 const double *y, const double *out, const double *sum_x,
-                                const double *sum_y, const double *sqrt_sum_y,
-                                const double *sqrt_sum_x, const double *grad_output,
+                                const double *sum_y, const double *grad_output,
                                 double *grad_x, double *grad_y, double *work);
 
 #ifdef __cplusplus

@@ -17,13 +17,12 @@ Gradients
         - grad_output[...] * y[..., j] * out[...] / sum_y[...]
 
 Saved
-    x           for grad_x, grad_y
-    y           for grad_x, grad_y
-    out         for grad_x, grad_y
-    sum_x       for grad_x
-    sum_y       for grad_y
-    sqrt_sum_y  for grad_x, grad_y
-    sqrt_sum_x  for grad_x, grad_y
+    x      (..., n)  for grad_x, grad_y
+    y      (..., n)  for grad_x, grad_y
+    out    (...,)    for grad_x, grad_y
+    sum_x  (...,)    for grad_x, grad_y
+    sum_y  (...,)    for grad_x, grad_y
+    16 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np
@@ -40,10 +39,8 @@ def forward(x, y):
     x, y = _inputs(x, y)
     sum_x = (x**2).sum(axis=-1)
     sum_y = (y**2).sum(axis=-1)
-    sqrt_sum_y = np.sqrt(sum_y)
-    sqrt_sum_x = np.sqrt(sum_x)
-    out = (x * y).sum(axis=-1) / (sqrt_sum_x * sqrt_sum_y)
-    return out, (x, y, out, sum_x, sum_y, sqrt_sum_y, sqrt_sum_x)
+    out = (x * y).sum(axis=-1) / (np.sqrt(sum_x) * np.sqrt(sum_y))
+    return out, (x, y, out, sum_x, sum_y)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
@@ -51,10 +48,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
 
     grad_output has the shape of out, (...,).
     """
-    x, y, out, sum_x, sum_y, sqrt_sum_y, sqrt_sum_x = saved
+    x, y, out, sum_x, sum_y = saved
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
     grad_x = grad_y = None
-    grad_x_y = grad_output / (sqrt_sum_x * sqrt_sum_y)
+    grad_x_y = grad_output / (np.sqrt(sum_x) * np.sqrt(sum_y))
     if needs_input_grad[0]:
         grad_x = (
             grad_x_y[..., None] * y

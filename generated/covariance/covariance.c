@@ -20,8 +20,9 @@
  *         - row_mean[i]) / n
  *
  * Saved
- *     x       for grad_x
- *     mean_x  for grad_x
+ *     x       (n, d)  for grad_x
+ *     mean_x  (d,)    for grad_x
+ *     8 * d bytes, besides inputs and outputs
  */
 #include "covariance.h"
 

@@ -19,8 +19,9 @@ Gradients
         - row_mean[i]) / n
 
 Saved
-    x       for grad_x
-    mean_x  for grad_x
+    x       (n, d)  for grad_x
+    mean_x  (d,)    for grad_x
+    8 * d bytes, besides inputs and outputs
 """
 
 import numpy as np

@@ -24,8 +24,8 @@
  *     [ b2    -b1   0     -a2   a1    0   ]
  *
  * Saved
- *     a  for grad_b
- *     b  for grad_a
+ *     a  (..., 3)  for grad_b
+ *     b  (..., 3)  for grad_a
  */
 #ifndef SYMGRAD_CROSS_H
 #define SYMGRAD_CROSS_H

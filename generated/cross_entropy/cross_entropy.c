@@ -16,10 +16,11 @@
  *     grad_logits[i,target[i]] += -grad_output / n
  *
  * Saved
- *     logits          for grad_logits
- *     target          for grad_logits
- *     max_logits      for grad_logits
- *     sum_exp_logits  for grad_logits
+ *     logits          (n, c)  for grad_logits
+ *     target          (n,)    for grad_logits
+ *     max_logits      (n,)    for grad_logits
+ *     sum_exp_logits  (n,)    for grad_logits
+ *     16 bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "cross_entropy.h"

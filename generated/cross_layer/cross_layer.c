@@ -19,10 +19,11 @@
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x0        for grad_x, grad_weight
- *     x         for grad_weight
- *     weight    for grad_x
- *     x_weight  for grad_x0
+ *     x0        (n, d)  for grad_x, grad_weight
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x
+ *     x_weight  (n,)    for grad_x0
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include "cross_layer.h"
 

@@ -15,11 +15,11 @@
  *     out  (...,)
  *
  * Saved
- *     a  for grad_t
- *     b  for grad_t
- *     c  for grad_t
- *     d  for grad_t
- *     t  for all gradients
+ *     a  (...,)  for grad_t
+ *     b  (...,)  for grad_t
+ *     c  (...,)  for grad_t
+ *     d  (...,)  for grad_t
+ *     t  (...,)  for all
  */
 #ifndef SYMGRAD_CUBIC_BEZIER_H
 #define SYMGRAD_CUBIC_BEZIER_H

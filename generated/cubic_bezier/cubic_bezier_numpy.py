@@ -14,11 +14,11 @@ Shapes
     out  (...,)
 
 Saved
-    a  for grad_t
-    b  for grad_t
-    c  for grad_t
-    d  for grad_t
-    t  for all gradients
+    a  (...,)  for grad_t
+    b  (...,)  for grad_t
+    c  (...,)  for grad_t
+    d  (...,)  for grad_t
+    t  (...,)  for all
 """
 
 import numpy as np

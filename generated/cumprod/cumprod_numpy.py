@@ -13,8 +13,8 @@ Gradients
     grad_x[t] = where(t > 0, grad_out_total[t] * out[t - 1], grad_out_total[t])
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (n,)  for grad_x
+    out  (n,)  for grad_x
 """
 
 import numpy as np

@@ -21,12 +21,13 @@ Gradients
         - 2 * p[i, j]) / (n * (sum_p[i] + sum_target[i] + smooth))
 
 Saved
-    p           for grad_target
-    target      for grad_p
-    overlap     for grad_p, grad_target
-    sum_p       for grad_p, grad_target
-    sum_target  for grad_p, grad_target
+    p           (n, m)  for grad_target
+    target      (n, m)  for grad_p
+    overlap     (n,)    for grad_p, grad_target
+    sum_p       (n,)    for grad_p, grad_target
+    sum_target  (n,)    for grad_p, grad_target
     smooth
+    24 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

@@ -16,9 +16,9 @@
  *     grad_tail[...,j] = grad_output[...] * head[..., j] * relation[..., j]
  *
  * Saved
- *     head      for grad_relation, grad_tail
- *     relation  for grad_head, grad_tail
- *     tail      for grad_head, grad_relation
+ *     head      (..., d)  for grad_relation, grad_tail
+ *     relation  (..., d)  for grad_head, grad_tail
+ *     tail      (..., d)  for grad_head, grad_relation
  */
 #ifndef SYMGRAD_DISTMULT_SCORE_H
 #define SYMGRAD_DISTMULT_SCORE_H

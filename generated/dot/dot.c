@@ -14,8 +14,8 @@
  *     grad_y[...,j] = grad_output[...] * x[..., j]
  *
  * Saved
- *     x  for grad_y
- *     y  for grad_x
+ *     x  (..., n)  for grad_y
+ *     y  (..., n)  for grad_x
  */
 #include "dot.h"
 

@@ -14,7 +14,7 @@
  *     [ where(keep, 1 / (1 - p), 0) ]
  *
  * Saved
- *     keep  for grad_x
+ *     keep  (...,)  for grad_x
  *     p
  */
 #include "dropout.h"

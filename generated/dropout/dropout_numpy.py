@@ -13,7 +13,7 @@ Jacobian
     [ where(keep, 1 / (1 - p), 0) ]
 
 Saved
-    keep  for grad_x
+    keep  (...,)  for grad_x
     p
 """
 

@@ -16,8 +16,8 @@
  *     grad_log_var[i,j] = 0.5 * grad_total[i] * (-1 + exp(log_var[i, j]))
  *
  * Saved
- *     mean     for grad_mean
- *     log_var  for grad_log_var
+ *     mean     (n, d)  for grad_mean
+ *     log_var  (n, d)  for grad_log_var
  */
 #include <math.h>
 #include "elbo_gaussian.h"

@@ -13,7 +13,7 @@
  *     grad_table[token[i],j] = grad_output[i, j]
  *
  * Saved
- *     token  for grad_table
+ *     token  (n,)  for grad_table
  *     v
  *     d
  */

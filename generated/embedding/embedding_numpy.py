@@ -12,7 +12,7 @@ Gradients
     grad_table[token[i],j] = grad_output[i, j]
 
 Saved
-    token  for grad_table
+    token  (n,)  for grad_table
     v
     d
 """

@@ -13,7 +13,7 @@
  *     grad_table[token[i, k],j] = grad_output[i, j] / m
  *
  * Saved
- *     token  for grad_table
+ *     token  (n, m)  for grad_table
  *     v
  *     d
  */

@@ -12,7 +12,7 @@ Gradients
     grad_table[token[i, k],j] = grad_output[i, j] / m
 
 Saved
-    token  for grad_table
+    token  (n, m)  for grad_table
     v
     d
 """

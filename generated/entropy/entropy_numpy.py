@@ -12,7 +12,7 @@ Gradients
     grad_p[...,j] = where(p[..., j] > 0, grad_sum_p[...] * (log(p[..., j]) + 1), 0)
 
 Saved
-    p  for grad_p
+    p  (..., n)  for grad_p
 """
 
 import numpy as np

@@ -19,9 +19,9 @@
  *         - where(t > 0, grad_mean_total[t, i] * mean[t - 1, i], 0))
  *
  * Saved
- *     x      for grad_alpha
- *     alpha  for grad_x, grad_alpha
- *     mean   for grad_alpha
+ *     x      (n, d)  for grad_alpha
+ *     alpha  ()      for grad_x, grad_alpha
+ *     mean   (n, d)  for grad_alpha
  */
 #include "exponential_moving_average.h"
 

@@ -28,10 +28,11 @@
  *     grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
  *
  * Saved
- *     x          for grad_x, grad_weight, grad_factors
- *     weight     for grad_x
- *     factors    for grad_x, grad_factors
- *     x_factors  for grad_x, grad_factors
+ *     x          (n, d)  for grad_x, grad_weight, grad_factors
+ *     weight     (d,)    for grad_x
+ *     factors    (d, k)  for grad_x, grad_factors
+ *     x_factors  (n, k)  for grad_x, grad_factors
+ *     8 * k bytes for each of n, besides inputs and outputs
  */
 #include "factorization_machine.h"
 

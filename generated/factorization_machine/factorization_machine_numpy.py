@@ -28,10 +28,11 @@ Gradients
     grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
 
 Saved
-    x          for grad_x, grad_weight, grad_factors
-    weight     for grad_x
-    factors    for grad_x, grad_factors
-    x_factors  for grad_x, grad_factors
+    x          (n, d)  for grad_x, grad_weight, grad_factors
+    weight     (d,)    for grad_x
+    factors    (d, k)  for grad_x, grad_factors
+    x_factors  (n, k)  for grad_x, grad_factors
+    8 * k bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -73,7 +74,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
         grad_weight = grad_output @ x
     if needs_input_grad[3]:
         grad_factors = (
-            np.einsum("i,il,ij->lj", grad_output, x, x_factors, optimize=True)
+            (x * grad_output[:, None]).T @ x_factors
             - factors * (grad_output @ x**2)[:, None]
         )
     return grad_x, grad_bias, grad_weight, grad_factors

@@ -22,11 +22,12 @@
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *
  * Saved
- *     logits      for grad_target
- *     target      for grad_logits
- *     softplus_x  for grad_logits, grad_target
- *     sigmoid_x   for grad_logits, grad_target
+ *     logits      (...,)  for grad_target
+ *     target      (...,)  for grad_logits
+ *     softplus_x  (...,)  for grad_logits, grad_target
+ *     sigmoid_x   (...,)  for grad_logits, grad_target
  *     gamma
+ *     16 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "focal_loss.h"

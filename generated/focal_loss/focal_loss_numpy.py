@@ -21,10 +21,11 @@ Gradients
     grad_target[...] = 2 * grad_x[...] * logits[...]
 
 Saved
-    logits     for grad_logits, grad_target
-    target     for grad_logits, grad_target
-    sigmoid_x  for grad_logits, grad_target
+    logits     (...,)  for grad_logits, grad_target
+    target     (...,)  for grad_logits, grad_target
+    sigmoid_x  (...,)  for grad_logits, grad_target
     gamma
+    8 bytes for each element, besides inputs and outputs
 """
 
 import math

@@ -12,8 +12,8 @@
  *     [ -2 * x * out ]
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (...,)  for grad_x
+ *     out  (...,)  for grad_x
  */
 #ifndef SYMGRAD_GAUSSIAN_H
 #define SYMGRAD_GAUSSIAN_H

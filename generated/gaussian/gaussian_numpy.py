@@ -11,8 +11,8 @@ Jacobian
     [ -2 * x * out ]
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (...,)  for grad_x
+    out  (...,)  for grad_x
 """
 
 import numpy as np

@@ -12,9 +12,9 @@
  *     out   (...,)
  *
  * Saved
- *     x     for all gradients
- *     mean  for all gradients
- *     std   for all gradients
+ *     x     (...,)  for grad_x, grad_mean, grad_std
+ *     mean  (...,)  for grad_x, grad_mean, grad_std
+ *     std   (...,)  for grad_x, grad_mean, grad_std
  */
 #ifndef SYMGRAD_GAUSSIAN_LOGPDF_H
 #define SYMGRAD_GAUSSIAN_LOGPDF_H

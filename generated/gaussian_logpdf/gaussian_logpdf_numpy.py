@@ -11,9 +11,9 @@ Shapes
     out   (...,)
 
 Saved
-    x     for all gradients
-    mean  for all gradients
-    std   for all gradients
+    x     (...,)  for grad_x, grad_mean, grad_std
+    mean  (...,)  for grad_x, grad_mean, grad_std
+    std   (...,)  for grad_x, grad_mean, grad_std
 """
 
 import math

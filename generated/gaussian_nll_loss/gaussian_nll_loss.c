@@ -23,9 +23,9 @@
  *         where(var[...] > eps, grad_v[...], 0))
  *
  * Saved
- *     mean    for all gradients
- *     target  for all gradients
- *     var     for all gradients
+ *     mean    (...,)  for grad_mean, grad_target, grad_var
+ *     target  (...,)  for grad_mean, grad_target, grad_var
+ *     var     (...,)  for grad_mean, grad_target, grad_var
  *     eps
  */
 #include <math.h>

@@ -11,10 +11,10 @@
  *     out   (...,)
  *
  * Saved
- *     x     for all gradients
- *     mean  for all gradients
- *     std   for all gradients
- *     out   for all gradients
+ *     x     (...,)  for grad_x, grad_mean, grad_std
+ *     mean  (...,)  for grad_x, grad_mean, grad_std
+ *     std   (...,)  for grad_x, grad_mean, grad_std
+ *     out   (...,)  for grad_x, grad_mean, grad_std
  */
 #ifndef SYMGRAD_GAUSSIAN_PDF_H
 #define SYMGRAD_GAUSSIAN_PDF_H

@@ -12,8 +12,8 @@
  *     out    (...,)
  *
  * Saved
- *     value  for grad_gate
- *     gate   for grad_value, grad_gate
+ *     value  (...,)  for grad_gate
+ *     gate   (...,)  for grad_value, grad_gate
  */
 #include <math.h>
 #include "geglu.h"

@@ -12,8 +12,8 @@
  *     out    (...,)
  *
  * Saved
- *     value  for grad_gate
- *     gate   for grad_value, grad_gate
+ *     value  (...,)  for grad_gate
+ *     gate   (...,)  for grad_value, grad_gate
  */
 #ifndef SYMGRAD_GEGLU_H
 #define SYMGRAD_GEGLU_H

@@ -11,8 +11,8 @@ Shapes
     out    (...,)
 
 Saved
-    value  for grad_gate
-    gate   for grad_value, grad_gate
+    value  (...,)  for grad_gate
+    gate   (...,)  for grad_value, grad_gate
 """
 
 import math

@@ -11,7 +11,7 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "gelu.h"

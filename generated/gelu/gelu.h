@@ -11,7 +11,7 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_GELU_H
 #define SYMGRAD_GELU_H

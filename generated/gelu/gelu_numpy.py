@@ -10,7 +10,7 @@ Shapes
     out  (...,)
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import math

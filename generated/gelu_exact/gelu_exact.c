@@ -12,7 +12,7 @@
  *     [ ndtr(x) + x * exp(-x**2 / 2) / sqrt(2 * pi) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "gelu_exact.h"

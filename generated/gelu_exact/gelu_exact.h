@@ -12,7 +12,7 @@
  *     [ ndtr(x) + x * exp(-x**2 / 2) / sqrt(2 * pi) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_GELU_EXACT_H
 #define SYMGRAD_GELU_EXACT_H

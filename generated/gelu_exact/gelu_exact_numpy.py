@@ -11,7 +11,7 @@ Jacobian
     [ ndtr(x) + x * exp(-x**2 / 2) / sqrt(2 * pi) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import math

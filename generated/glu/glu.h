@@ -13,8 +13,8 @@
  *     [ sigmoid(gate)   value * sigmoid(gate) * (1 - sigmoid(gate)) ]
  *
  * Saved
- *     value  for grad_gate
- *     gate   for grad_value, grad_gate
+ *     value  (...,)  for grad_gate
+ *     gate   (...,)  for grad_value, grad_gate
  */
 #ifndef SYMGRAD_GLU_H
 #define SYMGRAD_GLU_H

@@ -12,8 +12,8 @@ Jacobian
     [ sigmoid(gate)   value * sigmoid(gate) * (1 - sigmoid(gate)) ]
 
 Saved
-    value  for grad_gate
-    gate   for grad_value, grad_gate
+    value  (...,)  for grad_gate
+    gate   (...,)  for grad_value, grad_gate
 """
 
 import numpy as np

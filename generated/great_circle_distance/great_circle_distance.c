@@ -16,12 +16,13 @@
  *     radius  option, 6371.0
  *
  * Saved
- *     lat1    for all gradients
- *     lon1    for all gradients
- *     lat2    for all gradients
- *     lon2    for all gradients
- *     sqrt_h  for all gradients
+ *     lat1    (...,)  for all
+ *     lon1    (...,)  for all
+ *     lat2    (...,)  for all
+ *     lon2    (...,)  for all
+ *     sqrt_h  (...,)  for all
  *     radius
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "great_circle_distance.h"

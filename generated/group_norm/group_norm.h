@@ -27,10 +27,11 @@
  *     grad_bias[j,k] = sum[i,l](grad_output[i, j, k, l])
  *
  * Saved
- *     x       for grad_x, grad_gain
- *     gain    for grad_x
- *     mean_x  for grad_x, grad_gain
- *     rstd    for grad_x, grad_gain
+ *     x       (n, g, c, p)  for grad_x, grad_gain
+ *     gain    (g, c)        for grad_x
+ *     mean_x  (n, g)        for grad_x, grad_gain
+ *     rstd    (n, g)        for grad_x, grad_gain
+ *     16 * g bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_GROUP_NORM_H
 #define SYMGRAD_GROUP_NORM_H

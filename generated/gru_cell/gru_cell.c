@@ -56,14 +56,15 @@
  *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
  *
  * Saved
- *     x                 for grad_weight_x
- *     hidden            for all gradients
- *     weight_x          for grad_x
- *     weight_h          for grad_hidden
- *     reset             for all gradients
- *     update            for all gradients
- *     hidden_weight_h2  for all gradients
- *     candidate         for all gradients
+ *     x                 (n, k)     for grad_weight_x
+ *     hidden            (n, h)     for all
+ *     weight_x          (3, h, k)  for grad_x
+ *     weight_h          (3, h, h)  for grad_hidden
+ *     reset             (n, h)     for all
+ *     update            (n, h)     for all
+ *     hidden_weight_h2  (n, h)     for all
+ *     candidate         (n, h)     for all
+ *     32 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "gru_cell.h"

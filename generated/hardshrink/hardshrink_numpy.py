@@ -12,7 +12,7 @@ Jacobian
     [ where(abs(x) > bound, 1, 0) ]
 
 Saved
-    x      for grad_x
+    x      (...,)  for grad_x
     bound
 """
 

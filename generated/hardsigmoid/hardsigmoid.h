@@ -12,7 +12,7 @@
  *     [ where(x / 6 + 0.5 >= 0 & x / 6 + 0.5 <= 1, 1/6, 0) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_HARDSIGMOID_H
 #define SYMGRAD_HARDSIGMOID_H

@@ -11,7 +11,7 @@ Jacobian
     [ where(x / 6 + 0.5 >= 0 & x / 6 + 0.5 <= 1, 1/6, 0) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

@@ -9,7 +9,7 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_HARDSWISH_H
 #define SYMGRAD_HARDSWISH_H

@@ -8,7 +8,7 @@ Shapes
     out  (...,)
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ Jacobian
     [ where(x >= low & x <= high, 1, 0) ]
 
 Saved
-    x     for grad_x
+    x     (...,)  for grad_x
     low
     high
 """

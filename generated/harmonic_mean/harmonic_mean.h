@@ -12,8 +12,8 @@
  *     grad_x[...,j] = grad_output[...] * out[...]**2 / (n * x[..., j]**2)
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (..., n)  for grad_x
+ *     out  (...,)    for grad_x
  */
 #ifndef SYMGRAD_HARMONIC_MEAN_H
 #define SYMGRAD_HARMONIC_MEAN_H

@@ -11,8 +11,8 @@ Gradients
     grad_x[...,j] = grad_output[...] * out[...]**2 / (n * x[..., j]**2)
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (..., n)  for grad_x
+    out  (...,)    for grad_x
 """
 
 import numpy as np

@@ -29,11 +29,12 @@ Gradients
     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
 
 Saved
-    x              for grad_x, grad_gate_weight, grad_gate_bias, grad_weight
-    weight         for grad_x
-    gate_weight    for grad_x
-    t              for all gradients
-    relu_x_weight  for all gradients
+    x              (n, k)  for all but grad_bias
+    weight         (k, k)  for grad_x
+    gate_weight    (k, k)  for grad_x
+    t              (n, k)  for all
+    relu_x_weight  (n, k)  for all
+    16 * k bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

@@ -18,8 +18,8 @@
  *     grad_label = 0
  *
  * Saved
- *     distance  for grad_distance
- *     label     for grad_distance
+ *     distance  (...,)  for grad_distance
+ *     label     (...,)  for grad_distance
  *     margin
  */
 #ifndef SYMGRAD_HINGE_EMBEDDING_LOSS_H

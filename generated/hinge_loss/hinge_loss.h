@@ -16,8 +16,8 @@
  *         * where(relu(1 - label[...] * score[...]) > 0, grad_output / size(...), 0)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #ifndef SYMGRAD_HINGE_LOSS_H
 #define SYMGRAD_HINGE_LOSS_H

@@ -15,8 +15,8 @@ Gradients
         * where(relu(1 - label[...] * score[...]) > 0, grad_output / size(...), 0)
 
 Saved
-    score  for grad_score, grad_label
-    label  for grad_score, grad_label
+    score  (...,)  for grad_score, grad_label
+    label  (...,)  for grad_score, grad_label
 """
 
 import math

@@ -24,12 +24,13 @@ Gradients
         * exp(alpha[t, i] + log_emit[t, i] + log_move[i, j] - logsumexp[t, j]))
 
 Saved
-    log_move       for all gradients
-    log_emit       for all gradients
-    out            for all gradients
-    alpha          for all gradients
-    max_alpha      for all gradients
-    sum_exp_alpha  for all gradients
+    log_move       (m, m)      for grad_log_start, grad_log_move, grad_log_emit
+    log_emit       (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+    out            ()          for grad_log_start, grad_log_move, grad_log_emit
+    alpha          (n + 1, m)  for grad_log_start, grad_log_move, grad_log_emit
+    max_alpha      (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+    sum_exp_alpha  (n, m)      for grad_log_start, grad_log_move, grad_log_emit
+    24 * n + 8 bytes for each of m, besides inputs and outputs
 """
 
 import numpy as np

@@ -32,10 +32,10 @@
  *         + h[2, 1] * grad_w[i]
  *
  * Saved
- *     h  for grad_h, grad_p
- *     p  for grad_h, grad_p
- *     u  for grad_h, grad_p
- *     v  for grad_h, grad_p
+ *     h  (3, 3)  for grad_h, grad_p
+ *     p  (n, 2)  for grad_h, grad_p
+ *     u  (n,)    for grad_h, grad_p
+ *     v  (n,)    for grad_h, grad_p
  */
 #include "homography.h"
 

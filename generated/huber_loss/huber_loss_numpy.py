@@ -19,8 +19,8 @@ Gradients
     grad_target[...] = -grad_d[...]
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
     delta
 """
 

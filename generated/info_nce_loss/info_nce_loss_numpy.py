@@ -19,11 +19,12 @@ Gradients
     grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l])
 
 Saved
-    x              for grad_y
-    y              for grad_x
-    sum_exp_score  for grad_x, grad_y
-    exp_score      for grad_x, grad_y
+    x              (n, d)  for grad_y
+    y              (n, d)  for grad_x
+    sum_exp_score  (n,)    for grad_x, grad_y
+    exp_score      (n, n)  for grad_x, grad_y
     temperature
+    8 + 8 * n bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

@@ -25,10 +25,11 @@
  *     grad_bias[j] = sum[i,k](grad_output[i, j, k])
  *
  * Saved
- *     x       for grad_x, grad_gain
- *     gain    for grad_x
- *     mean_x  for grad_x, grad_gain
- *     rstd    for grad_x, grad_gain
+ *     x       (n, c, p)  for grad_x, grad_gain
+ *     gain    (c,)       for grad_x
+ *     mean_x  (n, c)     for grad_x, grad_gain
+ *     rstd    (n, c)     for grad_x, grad_gain
+ *     16 * c bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_INSTANCE_NORM_H
 #define SYMGRAD_INSTANCE_NORM_H

@@ -21,8 +21,8 @@
  *         + 0.5 * grad_m[..., j]
  *
  * Saved
- *     p  for grad_p, grad_q
- *     q  for grad_p, grad_q
+ *     p  (..., n)  for grad_p, grad_q
+ *     q  (..., n)  for grad_p, grad_q
  */
 #include <math.h>
 #include "js_divergence.h"

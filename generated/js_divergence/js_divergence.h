@@ -21,8 +21,8 @@
  *         + 0.5 * grad_m[..., j]
  *
  * Saved
- *     p  for grad_p, grad_q
- *     q  for grad_p, grad_q
+ *     p  (..., n)  for grad_p, grad_q
+ *     q  (..., n)  for grad_p, grad_q
  */
 #ifndef SYMGRAD_JS_DIVERGENCE_H
 #define SYMGRAD_JS_DIVERGENCE_H

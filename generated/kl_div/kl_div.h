@@ -17,8 +17,8 @@
  *         + p[i, j] / where(p[i, j] == 0, 1, p[i, j]))
  *
  * Saved
- *     log_q  for grad_p
- *     p      for grad_log_q, grad_p
+ *     log_q  (n, c)  for grad_p
+ *     p      (n, c)  for grad_log_q, grad_p
  */
 #ifndef SYMGRAD_KL_DIV_H
 #define SYMGRAD_KL_DIV_H

@@ -13,10 +13,10 @@
  *     out    (...,)
  *
  * Saved
- *     mean1  for grad_mean1, grad_mean2, grad_std2
- *     std1   for grad_std1, grad_std2
- *     mean2  for grad_mean1, grad_mean2, grad_std2
- *     std2   for all gradients
+ *     mean1  (...,)  for grad_mean1, grad_mean2, grad_std2
+ *     std1   (...,)  for grad_std1, grad_std2
+ *     mean2  (...,)  for grad_mean1, grad_mean2, grad_std2
+ *     std2   (...,)  for all
  */
 #include <math.h>
 #include "kl_gaussians.h"

@@ -15,8 +15,8 @@
  *     grad_target[...] = -grad_output * sign(prediction[...] - target[...]) / size(...)
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  */
 #ifndef SYMGRAD_L1_LOSS_H
 #define SYMGRAD_L1_LOSS_H

@@ -14,9 +14,10 @@
  *         - sign(x[..., j]) * sum_grad_output_out[...]) / sum_x[...]
  *
  * Saved
- *     x      for grad_x
- *     out    for grad_x
- *     sum_x  for grad_x
+ *     x      (..., n)  for grad_x
+ *     out    (..., n)  for grad_x
+ *     sum_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "l1_normalize.h"

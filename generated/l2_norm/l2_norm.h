@@ -12,8 +12,8 @@
  *     grad_x[...,j] = grad_output[...] * x[..., j] / out[...]
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (..., n)  for grad_x
+ *     out  (...,)    for grad_x
  */
 #ifndef SYMGRAD_L2_NORM_H
 #define SYMGRAD_L2_NORM_H

@@ -11,9 +11,9 @@
  *     out     (...,)
  *
  * Saved
- *     x       for all gradients
- *     center  for all gradients
- *     width   for all gradients
+ *     x       (...,)  for grad_x, grad_center, grad_width
+ *     center  (...,)  for grad_x, grad_center, grad_width
+ *     width   (...,)  for grad_x, grad_center, grad_width
  */
 #ifndef SYMGRAD_LAPLACE_LOGPDF_H
 #define SYMGRAD_LAPLACE_LOGPDF_H

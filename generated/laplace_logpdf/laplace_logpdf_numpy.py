@@ -10,9 +10,9 @@ Shapes
     out     (...,)
 
 Saved
-    x       for all gradients
-    center  for all gradients
-    width   for all gradients
+    x       (...,)  for grad_x, grad_center, grad_width
+    center  (...,)  for grad_x, grad_center, grad_width
+    width   (...,)  for grad_x, grad_center, grad_width
 """
 
 import numpy as np

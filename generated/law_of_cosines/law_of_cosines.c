@@ -11,10 +11,10 @@
  *     out    (...,)
  *
  * Saved
- *     a      for all gradients
- *     b      for all gradients
- *     angle  for all gradients
- *     out    for all gradients
+ *     a      (...,)  for grad_a, grad_b, grad_angle
+ *     b      (...,)  for grad_a, grad_b, grad_angle
+ *     angle  (...,)  for grad_a, grad_b, grad_angle
+ *     out    (...,)  for grad_a, grad_b, grad_angle
  */
 #include <math.h>
 #include "law_of_cosines.h"

@@ -11,10 +11,10 @@
  *     out    (...,)
  *
  * Saved
- *     a      for all gradients
- *     b      for all gradients
- *     angle  for all gradients
- *     out    for all gradients
+ *     a      (...,)  for grad_a, grad_b, grad_angle
+ *     b      (...,)  for grad_a, grad_b, grad_angle
+ *     angle  (...,)  for grad_a, grad_b, grad_angle
+ *     out    (...,)  for grad_a, grad_b, grad_angle
  */
 #ifndef SYMGRAD_LAW_OF_COSINES_H
 #define SYMGRAD_LAW_OF_COSINES_H

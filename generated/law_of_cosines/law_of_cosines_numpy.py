@@ -10,10 +10,10 @@ Shapes
     out    (...,)
 
 Saved
-    a      for all gradients
-    b      for all gradients
-    angle  for all gradients
-    out    for all gradients
+    a      (...,)  for grad_a, grad_b, grad_angle
+    b      (...,)  for grad_a, grad_b, grad_angle
+    angle  (...,)  for grad_a, grad_b, grad_angle
+    out    (...,)  for grad_a, grad_b, grad_angle
 """
 
 import numpy as np

@@ -25,10 +25,11 @@ Gradients
     grad_bias[j] = sum[...](grad_output[..., j])
 
 Saved
-    x       for grad_x, grad_gain
-    gain    for grad_x
-    mean_x  for grad_x, grad_gain
-    rstd    for grad_x, grad_gain
+    x       (..., d)  for grad_x, grad_gain
+    gain    (d,)      for grad_x
+    mean_x  (...,)    for grad_x, grad_gain
+    rstd    (...,)    for grad_x, grad_gain
+    16 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

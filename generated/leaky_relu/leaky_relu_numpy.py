@@ -12,7 +12,7 @@ Jacobian
     [ where(x > 0, 1, negative_slope) ]
 
 Saved
-    x               for grad_x
+    x               (...,)  for grad_x
     negative_slope
 """
 

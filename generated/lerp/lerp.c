@@ -14,9 +14,9 @@
  *     [ 1 - t   t   b - a ]
  *
  * Saved
- *     a  for grad_t
- *     b  for grad_t
- *     t  for grad_a, grad_b
+ *     a  (...,)  for grad_t
+ *     b  (...,)  for grad_t
+ *     t  (...,)  for grad_a, grad_b
  */
 #include "lerp.h"
 

@@ -13,9 +13,9 @@ Jacobian
     [ 1 - t   t   b - a ]
 
 Saved
-    a  for grad_t
-    b  for grad_t
-    t  for grad_a, grad_b
+    a  (...,)  for grad_t
+    b  (...,)  for grad_t
+    t  (...,)  for grad_a, grad_b
 """
 
 import numpy as np

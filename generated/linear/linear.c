@@ -16,8 +16,8 @@
  *     grad_bias[j] = sum[i](grad_output[i, j])  when bias is given
  *
  * Saved
- *     x       for grad_weight
- *     weight  for grad_x
+ *     x       (n, k)  for grad_weight
+ *     weight  (m, k)  for grad_x
  */
 #include "linear.h"
 

@@ -29,11 +29,11 @@
  *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
  *
  * Saved
- *     x         for grad_weight
- *     weight    for grad_x
- *     bias      for all gradients
- *     x_weight  for all gradients
- *     inner     for all gradients
+ *     x         (n, k)  for grad_weight
+ *     weight    (m, k)  for grad_x
+ *     bias      (m,)    for grad_x, grad_weight, grad_bias
+ *     x_weight  (n, m)  for grad_x, grad_weight, grad_bias
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "linear_gelu.h"
@@ -42,8 +42,7 @@ static const double PI = 3.14159265358979323846;
 
 void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
                          const double *restrict weight, const double *restrict bias,
-                         double *restrict x_weight, double *restrict inner,
-                         double *restrict out)
+                         double *restrict x_weight, double *restrict out)
 {
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     for (size_t i = 0; i < n; ++i) {
@@ -56,15 +55,12 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
             if (x_weight) {
                 x_weight[i * m + j] = x_weight_ij;
             }
-            const double inner_ij = sqrt_2_over_pi
+            const double inner = sqrt_2_over_pi
                 * (x_weight_ij + bias[j]
                 + 0.044715
                 * ((x_weight_ij + bias[j]) * (x_weight_ij + bias[j])
                 * (x_weight_ij + bias[j])));
-            if (inner) {
-                inner[i * m + j] = inner_ij;
-            }
-            const double tanh_inner = tanh(inner_ij);
+            const double tanh_inner = tanh(inner);
             const double one_plus_tanh_inner = 1.0 + tanh_inner;
             out[i * m + j] = 0.5 * (x_weight_ij + bias[j]) * one_plus_tanh_inner;
         }
@@ -73,7 +69,7 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *restrict x,
 
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x,
                           const double *restrict weight, const double *restrict bias,
-                          const double *restrict x_weight, const double *restrict inner,
+                          const double *restrict x_weight,
                           const double *restrict grad_output, double *restrict grad_x,
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
@@ -83,22 +79,28 @@ void linear_gelu_backward(size_t n, size_t k, size_t m, const double *restrict x
     double *restrict const grad_x_weight = work + 2 * (n * m);
     double *restrict const row_sum = work + 3 * (n * m);
 
+    const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight || grad_bias) {
+        const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
         for (size_t i = 0; i < n; ++i) {
             /* one_plus_tanh_inner[i,j] = 1 + tanh_inner[i, j]
              * grad_inner[i,j] = 0.5 * grad_output[i, j] * (x_weight[i, j] + bias[j])
              *     * (1 - tanh_inner[i, j]**2)
              */
             for (size_t j = 0; j < m; ++j) {
-                const double tanh_inner = tanh(inner[i * m + j]);
+                const double x_weight_plus_bias = x_weight[i * m + j] + bias[j];
+                const double inner = sqrt_2_over_pi_2
+                    * (x_weight_plus_bias
+                    + 0.044715
+                    * (x_weight_plus_bias * x_weight_plus_bias * x_weight_plus_bias));
+                const double tanh_inner = tanh(inner);
                 one_plus_tanh_inner[i * m + j] = 1.0 + tanh_inner;
                 grad_inner[i * m + j] = 0.5 * grad_output[i * m + j]
-                    * (x_weight[i * m + j] + bias[j]) * (1.0 - tanh_inner * tanh_inner);
+                    * x_weight_plus_bias * (1.0 - tanh_inner * tanh_inner);
             }
         }
     }
 
-    const double sqrt_2_over_pi = sqrt(2.0 / PI);
     if (grad_x || grad_weight) {
         /* grad_x_weight[i,j] = 0.5 * grad_output[i, j] * one_plus_tanh_inner[i, j]
          *     + sqrt(2 / pi) * grad_inner[i, j]

@@ -29,11 +29,11 @@
  *     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
  *
  * Saved
- *     x         for grad_weight
- *     weight    for grad_x
- *     bias      for all gradients
- *     x_weight  for all gradients
- *     inner     for all gradients
+ *     x         (n, k)  for grad_weight
+ *     weight    (m, k)  for grad_x
+ *     bias      (m,)    for grad_x, grad_weight, grad_bias
+ *     x_weight  (n, m)  for grad_x, grad_weight, grad_bias
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LINEAR_GELU_H
 #define SYMGRAD_LINEAR_GELU_H
@@ -45,11 +45,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: x_weight and inner; pass NULL for what is not needed.
+ * For backward: x_weight; pass NULL for what is not needed.
  */
 void linear_gelu_forward(size_t n, size_t k, size_t m, const double *x,
                          const double *weight, const double *bias, double *x_weight,
-                         double *inner, double *out);
+                         double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LINEAR_GELU_BACKWARD_WORK(n, m) doubles.
@@ -57,9 +57,9 @@ void linear_gelu_forward(size_t n, size_t k, size_t m, const double *x,
 #define LINEAR_GELU_BACKWARD_WORK(n, m) (3 * (n) * (m) + (m))
 void linear_gelu_backward(size_t n, size_t k, size_t m, const double *x,
                           const double *weight, const double *bias,
-                          const double *x_weight, const double *inner,
-                          const double *grad_output, double *grad_x,
-                          double *grad_weight, double *grad_bias, double *work);
+                          const double *x_weight, const double *grad_output,
+                          double *grad_x, double *grad_weight, double *grad_bias,
+                          double *work);
 
 #ifdef __cplusplus
 }

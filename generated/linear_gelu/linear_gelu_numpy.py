@@ -28,11 +28,11 @@ Gradients
     grad_bias[j] = 0.5 * sum_grad_output_inner[j] + sqrt(2 / pi) * row_sum[j]
 
 Saved
-    x         for grad_weight
-    weight    for grad_x
-    bias      for all gradients
-    x_weight  for all gradients
-    inner     for all gradients
+    x         (n, k)  for grad_weight
+    weight    (m, k)  for grad_x
+    bias      (m,)    for grad_x, grad_weight, grad_bias
+    x_weight  (n, m)  for grad_x, grad_weight, grad_bias
+    8 * m bytes for each of n, besides inputs and outputs
 """
 
 import math
@@ -54,7 +54,7 @@ def forward(x, weight, bias):
         x_weight + bias + 0.044715 * (x_weight + bias) ** 3
     )
     out = 0.5 * (x_weight + bias) * (1 + np.tanh(inner))
-    return out, (x, weight, bias, x_weight, inner)
+    return out, (x, weight, bias, x_weight)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
@@ -62,10 +62,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
 
     grad_output has the shape of out, (n, m).
     """
-    x, weight, bias, x_weight, inner = saved
+    x, weight, bias, x_weight = saved
     grad_output = _cotangent(grad_output, x_weight.shape)
     grad_x = grad_weight = grad_bias = None
-    tanh_inner = np.tanh(inner)
+    tanh_inner = np.tanh(
+        math.sqrt(2 / math.pi) * (x_weight + bias + 0.044715 * (x_weight + bias) ** 3)
+    )
     one_plus_tanh_inner = 1 + tanh_inner
     grad_inner = 0.5 * grad_output * (x_weight + bias) * (1 - tanh_inner**2)
     if needs_input_grad[0] or needs_input_grad[1]:

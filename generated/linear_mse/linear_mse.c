@@ -22,10 +22,11 @@
  *     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
  *
  * Saved
- *     x           for grad_weight
- *     weight      for grad_x
- *     target      for all gradients
- *     prediction  for all gradients
+ *     x           (n, k)  for grad_weight
+ *     weight      (m, k)  for grad_x
+ *     target      (n, m)  for all
+ *     prediction  (n, m)  for all
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #include "linear_mse.h"
 

@@ -20,8 +20,8 @@ Gradients
     grad_start[i] = grad_state_total[0, i]
 
 Saved
-    decay  for all gradients
-    state  for grad_decay
+    decay  (d,)        for grad_x, grad_decay, grad_start
+    state  (n + 1, d)  for grad_decay
     n
 """
 

@@ -16,9 +16,9 @@ Gradients
     grad_bias[j] = sum[i](grad_x_weight[i, j])
 
 Saved
-    x       for grad_weight
-    weight  for grad_x
-    out     for all gradients
+    x       (n, k)  for grad_weight
+    weight  (m, k)  for grad_x
+    out     (n, m)  for grad_x, grad_weight, grad_bias
 """
 
 import numpy as np

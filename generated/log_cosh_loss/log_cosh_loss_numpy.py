@@ -14,8 +14,8 @@ Gradients
     grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / size(...)
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
 """
 
 import math

@@ -13,7 +13,7 @@
  *     grad_x[...,j] = grad_output[..., j] - exp(out[..., j]) * sum_grad_output[...]
  *
  * Saved
- *     out  for grad_x
+ *     out  (..., n)  for grad_x
  */
 #include <math.h>
 #include "log_softmax.h"

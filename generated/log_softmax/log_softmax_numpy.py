@@ -12,7 +12,7 @@ Gradients
     grad_x[...,j] = grad_output[..., j] - exp(out[..., j]) * sum_grad_output[...]
 
 Saved
-    out  for grad_x
+    out  (..., n)  for grad_x
 """
 
 import numpy as np

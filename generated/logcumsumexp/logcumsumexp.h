@@ -16,8 +16,8 @@
  *         grad_out_total[t])
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (n,)  for grad_x
+ *     out  (n,)  for grad_x
  */
 #ifndef SYMGRAD_LOGCUMSUMEXP_H
 #define SYMGRAD_LOGCUMSUMEXP_H

@@ -15,8 +15,8 @@ Gradients
         grad_out_total[t])
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (n,)  for grad_x
+    out  (n,)  for grad_x
 """
 
 import numpy as np
@@ -62,12 +62,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
                         1,
                         np.exp(
                             np.where(
-                                out[t - 1] - x[t] >= 0,
-                                0,
-                                -np.abs(
-                                    out[np.where(out[t - 1] - x[t] >= 0, 0, t - 1)]
-                                    - x[t]
-                                ),
+                                out[t - 1] - x[t] >= 0, 0, -np.abs(out[t - 1] - x[t])
                             )
                         ),
                     )

@@ -36,8 +36,8 @@
  *     grad_start = grad_y_total[0]
  *
  * Saved
- *     rate  for grad_rate, grad_start
- *     y     for grad_rate, grad_start
+ *     rate  (n,)      for grad_rate, grad_start
+ *     y     (n + 1,)  for grad_rate, grad_start
  *     dt
  */
 #include "logistic_growth_rk4.h"

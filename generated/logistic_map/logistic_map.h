@@ -13,8 +13,8 @@
  *     [ r * (1 - 2 * x)   x * (1 - x) ]
  *
  * Saved
- *     x  for grad_x, grad_r
- *     r  for grad_x
+ *     x  (...,)  for grad_x, grad_r
+ *     r  (...,)  for grad_x
  */
 #ifndef SYMGRAD_LOGISTIC_MAP_H
 #define SYMGRAD_LOGISTIC_MAP_H

@@ -12,8 +12,8 @@ Jacobian
     [ r * (1 - 2 * x)   x * (1 - x) ]
 
 Saved
-    x  for grad_x, grad_r
-    r  for grad_x
+    x  (...,)  for grad_x, grad_r
+    r  (...,)  for grad_x
 """
 
 import numpy as np

@@ -21,12 +21,12 @@
  *     grad_target[i] = -grad_output * (x_weight[i] + bias) / n
  *
  * Saved
- *     x             for grad_weight
- *     weight        for grad_x
- *     bias          for all gradients
- *     target        for grad_x, grad_weight, grad_bias
- *     x_weight      for all gradients
- *     exp_x_weight  for grad_x, grad_weight, grad_bias
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x
+ *     bias      ()      for all
+ *     target    (n,)    for grad_x, grad_weight, grad_bias
+ *     x_weight  (n,)    for all
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "logistic_regression_loss.h"
@@ -34,9 +34,7 @@
 void logistic_regression_loss_forward(size_t n, size_t d, const double *restrict x,
                                       const double *restrict weight, double bias,
                                       const double *restrict target,
-                                      double *restrict x_weight,
-                                      double *restrict exp_x_weight,
-                                      double *restrict out)
+                                      double *restrict x_weight, double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
@@ -49,15 +47,12 @@ void logistic_regression_loss_forward(size_t n, size_t d, const double *restrict
             x_weight[i] = x_weight_i;
         }
         const double abs_x_weight = fabs(x_weight_i + bias);
-        const double exp_x_weight_i = exp(-abs_x_weight);
-        if (exp_x_weight) {
-            exp_x_weight[i] = exp_x_weight_i;
-        }
+        const double exp_x_weight = exp(-abs_x_weight);
         /* out_sum = sum[i](maximum(x_weight[i] + bias, 0) + log1p(exp_x_weight[i])
          *     - target[i] * (x_weight[i] + bias))
          */
         out_sum += (x_weight_i + bias < 0.0 ? 0.0 : x_weight_i + bias)
-            + log1p(exp_x_weight_i) - target[i] * (x_weight_i + bias);
+            + log1p(exp_x_weight) - target[i] * (x_weight_i + bias);
     }
 
     *out = out_sum / (double)n;
@@ -67,7 +62,6 @@ void logistic_regression_loss_backward(size_t n, size_t d, const double *restric
                                        const double *restrict weight, double bias,
                                        const double *restrict target,
                                        const double *restrict x_weight,
-                                       const double *restrict exp_x_weight,
                                        double grad_output, double *restrict grad_x,
                                        double *restrict grad_weight,
                                        double *restrict grad_bias,
@@ -81,9 +75,12 @@ void logistic_regression_loss_backward(size_t n, size_t d, const double *restric
          *     / (1 + exp_x_weight[i]) - target[i]) / n
          */
         for (size_t i = 0; i < n; ++i) {
+            const double x_weight_plus_bias = x_weight[i] + bias;
+            const double abs_x_weight = fabs(x_weight_plus_bias);
+            const double exp_x_weight = exp(-abs_x_weight);
             grad_x_weight[i] = grad_output
-                * ((x_weight[i] + bias >= 0.0 ? 1.0 : exp_x_weight[i])
-                / (1.0 + exp_x_weight[i]) - target[i]) / (double)n;
+                * ((x_weight_plus_bias >= 0.0 ? 1.0 : exp_x_weight)
+                / (1.0 + exp_x_weight) - target[i]) / (double)n;
         }
     }
 

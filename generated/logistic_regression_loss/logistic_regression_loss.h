@@ -21,12 +21,12 @@
  *     grad_target[i] = -grad_output * (x_weight[i] + bias) / n
  *
  * Saved
- *     x             for grad_weight
- *     weight        for grad_x
- *     bias          for all gradients
- *     target        for grad_x, grad_weight, grad_bias
- *     x_weight      for all gradients
- *     exp_x_weight  for grad_x, grad_weight, grad_bias
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x
+ *     bias      ()      for all
+ *     target    (n,)    for grad_x, grad_weight, grad_bias
+ *     x_weight  (n,)    for all
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LOGISTIC_REGRESSION_LOSS_H
 #define SYMGRAD_LOGISTIC_REGRESSION_LOSS_H
@@ -38,12 +38,12 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: x_weight and exp_x_weight; pass NULL for what is not needed.
+ * For backward: x_weight; pass NULL for what is not needed.
  */
 void logistic_regression_loss_forward(size_t n, size_t d, const double *x,
                                       const double *weight, double bias,
                                       const double *target, double *x_weight,
-                                      double *exp_x_weight, double *out);
+                                      double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LOGISTIC_REGRESSION_LOSS_BACKWARD_WORK(n) doubles.
@@ -52,10 +52,9 @@ void logistic_regression_loss_forward(size_t n, size_t d, const double *x,
 void logistic_regression_loss_backward(size_t n, size_t d, const double *x,
                                        const double *weight, double bias,
                                        const double *target, const double *x_weight,
-                                       const double *exp_x_weight, double grad_output,
-                                       double *grad_x, double *grad_weight,
-                                       double *grad_bias, double *grad_target,
-                                       double *work);
+                                       double grad_output, double *grad_x,
+                                       double *grad_weight, double *grad_bias,
+                                       double *grad_target, double *work);
 
 #ifdef __cplusplus
 }

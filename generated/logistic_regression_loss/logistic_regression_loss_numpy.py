@@ -20,11 +20,12 @@ Gradients
     grad_target[i] = -grad_output * (x_weight[i] + bias) / n
 
 Saved
-    x         for grad_weight
-    weight    for grad_x
-    bias      for all gradients
-    target    for grad_x, grad_weight, grad_bias
-    x_weight  for all gradients
+    x         (n, d)  for grad_weight
+    weight    (d,)    for grad_x
+    bias      ()      for all
+    target    (n,)    for grad_x, grad_weight, grad_bias
+    x_weight  (n,)    for all
+    8 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

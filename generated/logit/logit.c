@@ -12,7 +12,7 @@
  *     [ 1 / x + 1 / (1 - x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "logit.h"

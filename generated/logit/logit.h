@@ -12,7 +12,7 @@
  *     [ 1 / x + 1 / (1 - x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_LOGIT_H
 #define SYMGRAD_LOGIT_H

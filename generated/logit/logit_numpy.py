@@ -11,7 +11,7 @@ Jacobian
     [ 1 / x + 1 / (1 - x) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

@@ -12,8 +12,9 @@
  *     grad_x[...,j] = grad_output[...] * exp(x[..., j]) / (n * mean_x[...])
  *
  * Saved
- *     x       for grad_x
- *     mean_x  for grad_x
+ *     x       (..., n)  for grad_x
+ *     mean_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "logmeanexp.h"

@@ -11,8 +11,9 @@ Gradients
     grad_x[...,j] = grad_output[...] * exp(x[..., j]) / (n * mean_x[...])
 
 Saved
-    x       for grad_x
-    mean_x  for grad_x
+    x       (..., n)  for grad_x
+    mean_x  (...,)    for grad_x
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

@@ -12,7 +12,7 @@
  *     [ sigmoid(-x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_LOGSIGMOID_H
 #define SYMGRAD_LOGSIGMOID_H

@@ -23,12 +23,13 @@ Gradients
     grad_up[j,p] = sum[i](grad_x_down_up[i, j] * x_down[i, p])
 
 Saved
-    x       for grad_weight, grad_down
-    weight  for grad_x
-    down    for grad_x
-    up      for grad_x, grad_down
-    x_down  for grad_up
+    x       (n, k)  for grad_weight, grad_down
+    weight  (m, k)  for grad_x
+    down    (r, k)  for grad_x
+    up      (m, r)  for grad_x, grad_down
+    x_down  (n, r)  for grad_up
     scale
+    8 * r bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

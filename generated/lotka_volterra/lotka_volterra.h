@@ -20,8 +20,8 @@
  *     [ c * predator       c * prey - d ]
  *
  * Saved
- *     prey      for grad_predator
- *     predator  for grad_prey
+ *     prey      (...,)  for grad_predator
+ *     predator  (...,)  for grad_prey
  *     a
  *     b
  *     c

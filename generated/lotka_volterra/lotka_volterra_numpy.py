@@ -19,8 +19,8 @@ Jacobian
     [ c * predator       c * prey - d ]
 
 Saved
-    prey      for grad_predator
-    predator  for grad_prey
+    prey      (...,)  for grad_predator
+    predator  (...,)  for grad_prey
     a
     b
     c

@@ -17,10 +17,11 @@
  *     grad_up[j,l] = sum[i](grad_output[i, j] * x_down[i, l])
  *
  * Saved
- *     x       for grad_down
- *     down    for grad_x
- *     up      for grad_x, grad_down
- *     x_down  for grad_up
+ *     x       (n, k)  for grad_down
+ *     down    (r, k)  for grad_x
+ *     up      (m, r)  for grad_x, grad_down
+ *     x_down  (n, r)  for grad_up
+ *     8 * r bytes for each of n, besides inputs and outputs
  */
 #include "low_rank_linear.h"
 

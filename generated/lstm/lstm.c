@@ -47,15 +47,16 @@
  *     grad_cell_start[r,i] = grad_cell_total[0, r, i]
  *
  * Saved
- *     x               for grad_weight_input
- *     weight_input    for grad_x
- *     weight_hidden   for all gradients
- *     cell            for all gradients
- *     hidden          for grad_weight_hidden
- *     tanh_gates2     for all gradients
- *     sigmoid_gates0  for all gradients
- *     sigmoid_gates1  for all gradients
- *     sigmoid_gates3  for all gradients
+ *     x               (n, b, d)      for grad_weight_input
+ *     weight_input    (4, m, d)      for grad_x
+ *     weight_hidden   (4, m, m)      for all
+ *     cell            (n + 1, b, m)  for all
+ *     hidden          (n + 1, b, m)  for grad_weight_hidden
+ *     tanh_gates2     (n, b, m)      for all
+ *     sigmoid_gates0  (n, b, m)      for all
+ *     sigmoid_gates1  (n, b, m)      for all
+ *     sigmoid_gates3  (n, b, m)      for all
+ *     32 * b * m bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "lstm.h"

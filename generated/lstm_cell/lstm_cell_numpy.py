@@ -70,16 +70,17 @@ Gradients
     grad_bias[0,j] = sum[i](enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j])
 
 Saved
-    x          for grad_weight_x
-    hidden     for grad_weight_h
-    cell       for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
-    weight_x   for grad_x
-    weight_h   for grad_hidden
-    new_cell   for all gradients
-    enter      for grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
-    keep       for all gradients
-    candidate  for grad_x, grad_weight_x, grad_hidden, grad_weight_h, grad_bias
-    leave      for all gradients
+    x          (n, k)     for grad_weight_x
+    hidden     (n, h)     for grad_weight_h
+    cell       (n, h)     for all but grad_cell
+    weight_x   (4, h, k)  for grad_x
+    weight_h   (4, h, h)  for grad_hidden
+    new_cell   (n, h)     for all
+    enter      (n, h)     for all but grad_cell
+    keep       (n, h)     for all
+    candidate  (n, h)     for all but grad_cell
+    leave      (n, h)     for all
+    32 * h bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

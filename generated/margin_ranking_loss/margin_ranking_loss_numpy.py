@@ -23,9 +23,9 @@ Gradients
         grad_output / size(...), 0) * (x[...] - y[...]), 0)
 
 Saved
-    x       for all gradients
-    y       for all gradients
-    label   for all gradients
+    x       (...,)  for grad_x, grad_y, grad_label
+    y       (...,)  for grad_x, grad_y, grad_label
+    label   (...,)  for grad_x, grad_y, grad_label
     margin
 """
 

@@ -16,8 +16,8 @@ Gradients
         + where(mask[i, j], grad_logsumexp[i] * out[i, j], 0)
 
 Saved
-    mask  for grad_x
-    out   for grad_x
+    mask  (n, m)  for grad_x
+    out   (n, m)  for grad_x
 """
 
 import numpy as np

@@ -13,8 +13,8 @@ Gradients
     grad_a[l,j] = sum[i](grad_output[i, j] * x[i, l])
 
 Saved
-    x  for grad_a
-    a  for grad_x
+    x  (n, k)  for grad_a
+    a  (k, m)  for grad_x
 """
 
 import numpy as np

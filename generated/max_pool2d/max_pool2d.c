@@ -19,8 +19,8 @@
  *         grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
  *
  * Saved
- *     x       for grad_x
- *     out     for grad_x
+ *     x       (n, c, h, w)  for grad_x
+ *     out     (n, c, (h - size) // stride + 1, (w - size) // stride + 1)  for grad_x
  *     size
  *     stride
  */

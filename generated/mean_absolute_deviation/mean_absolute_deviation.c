@@ -15,8 +15,9 @@
  *         * (sign(x[..., j] - mean_x[...]) - mean_x_mean_x[...]) / n
  *
  * Saved
- *     x       for grad_x
- *     mean_x  for grad_x
+ *     x       (..., n)  for grad_x
+ *     mean_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "mean_absolute_deviation.h"

@@ -11,10 +11,10 @@
  *     out        (...,)
  *
  * Saved
- *     substrate  for all gradients
- *     rate       for grad_substrate
- *     half       for all gradients
- *     out        for grad_substrate, grad_half
+ *     substrate  (...,)  for grad_substrate, grad_rate, grad_half
+ *     rate       (...,)  for grad_substrate
+ *     half       (...,)  for grad_substrate, grad_rate, grad_half
+ *     out        (...,)  for grad_substrate, grad_half
  */
 #ifndef SYMGRAD_MICHAELIS_MENTEN_H
 #define SYMGRAD_MICHAELIS_MENTEN_H

@@ -10,10 +10,10 @@ Shapes
     out        (...,)
 
 Saved
-    substrate  for all gradients
-    rate       for grad_substrate
-    half       for all gradients
-    out        for grad_substrate, grad_half
+    substrate  (...,)  for grad_substrate, grad_rate, grad_half
+    rate       (...,)  for grad_substrate
+    half       (...,)  for grad_substrate, grad_rate, grad_half
+    out        (...,)  for grad_substrate, grad_half
 """
 
 import numpy as np

@@ -22,10 +22,11 @@
  *         + where(x[..., j] == low[...], grad_low[...] / count_low[...], 0)
  *
  * Saved
- *     x      for grad_x
- *     out    for grad_x
- *     low    for grad_x
- *     max_x  for grad_x
+ *     x      (..., n)  for grad_x
+ *     out    (..., n)  for grad_x
+ *     low    (...,)    for grad_x
+ *     max_x  (...,)    for grad_x
+ *     16 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_MIN_MAX_SCALE_H
 #define SYMGRAD_MIN_MAX_SCALE_H

@@ -12,8 +12,9 @@
  *     [ tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x) ]
  *
  * Saved
- *     x       for grad_x
- *     tanh_x  for grad_x
+ *     x       (...,)  for grad_x
+ *     tanh_x  (...,)  for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "mish.h"

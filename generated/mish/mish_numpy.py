@@ -11,7 +11,7 @@ Jacobian
     [ tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

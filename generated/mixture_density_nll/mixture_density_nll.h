@@ -26,14 +26,15 @@
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
- *     logits          for all gradients
- *     mean            for all gradients
- *     log_std         for all gradients
- *     target          for all gradients
- *     max_logits      for grad_logits
- *     sum_exp_logits  for grad_logits
- *     max_joint       for all gradients
- *     sum_exp_joint   for all gradients
+ *     logits          (n, k)  for all
+ *     mean            (n, k)  for all
+ *     log_std         (n, k)  for all
+ *     target          (n,)    for all
+ *     max_logits      (n,)    for grad_logits
+ *     sum_exp_logits  (n,)    for grad_logits
+ *     max_joint       (n,)    for all
+ *     sum_exp_joint   (n,)    for all
+ *     32 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_MIXTURE_DENSITY_NLL_H
 #define SYMGRAD_MIXTURE_DENSITY_NLL_H

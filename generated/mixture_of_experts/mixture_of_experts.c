@@ -24,10 +24,11 @@
  *     grad_weight[p,j,c] = sum[i](grad_output[i, j] * share[i, p] * x[i, c])
  *
  * Saved
- *     x       for all gradients
- *     gate    for grad_x
- *     weight  for grad_x, grad_gate
- *     share   for all gradients
+ *     x       (n, k)     for grad_x, grad_gate, grad_weight
+ *     gate    (h, k)     for grad_x
+ *     weight  (h, m, k)  for grad_x, grad_gate
+ *     share   (n, h)     for grad_x, grad_gate, grad_weight
+ *     8 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "mixture_of_experts.h"

@@ -24,10 +24,11 @@
  *     grad_bias2[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x        for grad_weight1
- *     weight1  for grad_x
- *     weight2  for grad_x, grad_weight1, grad_bias1
- *     hidden   for grad_x, grad_weight1, grad_bias1, grad_weight2
+ *     x        (n, k)  for grad_weight1
+ *     weight1  (h, k)  for grad_x
+ *     weight2  (m, h)  for grad_x, grad_weight1, grad_bias1
+ *     hidden   (n, h)  for all but grad_bias2
+ *     8 * h bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_MLP_H
 #define SYMGRAD_MLP_H

@@ -12,7 +12,7 @@
  *     center  option, 1.0
  *
  * Saved
- *     r       for grad_r
+ *     r       (...,)  for grad_r
  *     depth
  *     width
  *     center

@@ -11,7 +11,7 @@ Shapes
     center  option, 1.0
 
 Saved
-    r       for grad_r
+    r       (...,)  for grad_r
     depth
     width
     center

@@ -15,8 +15,8 @@
  *     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (n, m)  for grad_prediction, grad_target
+ *     target      (n, m)  for grad_prediction, grad_target
  */
 #ifndef SYMGRAD_MSE_LOSS_H
 #define SYMGRAD_MSE_LOSS_H

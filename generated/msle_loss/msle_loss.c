@@ -18,8 +18,8 @@
  *         / (size(...) * (1 + target[...]))
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  */
 #include <math.h>
 #include "msle_loss.h"

@@ -18,8 +18,8 @@
  *         / (size(...) * (1 + target[...]))
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  */
 #ifndef SYMGRAD_MSLE_LOSS_H
 #define SYMGRAD_MSLE_LOSS_H

@@ -17,8 +17,8 @@ Gradients
         / (size(...) * (1 + target[...]))
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
 """
 
 import math

@@ -20,10 +20,11 @@
  *         * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
  *
  * Saved
- *     logits                 for grad_logits
- *     target                 for grad_logits
- *     softplus_logits        for grad_target
- *     softplus_minus_logits  for grad_target
+ *     logits                 (n, c)  for grad_logits
+ *     target                 (n, c)  for grad_logits
+ *     softplus_logits        (n, c)  for grad_target
+ *     softplus_minus_logits  (n, c)  for grad_target
+ *     16 * c bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H
 #define SYMGRAD_MULTILABEL_SOFT_MARGIN_LOSS_H

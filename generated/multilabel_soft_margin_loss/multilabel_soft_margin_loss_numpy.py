@@ -19,8 +19,8 @@ Gradients
         * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
 
 Saved
-    logits  for grad_logits, grad_target
-    target  for grad_logits
+    logits  (n, c)  for grad_logits, grad_target
+    target  (n, c)  for grad_logits
 """
 
 import numpy as np

@@ -18,11 +18,12 @@
  *         / sum_weight
  *
  * Saved
- *     log_p       for grad_weight
- *     target      for grad_log_p, grad_weight
- *     weight      for grad_log_p
- *     total       for grad_weight
- *     sum_weight  for grad_log_p, grad_weight
+ *     log_p       (n, c)  for grad_weight
+ *     target      (n,)    for grad_log_p, grad_weight
+ *     weight      (c,)    for grad_log_p
+ *     total       ()      for grad_weight
+ *     sum_weight  ()      for grad_log_p, grad_weight
+ *     16 bytes, besides inputs and outputs
  */
 #ifndef SYMGRAD_NLL_LOSS_H
 #define SYMGRAD_NLL_LOSS_H

@@ -14,8 +14,8 @@
  *     grad_y[j] = sum[i](grad_output[i, j] * x[i])
  *
  * Saved
- *     x  for grad_y
- *     y  for grad_x
+ *     x  (n,)  for grad_y
+ *     y  (m,)  for grad_x
  */
 #include "outer.h"
 

@@ -16,9 +16,10 @@
  *         p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
  *
  * Saved
- *     x      for grad_x
- *     sum_x  for grad_x
+ *     x      (..., n)  for grad_x
+ *     sum_x  (...,)    for grad_x
  *     p
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_P_NORM_H
 #define SYMGRAD_P_NORM_H

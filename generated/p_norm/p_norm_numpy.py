@@ -15,9 +15,10 @@ Gradients
         p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
 
 Saved
-    x      for grad_x
-    sum_x  for grad_x
+    x      (..., n)  for grad_x
+    sum_x  (...,)    for grad_x
     p
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

@@ -17,8 +17,8 @@
  *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (n, d)  for grad_x, grad_y
+ *     y  (m, d)  for grad_x, grad_y
  */
 #ifndef SYMGRAD_PAIRWISE_SQUARED_DISTANCES_H
 #define SYMGRAD_PAIRWISE_SQUARED_DISTANCES_H

@@ -29,7 +29,7 @@
  *     grad_velocity0 = grad_velocity_total[0]
  *
  * Saved
- *     angle    for all gradients
+ *     angle    (n + 1,)  for grad_force, grad_angle0, grad_velocity0
  *     n
  *     dt
  *     gravity

@@ -19,7 +19,7 @@ Jacobian
     [ -dt * g * cos(angle) / length           1  ]
 
 Saved
-    angle   for grad_angle
+    angle   (...,)  for grad_angle
     g
     length
     dt

@@ -13,9 +13,9 @@
  *     c2           option, 1.0
  *
  * Saved
- *     wavelength   for grad_wavelength, grad_temperature
- *     temperature  for grad_wavelength, grad_temperature
- *     out          for grad_wavelength, grad_temperature
+ *     wavelength   (...,)  for grad_wavelength, grad_temperature
+ *     temperature  (...,)  for grad_wavelength, grad_temperature
+ *     out          (...,)  for grad_wavelength, grad_temperature
  *     c1
  *     c2
  */

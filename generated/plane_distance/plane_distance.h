@@ -21,10 +21,11 @@
  *     grad_offset = sum[...](-grad_p_normal[...])
  *
  * Saved
- *     p           for grad_normal
- *     normal      for grad_p, grad_normal
- *     out         for grad_normal
- *     sum_normal  for all gradients
+ *     p           (..., 3)  for grad_normal
+ *     normal      (3,)      for grad_p, grad_normal
+ *     out         (...,)    for grad_normal
+ *     sum_normal  ()        for grad_p, grad_normal, grad_offset
+ *     8 bytes, besides inputs and outputs
  */
 #ifndef SYMGRAD_PLANE_DISTANCE_H
 #define SYMGRAD_PLANE_DISTANCE_H

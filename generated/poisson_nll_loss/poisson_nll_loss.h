@@ -14,8 +14,8 @@
  *     grad_target[...] = -grad_output * log_rate[...] / size(...)
  *
  * Saved
- *     log_rate  for grad_log_rate, grad_target
- *     target    for grad_log_rate
+ *     log_rate  (...,)  for grad_log_rate, grad_target
+ *     target    (...,)  for grad_log_rate
  */
 #ifndef SYMGRAD_POISSON_NLL_LOSS_H
 #define SYMGRAD_POISSON_NLL_LOSS_H

@@ -13,8 +13,8 @@ Gradients
     grad_target[...] = -grad_output * log_rate[...] / size(...)
 
 Saved
-    log_rate  for grad_log_rate, grad_target
-    target    for grad_log_rate
+    log_rate  (...,)  for grad_log_rate, grad_target
+    target    (...,)  for grad_log_rate
 """
 
 import math

@@ -15,8 +15,8 @@
  *     [ sin(angle)   r * cos(angle)  ]
  *
  * Saved
- *     r      for grad_angle
- *     angle  for grad_r, grad_angle
+ *     r      (...,)  for grad_angle
+ *     angle  (...,)  for grad_r, grad_angle
  */
 #include <math.h>
 #include "polar_to_cartesian.h"

@@ -15,8 +15,8 @@
  *     [ sin(angle)   r * cos(angle)  ]
  *
  * Saved
- *     r      for grad_angle
- *     angle  for grad_r, grad_angle
+ *     r      (...,)  for grad_angle
+ *     angle  (...,)  for grad_r, grad_angle
  */
 #ifndef SYMGRAD_POLAR_TO_CARTESIAN_H
 #define SYMGRAD_POLAR_TO_CARTESIAN_H

@@ -15,8 +15,8 @@ Jacobian
     [ sin(angle)   r * cos(angle)  ]
 
 Saved
-    r      for grad_angle
-    angle  for grad_r, grad_angle
+    r      (...,)  for grad_angle
+    angle  (...,)  for grad_r, grad_angle
 """
 
 import numpy as np

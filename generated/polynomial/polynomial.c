@@ -19,7 +19,7 @@
  *     [ 0       2 * y ]
  *
  * Saved
- *     p  for grad_p
+ *     p  (..., 2)  for grad_p
  */
 #include "polynomial.h"
 

@@ -18,7 +18,7 @@ Jacobian
     [ 0       2 * y ]
 
 Saved
-    p  for grad_p
+    p  (..., 2)  for grad_p
 """
 
 import numpy as np

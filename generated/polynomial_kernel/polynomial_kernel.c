@@ -20,12 +20,13 @@
  *     grad_y[j,k] = sum[i](grad_x_y[i, j] * x[i, k])
  *
  * Saved
- *     x       for grad_y
- *     y       for grad_x
- *     x_y     for grad_x, grad_y
+ *     x       (n, d)  for grad_y
+ *     y       (m, d)  for grad_x
+ *     x_y     (n, m)  for grad_x, grad_y
  *     scale
  *     offset
  *     degree
+ *     8 * m bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "polynomial_kernel.h"

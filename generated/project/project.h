@@ -39,9 +39,9 @@
  *     grad_distortion[1] = sum[...](grad_scale[...] * r2[...]**2)
  *
  * Saved
- *     p           for grad_p, grad_focal, grad_distortion
- *     focal       for grad_p, grad_distortion
- *     distortion  for grad_p, grad_focal
+ *     p           (..., 3)  for grad_p, grad_focal, grad_distortion
+ *     focal       (2,)      for grad_p, grad_distortion
+ *     distortion  (2,)      for grad_p, grad_focal
  */
 #ifndef SYMGRAD_PROJECT_H
 #define SYMGRAD_PROJECT_H

@@ -16,9 +16,10 @@
  *     grad_a[j,i] = grad_x_a[i] * x[j]
  *
  * Saved
- *     x    for grad_x, grad_a
- *     a    for grad_x
- *     x_a  for grad_x
+ *     x    (n,)    for grad_x, grad_a
+ *     a    (n, n)  for grad_x
+ *     x_a  (n,)    for grad_x
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include "quadratic_form.h"
 

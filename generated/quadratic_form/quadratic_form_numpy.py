@@ -15,9 +15,10 @@ Gradients
     grad_a[j,i] = grad_x_a[i] * x[j]
 
 Saved
-    x    for grad_x, grad_a
-    a    for grad_x
-    x_a  for grad_x
+    x    (n,)    for grad_x, grad_a
+    a    (n, n)  for grad_x
+    x_a  (n,)    for grad_x
+    8 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

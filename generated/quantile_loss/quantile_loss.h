@@ -18,8 +18,8 @@
  *     grad_target[...] = grad_d[...]
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  *     quantile
  */
 #ifndef SYMGRAD_QUANTILE_LOSS_H

@@ -32,8 +32,8 @@
  *     [ z   y    -x   w    d   -c   b    a  ]
  *
  * Saved
- *     p  for grad_q
- *     q  for grad_p
+ *     p  (..., 4)  for grad_q
+ *     q  (..., 4)  for grad_p
  */
 #include "quaternion_multiply.h"
 

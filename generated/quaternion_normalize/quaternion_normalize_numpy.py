@@ -14,8 +14,9 @@ Gradients
         / sqrt_sum_q[...]
 
 Saved
-    out         for grad_q
-    sqrt_sum_q  for grad_q
+    out         (..., 4)  for grad_q
+    sqrt_sum_q  (...,)    for grad_q
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

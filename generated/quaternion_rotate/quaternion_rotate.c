@@ -23,8 +23,8 @@
  *     out  (..., 3)
  *
  * Saved
- *     q  for grad_q, grad_v
- *     v  for grad_q
+ *     q  (..., 4)  for grad_q, grad_v
+ *     v  (..., 3)  for grad_q
  */
 #include "quaternion_rotate.h"
 

@@ -23,8 +23,8 @@ Shapes
     out  (..., 3)
 
 Saved
-    q  for grad_q, grad_v
-    v  for grad_q
+    q  (..., 4)  for grad_q, grad_v
+    v  (..., 3)  for grad_q
 """
 
 import numpy as np

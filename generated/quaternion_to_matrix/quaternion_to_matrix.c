@@ -42,7 +42,7 @@
  *         + 2 * z * (-grad_output[1, 1] * 2 - grad_output[0, 0] * 2)
  *
  * Saved
- *     q  for grad_q
+ *     q  (4,)  for grad_q
  */
 #include "quaternion_to_matrix.h"
 

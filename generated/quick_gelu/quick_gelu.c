@@ -12,7 +12,7 @@
  *     [ sigmoid(1.702 * x) * (1 + 1.702 * x * (1 - sigmoid(1.702 * x))) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "quick_gelu.h"

@@ -12,7 +12,7 @@
  *     [ sigmoid(1.702 * x) * (1 + 1.702 * x * (1 - sigmoid(1.702 * x))) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_QUICK_GELU_H
 #define SYMGRAD_QUICK_GELU_H

@@ -11,7 +11,7 @@ Jacobian
     [ sigmoid(1.702 * x) * (1 + 1.702 * x * (1 - sigmoid(1.702 * x))) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

@@ -17,9 +17,9 @@ Gradients
     grad_y[j,k] = -2 * row_sum_2[j, k]
 
 Saved
-    x      for grad_x, grad_y
-    y      for grad_x, grad_y
-    out    for grad_x, grad_y
+    x      (n, d)  for grad_x, grad_y
+    y      (m, d)  for grad_x, grad_y
+    out    (n, m)  for grad_x, grad_y
     gamma
 """
 

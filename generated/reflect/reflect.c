@@ -19,9 +19,10 @@
  *         + v[..., j] * sum_grad_output_normal[...])
  *
  * Saved
- *     v         for grad_normal
- *     normal    for grad_v, grad_normal
- *     v_normal  for grad_normal
+ *     v         (..., 3)  for grad_normal
+ *     normal    (..., 3)  for grad_v, grad_normal
+ *     v_normal  (...,)    for grad_normal
+ *     8 bytes for each element, besides inputs and outputs
  */
 #include "reflect.h"
 

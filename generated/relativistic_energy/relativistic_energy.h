@@ -13,8 +13,8 @@
  *     [ 1 / sqrt(1 - velocity**2)   velocity * out / (1 - velocity**2) ]
  *
  * Saved
- *     velocity  for grad_mass, grad_velocity
- *     out       for grad_velocity
+ *     velocity  (...,)  for grad_mass, grad_velocity
+ *     out       (...,)  for grad_velocity
  */
 #ifndef SYMGRAD_RELATIVISTIC_ENERGY_H
 #define SYMGRAD_RELATIVISTIC_ENERGY_H

@@ -13,8 +13,8 @@ Jacobian
     [ 1 / sqrt(1 - velocity**2)   velocity * out / (1 - velocity**2) ]
 
 Saved
-    velocity  for grad_mass, grad_velocity
-    out       for grad_velocity
+    velocity  (...,)  for grad_mass, grad_velocity
+    out       (...,)  for grad_velocity
 """
 
 import numpy as np

@@ -12,7 +12,7 @@
  *     [ where(out > 0, 1, 0) ]
  *
  * Saved
- *     out  for grad_x
+ *     out  (...,)  for grad_x
  */
 #include "relu.h"
 

@@ -12,7 +12,7 @@
  *     [ where(out > 0, 1, 0) ]
  *
  * Saved
- *     out  for grad_x
+ *     out  (...,)  for grad_x
  */
 #ifndef SYMGRAD_RELU_H
 #define SYMGRAD_RELU_H

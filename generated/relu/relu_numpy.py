@@ -11,7 +11,7 @@ Jacobian
     [ where(out > 0, 1, 0) ]
 
 Saved
-    out  for grad_x
+    out  (...,)  for grad_x
 """
 
 import numpy as np

@@ -12,7 +12,7 @@
  *     [ where(x >= 0 & x <= 6, 1, 0) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include "relu6.h"
 

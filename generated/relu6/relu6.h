@@ -12,7 +12,7 @@
  *     [ where(x >= 0 & x <= 6, 1, 0) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_RELU6_H
 #define SYMGRAD_RELU6_H

@@ -11,7 +11,7 @@ Jacobian
     [ where(x >= 0 & x <= 6, 1, 0) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

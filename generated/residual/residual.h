@@ -18,9 +18,10 @@
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *
  * Saved
- *     x              for grad_weight
- *     weight         for grad_x
- *     tanh_x_weight  for all gradients
+ *     x              (n, k)  for grad_weight
+ *     weight         (k, k)  for grad_x
+ *     tanh_x_weight  (n, k)  for grad_x, grad_weight, grad_bias
+ *     8 * k bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_RESIDUAL_H
 #define SYMGRAD_RESIDUAL_H

@@ -20,11 +20,12 @@
  *     grad_target[i] = -2 * grad_output * (x_weight[i] - target[i]) / n
  *
  * Saved
- *     x         for grad_weight
- *     weight    for grad_x, grad_weight
- *     target    for all gradients
- *     x_weight  for all gradients
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x, grad_weight
+ *     target    (n,)    for grad_x, grad_weight, grad_target
+ *     x_weight  (n,)    for grad_x, grad_weight, grad_target
  *     penalty
+ *     8 bytes for each of n, besides inputs and outputs
  */
 #include "ridge_loss.h"
 

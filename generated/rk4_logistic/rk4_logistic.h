@@ -19,8 +19,8 @@
  *     dt    option, 0.1
  *
  * Saved
- *     x     for grad_x, grad_rate
- *     rate  for grad_x, grad_rate
+ *     x     (...,)  for grad_x, grad_rate
+ *     rate  (...,)  for grad_x, grad_rate
  *     dt
  */
 #ifndef SYMGRAD_RK4_LOGISTIC_H

@@ -18,8 +18,8 @@ Shapes
     dt    option, 0.1
 
 Saved
-    x     for grad_x, grad_rate
-    rate  for grad_x, grad_rate
+    x     (...,)  for grad_x, grad_rate
+    rate  (...,)  for grad_x, grad_rate
     dt
 """
 

@@ -21,9 +21,10 @@
  *     grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
  *
  * Saved
- *     x     for grad_x, grad_gain
- *     gain  for grad_x
- *     rstd  for grad_x, grad_gain
+ *     x     (..., d)  for grad_x, grad_gain
+ *     gain  (d,)      for grad_x
+ *     rstd  (...,)    for grad_x, grad_gain
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_RMS_NORM_H
 #define SYMGRAD_RMS_NORM_H

@@ -16,9 +16,9 @@
  *         / (size(...) * out)
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
- *     out         for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
+ *     out         ()      for grad_prediction, grad_target
  */
 #ifndef SYMGRAD_RMSE_LOSS_H
 #define SYMGRAD_RMSE_LOSS_H

@@ -15,9 +15,9 @@ Gradients
         / (size(...) * out)
 
 Saved
-    prediction  for grad_prediction, grad_target
-    target      for grad_prediction, grad_target
-    out         for grad_prediction, grad_target
+    prediction  (...,)  for grad_prediction, grad_target
+    target      (...,)  for grad_prediction, grad_target
+    out         ()      for grad_prediction, grad_target
 """
 
 import math

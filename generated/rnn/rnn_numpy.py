@@ -28,10 +28,10 @@ Gradients
     grad_start[r,i] = grad_hidden_total[0, r, i]
 
 Saved
-    x              for grad_weight_input
-    weight_input   for grad_x
-    weight_hidden  for all gradients
-    hidden         for all gradients
+    x              (n, b, d)      for grad_weight_input
+    weight_input   (m, d)         for grad_x
+    weight_hidden  (m, m)         for all
+    hidden         (n + 1, b, m)  for all
 """
 
 import numpy as np

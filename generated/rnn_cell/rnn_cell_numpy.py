@@ -21,11 +21,11 @@ Gradients
     grad_bias[j] = sum[i](grad_x_weight_x[i, j])
 
 Saved
-    x         for grad_weight_x
-    hidden    for grad_weight_h
-    weight_x  for grad_x
-    weight_h  for grad_hidden
-    out       for all gradients
+    x         (n, k)  for grad_weight_x
+    hidden    (n, h)  for grad_weight_h
+    weight_x  (h, k)  for grad_x
+    weight_h  (h, h)  for grad_hidden
+    out       (n, h)  for all
 """
 
 import numpy as np

@@ -27,10 +27,11 @@
  *     out  (..., 3)
  *
  * Saved
- *     w      for grad_w, grad_v
- *     v      for grad_w
- *     angle  for grad_w, grad_v
- *     k      for grad_w
+ *     w      (..., 3)  for grad_w, grad_v
+ *     v      (..., 3)  for grad_w
+ *     angle  (...,)    for grad_w, grad_v
+ *     k      (...,)    for grad_w
+ *     16 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_RODRIGUES_H
 #define SYMGRAD_RODRIGUES_H

@@ -26,9 +26,10 @@ Shapes
     out  (..., 3)
 
 Saved
-    w           for grad_w, grad_v
-    v           for grad_w
-    sinc_angle  for grad_w, grad_v
+    w           (..., 3)  for grad_w, grad_v
+    v           (..., 3)  for grad_w
+    sinc_angle  (...,)    for grad_w, grad_v
+    8 bytes for each element, besides inputs and outputs
 """
 
 import math

@@ -12,8 +12,8 @@
  *     grad_x[...,j] = grad_output[...] * x[..., j] / (n * out[...])
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (..., n)  for grad_x
+ *     out  (...,)    for grad_x
  */
 #ifndef SYMGRAD_ROOT_MEAN_SQUARE_H
 #define SYMGRAD_ROOT_MEAN_SQUARE_H

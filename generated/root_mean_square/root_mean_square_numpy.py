@@ -12,8 +12,8 @@ Gradients
     grad_x[...,j] = grad_output[...] * x[..., j] / (n * out[...])
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (..., n)  for grad_x
+    out  (...,)    for grad_x
 """
 
 import numpy as np

@@ -23,8 +23,8 @@
  *         - a[i, j] * s[i, j] * grad_output[i, j, 0]
  *
  * Saved
- *     x      for grad_angle
- *     angle  for grad_x, grad_angle
+ *     x      (n, h, 2)  for grad_angle
+ *     angle  (n, h)     for grad_x, grad_angle
  */
 #include <math.h>
 #include "rotary_embedding.h"

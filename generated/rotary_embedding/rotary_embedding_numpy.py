@@ -22,8 +22,8 @@ Gradients
         - a[i, j] * s[i, j] * grad_output[i, j, 0]
 
 Saved
-    x      for grad_angle
-    angle  for grad_x, grad_angle
+    x      (n, h, 2)  for grad_angle
+    angle  (n, h)     for grad_x, grad_angle
 """
 
 import numpy as np

@@ -20,8 +20,8 @@
  *     [ s   c    c * x - s * y  ]
  *
  * Saved
- *     p      for grad_angle
- *     angle  for grad_p, grad_angle
+ *     p      (..., 2)  for grad_angle
+ *     angle  (...,)    for grad_p, grad_angle
  */
 #include <math.h>
 #include "rotate2d.h"

@@ -20,8 +20,8 @@
  *     [ s   c    c * x - s * y  ]
  *
  * Saved
- *     p      for grad_angle
- *     angle  for grad_p, grad_angle
+ *     p      (..., 2)  for grad_angle
+ *     angle  (...,)    for grad_p, grad_angle
  */
 #ifndef SYMGRAD_ROTATE2D_H
 #define SYMGRAD_ROTATE2D_H

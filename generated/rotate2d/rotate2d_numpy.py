@@ -19,8 +19,8 @@ Jacobian
     [ s   c    c * x - s * y  ]
 
 Saved
-    p      for grad_angle
-    angle  for grad_p, grad_angle
+    p      (..., 2)  for grad_angle
+    angle  (...,)    for grad_p, grad_angle
 """
 
 import numpy as np

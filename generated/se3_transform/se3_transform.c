@@ -16,8 +16,8 @@
  *     grad_p[i,k] = sum[j](grad_output[i, j] * rotation[j, k])
  *
  * Saved
- *     rotation  for grad_p
- *     p         for grad_rotation
+ *     rotation  (3, 3)  for grad_p
+ *     p         (n, 3)  for grad_rotation
  */
 #include "se3_transform.h"
 

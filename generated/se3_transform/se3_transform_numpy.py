@@ -15,8 +15,8 @@ Gradients
     grad_p[i,k] = sum[j](grad_output[i, j] * rotation[j, k])
 
 Saved
-    rotation  for grad_p
-    p         for grad_rotation
+    rotation  (3, 3)  for grad_p
+    p         (n, 3)  for grad_rotation
 """
 
 import numpy as np

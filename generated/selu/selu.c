@@ -9,7 +9,7 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "selu.h"

@@ -9,7 +9,7 @@
  *     out  (...,)
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_SELU_H
 #define SYMGRAD_SELU_H

@@ -12,7 +12,7 @@
  *     [ out * (1 - out) ]
  *
  * Saved
- *     out  for grad_x
+ *     out  (...,)  for grad_x
  */
 #include <math.h>
 #include "sigmoid.h"

@@ -11,7 +11,7 @@ Jacobian
     [ out * (1 - out) ]
 
 Saved
-    out  for grad_x
+    out  (...,)  for grad_x
 """
 
 import numpy as np

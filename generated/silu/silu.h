@@ -12,7 +12,7 @@
  *     [ sigmoid(x) * (1 + x * (1 - sigmoid(x))) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_SILU_H
 #define SYMGRAD_SILU_H

@@ -16,7 +16,7 @@
  *     [ cos(x) * 2 ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "sine_and_double.h"

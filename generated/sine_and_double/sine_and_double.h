@@ -16,7 +16,7 @@
  *     [ cos(x) * 2 ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_SINE_AND_DOUBLE_H
 #define SYMGRAD_SINE_AND_DOUBLE_H

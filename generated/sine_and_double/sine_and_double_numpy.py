@@ -15,7 +15,7 @@ Jacobian
     [ cos(x) * 2 ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

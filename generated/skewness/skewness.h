@@ -18,10 +18,11 @@
  *     grad_x[...,j] = grad_centered[..., j] - mean_grad_centered[...]
  *
  * Saved
- *     x                for grad_x
- *     out              for grad_x
- *     mean_x           for grad_x
- *     mean_centered_2  for grad_x
+ *     x                (..., n)  for grad_x
+ *     out              (...,)    for grad_x
+ *     mean_x           (...,)    for grad_x
+ *     mean_centered_2  (...,)    for grad_x
+ *     16 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_SKEWNESS_H
 #define SYMGRAD_SKEWNESS_H

@@ -21,8 +21,8 @@
  *     grad_target[...] = -grad_d[...]
  *
  * Saved
- *     prediction  for grad_prediction, grad_target
- *     target      for grad_prediction, grad_target
+ *     prediction  (...,)  for grad_prediction, grad_target
+ *     target      (...,)  for grad_prediction, grad_target
  *     beta
  */
 #ifndef SYMGRAD_SMOOTH_L1_LOSS_H

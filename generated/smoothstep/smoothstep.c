@@ -14,7 +14,7 @@
  *     [ where(x >= 0 & x <= 1, 2 * t * (3 * (1 - t)), 0) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include "smoothstep.h"
 

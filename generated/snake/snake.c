@@ -13,7 +13,7 @@
  *     [ 1 + 2 * sin(a * x) * cos(a * x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  *     a
  */
 #include <math.h>

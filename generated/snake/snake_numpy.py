@@ -12,7 +12,7 @@ Jacobian
     [ 1 + 2 * sin(a * x) * cos(a * x) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
     a
 """
 

@@ -18,11 +18,12 @@
  *     grad_p[i,j] = grad_total[i] * (logits[i, j] - logsumexp_logits[i])
  *
  * Saved
- *     logits            for grad_logits, grad_p
- *     p                 for grad_logits
- *     logsumexp_logits  for grad_p
- *     max_logits        for grad_logits
- *     sum_exp_logits    for grad_logits
+ *     logits            (n, c)  for grad_logits, grad_p
+ *     p                 (n, c)  for grad_logits
+ *     logsumexp_logits  (n,)    for grad_p
+ *     max_logits        (n,)    for grad_logits
+ *     sum_exp_logits    (n,)    for grad_logits
+ *     24 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_SOFT_CROSS_ENTROPY_H
 #define SYMGRAD_SOFT_CROSS_ENTROPY_H

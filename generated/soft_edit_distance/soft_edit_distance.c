@@ -35,23 +35,19 @@
  *     grad_cost[0,j] += grad_total[0, j + 1]
  *
  * Saved
- *     soft           for grad_cost
- *     total          for grad_cost
- *     minimum_total  for grad_cost
- *     exp_best       for grad_cost
- *     exp_best_2     for grad_cost
- *     exp_best_3     for grad_cost
+ *     best         (n, m)          for grad_cost
+ *     soft         (n, m)          for grad_cost
+ *     total        (n + 1, m + 1)  for grad_cost
  *     temperature
+ *     24 * n * m + 8 * n + 8 * m + 8 bytes, besides inputs and outputs
  */
 #include <math.h>
 #include "soft_edit_distance.h"
 
 int soft_edit_distance_forward(size_t n, size_t m, double temperature,
-                               const double *restrict cost, double *restrict soft,
-                               double *restrict total, double *restrict minimum_total,
-                               double *restrict exp_best, double *restrict exp_best_2,
-                               double *restrict exp_best_3, double *restrict out,
-                               double *work)
+                               const double *restrict cost, double *restrict best,
+                               double *restrict soft, double *restrict total,
+                               double *restrict out, double *work)
 {
     if (!(1 <= n)) {
         return 2;
@@ -73,35 +69,25 @@ int soft_edit_distance_forward(size_t n, size_t m, double temperature,
     for (size_t i = 0; i < n; ++i) {
         total[(i + 1) * (m + 1)] = total[i * (m + 1)] + cost[i * m];
         for (size_t j = 0; j < m; ++j) {
-            const double minimum_total_ij = total[i * (m + 1) + j]
+            const double minimum_total = total[i * (m + 1) + j]
                 <= total[(i + 1) * (m + 1) + j] || isnan(total[i * (m + 1) + j])
                 ? total[i * (m + 1) + j] : total[(i + 1) * (m + 1) + j];
-            if (minimum_total) {
-                minimum_total[i * m + j] = minimum_total_ij;
+            const double best_ij = minimum_total <= total[i * (m + 1) + j + 1]
+                || isnan(minimum_total) ? minimum_total : total[i * (m + 1) + j + 1];
+            if (best) {
+                best[i * m + j] = best_ij;
             }
-            const double best = minimum_total_ij <= total[i * (m + 1) + j + 1]
-                || isnan(minimum_total_ij)
-                ? minimum_total_ij : total[i * (m + 1) + j + 1];
-            const double exp_best_ij =
-                exp((best - total[i * (m + 1) + j]) / temperature);
-            if (exp_best) {
-                exp_best[i * m + j] = exp_best_ij;
-            }
-            const double exp_best_2_ij =
-                exp((best - total[i * (m + 1) + j + 1]) / temperature);
-            if (exp_best_2) {
-                exp_best_2[i * m + j] = exp_best_2_ij;
-            }
-            const double exp_best_3_ij =
-                exp((best - total[(i + 1) * (m + 1) + j]) / temperature);
-            if (exp_best_3) {
-                exp_best_3[i * m + j] = exp_best_3_ij;
-            }
-            const double soft_ij = exp_best_ij + exp_best_3_ij + exp_best_2_ij;
+            const double exp_best =
+                exp((best_ij - total[i * (m + 1) + j]) / temperature);
+            const double exp_best_2 =
+                exp((best_ij - total[i * (m + 1) + j + 1]) / temperature);
+            const double exp_best_3 =
+                exp((best_ij - total[(i + 1) * (m + 1) + j]) / temperature);
+            const double soft_ij = exp_best + exp_best_3 + exp_best_2;
             if (soft) {
                 soft[i * m + j] = soft_ij;
             }
-            total[(i + 1) * (m + 1) + j + 1] = cost[i * m + j] + best
+            total[(i + 1) * (m + 1) + j + 1] = cost[i * m + j] + best_ij
                 - temperature * log(soft_ij);
         }
     }
@@ -111,12 +97,9 @@ int soft_edit_distance_forward(size_t n, size_t m, double temperature,
 }
 
 int soft_edit_distance_backward(size_t n, size_t m, double temperature,
+                                const double *restrict best,
                                 const double *restrict soft,
-                                const double *restrict total,
-                                const double *restrict minimum_total,
-                                const double *restrict exp_best,
-                                const double *restrict exp_best_2,
-                                const double *restrict exp_best_3, double grad_output,
+                                const double *restrict total, double grad_output,
                                 double *restrict grad_cost, double *work)
 {
     if (!(1 <= n)) {
@@ -126,17 +109,39 @@ int soft_edit_distance_backward(size_t n, size_t m, double temperature,
         return 2;
     }
 
-    double *restrict const common = work;
-    double *restrict const grad_total = work + n * m;
-    double *restrict const grad_soft = work + (n * m + (n + 1) * (m + 1));
-    double *restrict const grad_best = work + (n * m + (n + 1) * (m + 1) + m);
+    double *restrict const minimum_total = work;
+    double *restrict const common = work + n * m;
+    double *restrict const exp_best_2 = work + 2 * (n * m);
+    double *restrict const exp_best_3 = work + 3 * (n * m);
+    double *restrict const exp_best = work + 4 * (n * m);
+    double *restrict const grad_total = work + 5 * (n * m);
+    double *restrict const grad_soft = work + (5 * (n * m) + (n + 1) * (m + 1));
+    double *restrict const grad_best = work + (5 * (n * m) + (n + 1) * (m + 1) + m);
 
     if (grad_cost) {
         /* common[i,j] = minimum_total[i, j] == total[i, j + 1] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                common[i * m + j] = minimum_total[i * m + j]
-                    == total[i * (m + 1) + j + 1] ? 1.0 : 0.0;
+                const double minimum_total_ij = total[i * (m + 1) + j]
+                    <= total[(i + 1) * (m + 1) + j] || isnan(total[i * (m + 1) + j])
+                    ? total[i * (m + 1) + j] : total[(i + 1) * (m + 1) + j];
+                minimum_total[i * m + j] = minimum_total_ij;
+                common[i * m + j] = minimum_total_ij == total[i * (m + 1) + j + 1]
+                    ? 1.0 : 0.0;
+            }
+        }
+        for (size_t i = 0; i < n; ++i) {
+            /* exp_best_2[i,j] = exp((best[i, j] - total[i, j + 1]) / temperature)
+             * exp_best_3[i,j] = exp((best[i, j] - total[i + 1, j]) / temperature)
+             * exp_best[i,j] = exp((best[i, j] - total[i, j]) / temperature)
+             */
+            for (size_t j = 0; j < m; ++j) {
+                exp_best_2[i * m + j] =
+                    exp((best[i * m + j] - total[i * (m + 1) + j + 1]) / temperature);
+                exp_best_3[i * m + j] =
+                    exp((best[i * m + j] - total[(i + 1) * (m + 1) + j]) / temperature);
+                exp_best[i * m + j] =
+                    exp((best[i * m + j] - total[i * (m + 1) + j]) / temperature);
             }
         }
         for (size_t i = 0; i < (n + 1) * (m + 1); ++i) {

@@ -35,13 +35,11 @@
  *     grad_cost[0,j] += grad_total[0, j + 1]
  *
  * Saved
- *     soft           for grad_cost
- *     total          for grad_cost
- *     minimum_total  for grad_cost
- *     exp_best       for grad_cost
- *     exp_best_2     for grad_cost
- *     exp_best_3     for grad_cost
+ *     best         (n, m)          for grad_cost
+ *     soft         (n, m)          for grad_cost
+ *     total        (n + 1, m + 1)  for grad_cost
  *     temperature
+ *     24 * n * m + 8 * n + 8 * m + 8 bytes, besides inputs and outputs
  */
 #ifndef SYMGRAD_SOFT_EDIT_DISTANCE_H
 #define SYMGRAD_SOFT_EDIT_DISTANCE_H
@@ -53,18 +51,15 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: soft, total, minimum_total, exp_best, exp_best_2 and exp_best_3;
- *     pass NULL for what is not needed.
+ * For backward: best, soft and total; pass NULL for what is not needed.
  * work has room for SOFT_EDIT_DISTANCE_FORWARD_WORK(n, m) doubles.
  * Return 2, with nothing written, unless 1 <= n and 1 <= m.
  * Return 0 otherwise.
  */
 #define SOFT_EDIT_DISTANCE_FORWARD_WORK(n, m) (((n) + 1) * ((m) + 1))
 int soft_edit_distance_forward(size_t n, size_t m, double temperature,
-                               const double *cost, double *soft, double *total,
-                               double *minimum_total, double *exp_best,
-                               double *exp_best_2, double *exp_best_3, double *out,
-                               double *work);
+                               const double *cost, double *best, double *soft,
+                               double *total, double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SOFT_EDIT_DISTANCE_BACKWARD_WORK(n, m) doubles.
@@ -72,12 +67,11 @@ int soft_edit_distance_forward(size_t n, size_t m, double temperature,
  * Return 0 otherwise.
  */
 #define SOFT_EDIT_DISTANCE_BACKWARD_WORK(n, m) \
-    ((n) * (m) + ((n) + 1) * ((m) + 1) + 2 * (m))
+    (5 * (n) * (m) + ((n) + 1) * ((m) + 1) + 2 * (m))
 int soft_edit_distance_backward(size_t n, size_t m, double temperature,
-                                const double *soft, const double *total,
-                                const double *minimum_total, const double *exp_best,
-                                const double *exp_best_2, const double *exp_best_3,
-                                double grad_output, double *grad_cost, double *work);
+                                const double *best, const double *soft,
+                                const double *total, double grad_output,
+                                double *grad_cost, double *work);
 
 #ifdef __cplusplus
 }

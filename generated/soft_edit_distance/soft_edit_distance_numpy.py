@@ -35,13 +35,11 @@ Gradients
     grad_cost[0,j] += grad_total[0, j + 1]
 
 Saved
-    soft           for grad_cost
-    total          for grad_cost
-    minimum_total  for grad_cost
-    exp_best       for grad_cost
-    exp_best_2     for grad_cost
-    exp_best_3     for grad_cost
+    best         (n, m)          for grad_cost
+    soft         (n, m)          for grad_cost
+    total        (n + 1, m + 1)  for grad_cost
     temperature
+    24 * n * m + 8 * n + 8 * m + 8 bytes, besides inputs and outputs
 """
 
 import numpy as np
@@ -64,6 +62,7 @@ def forward(cost, *, temperature=1.0):
 
     total = np.zeros((n + 1, m + 1), dtype=cost.dtype)
     minimum_total = np.zeros((n, m), dtype=cost.dtype)
+    best = np.zeros((n, m), dtype=cost.dtype)
     exp_best = np.zeros((n, m), dtype=cost.dtype)
     exp_best_2 = np.zeros((n, m), dtype=cost.dtype)
     exp_best_3 = np.zeros((n, m), dtype=cost.dtype)
@@ -74,22 +73,16 @@ def forward(cost, *, temperature=1.0):
         total[i + 1, 0] = total[i, 0] + cost[i, 0]
         for j in range(m):
             minimum_total[i, j] = np.minimum(total[i, j], total[i + 1, j])
-            best = np.minimum(minimum_total[i, j], total[i, j + 1])
-            exp_best[i, j] = np.exp((best - total[i, j]) / temperature)
-            exp_best_2[i, j] = np.exp((best - total[i, j + 1]) / temperature)
-            exp_best_3[i, j] = np.exp((best - total[i + 1, j]) / temperature)
+            best[i, j] = np.minimum(minimum_total[i, j], total[i, j + 1])
+            exp_best[i, j] = np.exp((best[i, j] - total[i, j]) / temperature)
+            exp_best_2[i, j] = np.exp((best[i, j] - total[i, j + 1]) / temperature)
+            exp_best_3[i, j] = np.exp((best[i, j] - total[i + 1, j]) / temperature)
             soft[i, j] = exp_best[i, j] + exp_best_3[i, j] + exp_best_2[i, j]
-            total[i + 1, j + 1] = cost[i, j] + best - temperature * np.log(soft[i, j])
+            total[i + 1, j + 1] = (
+                cost[i, j] + best[i, j] - temperature * np.log(soft[i, j])
+            )
     out = total[n, m].copy()
-    return out, (
-        soft,
-        total,
-        minimum_total,
-        exp_best,
-        exp_best_2,
-        exp_best_3,
-        temperature,
-    )
+    return out, (best, soft, total, temperature)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
@@ -97,17 +90,21 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
 
     grad_output is a scalar, as out is; left out, it is 1.
     """
-    soft, total, minimum_total, exp_best, exp_best_2, exp_best_3, temperature = saved
-    n, m = soft.shape
-    grad_output = _cotangent(grad_output, (), soft.dtype)
+    best, soft, total, temperature = saved
+    n, m = best.shape
+    grad_output = _cotangent(grad_output, (), best.dtype)
     grad_cost = None
     if needs_input_grad[0]:
+        minimum_total = np.minimum(total[:-1, :-1], total[1:, :-1])
         common = minimum_total == total[:-1, 1:]
-        grad_total = np.zeros((n + 1, m + 1), dtype=soft.dtype)
+        exp_best_2 = np.exp((best - total[:-1, 1:]) / temperature)
+        exp_best_3 = np.exp((best - total[1:, :-1]) / temperature)
+        exp_best = np.exp((best - total[:-1, :-1]) / temperature)
+        grad_total = np.zeros((n + 1, m + 1), dtype=best.dtype)
         grad_total[n, m] = grad_output
         for i in reversed(range(n)):
-            grad_soft = np.zeros((m,), dtype=soft.dtype)
-            grad_best = np.zeros((m,), dtype=soft.dtype)
+            grad_soft = np.zeros((m,), dtype=best.dtype)
+            grad_best = np.zeros((m,), dtype=best.dtype)
             for j in reversed(range(m)):
                 grad_soft[j] = -temperature * grad_total[i + 1, j + 1] / soft[i, j]
                 grad_best[j] = (

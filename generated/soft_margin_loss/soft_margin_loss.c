@@ -16,8 +16,8 @@
  *         / size(...)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #include <math.h>
 #include "soft_margin_loss.h"

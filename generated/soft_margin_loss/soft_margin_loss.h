@@ -16,8 +16,8 @@
  *         / size(...)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #ifndef SYMGRAD_SOFT_MARGIN_LOSS_H
 #define SYMGRAD_SOFT_MARGIN_LOSS_H

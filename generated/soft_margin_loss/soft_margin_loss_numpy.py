@@ -15,8 +15,8 @@ Gradients
         / size(...)
 
 Saved
-    score  for grad_score, grad_label
-    label  for grad_score, grad_label
+    score  (...,)  for grad_score, grad_label
+    label  (...,)  for grad_score, grad_label
 """
 
 import math

@@ -15,7 +15,7 @@
  *     grad_x[...,j] = out[..., j] * (grad_output[..., j] - sum_grad_output_out[...])
  *
  * Saved
- *     out  for grad_x
+ *     out  (..., n)  for grad_x
  */
 #include <math.h>
 #include "softmax.h"

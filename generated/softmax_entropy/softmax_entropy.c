@@ -18,10 +18,11 @@
  *         * (-1 + logsumexp_x[...] - x[..., j] + sum_x_logsumexp_x[...])
  *
  * Saved
- *     x            for grad_x
- *     logsumexp_x  for grad_x
- *     max_x        for grad_x
- *     sum_exp_x    for grad_x
+ *     x            (..., n)  for grad_x
+ *     logsumexp_x  (...,)    for grad_x
+ *     max_x        (...,)    for grad_x
+ *     sum_exp_x    (...,)    for grad_x
+ *     24 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
 #include "softmax_entropy.h"

@@ -18,7 +18,7 @@
  *         / temperature
  *
  * Saved
- *     out          for grad_x
+ *     out          (..., n)  for grad_x
  *     temperature
  */
 #ifndef SYMGRAD_SOFTMAX_TEMPERATURE_H

@@ -17,7 +17,7 @@ Gradients
         / temperature
 
 Saved
-    out          for grad_x
+    out          (..., n)  for grad_x
     temperature
 """
 

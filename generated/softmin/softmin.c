@@ -15,7 +15,7 @@
  *     grad_x[...,j] = out[..., j] * (sum_grad_output_out[...] - grad_output[..., j])
  *
  * Saved
- *     out  for grad_x
+ *     out  (..., n)  for grad_x
  */
 #include <math.h>
 #include "softmin.h"

@@ -14,7 +14,7 @@ Gradients
     grad_x[...,j] = out[..., j] * (sum_grad_output_out[...] - grad_output[..., j])
 
 Saved
-    out  for grad_x
+    out  (..., n)  for grad_x
 """
 
 import numpy as np

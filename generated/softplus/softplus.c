@@ -12,7 +12,7 @@
  *     [ sigmoid(x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #include <math.h>
 #include "softplus.h"

@@ -12,7 +12,7 @@
  *     [ sigmoid(x) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_SOFTPLUS_H
 #define SYMGRAD_SOFTPLUS_H

@@ -11,7 +11,7 @@ Jacobian
     [ sigmoid(x) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

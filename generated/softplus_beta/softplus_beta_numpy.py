@@ -12,7 +12,7 @@ Jacobian
     [ sigmoid(beta * x) ]
 
 Saved
-    x     for grad_x
+    x     (...,)  for grad_x
     beta
 """
 

@@ -12,7 +12,7 @@ Jacobian
     [ where(x > bound, 1, where(x < -bound, 1, 0)) ]
 
 Saved
-    x      for grad_x
+    x      (...,)  for grad_x
     bound
 """
 

@@ -12,8 +12,8 @@
  *     [ (1 - out * sign(x)) / (1 + abs(x)) ]
  *
  * Saved
- *     x    for grad_x
- *     out  for grad_x
+ *     x    (...,)  for grad_x
+ *     out  (...,)  for grad_x
  */
 #ifndef SYMGRAD_SOFTSIGN_H
 #define SYMGRAD_SOFTSIGN_H

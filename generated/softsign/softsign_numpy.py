@@ -11,8 +11,8 @@ Jacobian
     [ (1 - out * sign(x)) / (1 + abs(x)) ]
 
 Saved
-    x    for grad_x
-    out  for grad_x
+    x    (...,)  for grad_x
+    out  (...,)  for grad_x
 """
 
 import numpy as np

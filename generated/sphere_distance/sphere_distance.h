@@ -17,9 +17,10 @@
  *     grad_center[j] = -2 * row_sum[j]
  *
  * Saved
- *     p           for grad_p, grad_center
- *     center      for grad_p, grad_center
- *     sqrt_total  for grad_p, grad_center
+ *     p           (..., 3)  for grad_p, grad_center
+ *     center      (3,)      for grad_p, grad_center
+ *     sqrt_total  (...,)    for grad_p, grad_center
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_SPHERE_DISTANCE_H
 #define SYMGRAD_SPHERE_DISTANCE_H

@@ -15,9 +15,9 @@
  *     z      (...,)
  *
  * Saved
- *     r      for grad_theta, grad_phi
- *     theta  for all gradients
- *     phi    for all gradients
+ *     r      (...,)  for grad_theta, grad_phi
+ *     theta  (...,)  for grad_r, grad_theta, grad_phi
+ *     phi    (...,)  for grad_r, grad_theta, grad_phi
  */
 #include <math.h>
 #include "spherical_to_cartesian.h"

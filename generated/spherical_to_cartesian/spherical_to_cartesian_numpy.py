@@ -14,9 +14,9 @@ Shapes
     z      (...,)
 
 Saved
-    r      for grad_theta, grad_phi
-    theta  for all gradients
-    phi    for all gradients
+    r      (...,)  for grad_theta, grad_phi
+    theta  (...,)  for grad_r, grad_theta, grad_phi
+    phi    (...,)  for grad_r, grad_theta, grad_phi
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ Gradients
     grad_x[...] = 2 * grad_output * (x[...] - target)
 
 Saved
-    x       for grad_x
+    x       (...,)  for grad_x
     target
 """
 

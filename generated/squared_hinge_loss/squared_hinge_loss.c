@@ -18,8 +18,8 @@
  *         2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
  *
  * Saved
- *     score  for grad_score, grad_label
- *     label  for grad_score, grad_label
+ *     score  (...,)  for grad_score, grad_label
+ *     label  (...,)  for grad_score, grad_label
  */
 #include "squared_hinge_loss.h"
 

@@ -17,8 +17,8 @@ Gradients
         2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
 
 Saved
-    score  for grad_score, grad_label
-    label  for grad_score, grad_label
+    score  (...,)  for grad_score, grad_label
+    label  (...,)  for grad_score, grad_label
 """
 
 import math

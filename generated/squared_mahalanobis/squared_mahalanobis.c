@@ -21,10 +21,11 @@
  *     grad_precision[k,j] = sum[i](grad_centered_precision[i, j] * centered[i, k])
  *
  * Saved
- *     x                   for all gradients
- *     mean                for all gradients
- *     precision           for grad_x, grad_mean
- *     centered_precision  for grad_x, grad_mean
+ *     x                   (n, d)  for grad_x, grad_mean, grad_precision
+ *     mean                (d,)    for grad_x, grad_mean, grad_precision
+ *     precision           (d, d)  for grad_x, grad_mean
+ *     centered_precision  (n, d)  for grad_x, grad_mean
+ *     8 * d bytes for each of n, besides inputs and outputs
  */
 #include "squared_mahalanobis.h"
 

@@ -13,7 +13,7 @@
  *     [ 0.5 * (1 + x / sqrt(x**2 + b)) ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  *     b
  */
 #include <math.h>

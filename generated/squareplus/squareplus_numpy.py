@@ -12,7 +12,7 @@ Jacobian
     [ 0.5 * (1 + x / sqrt(x**2 + b)) ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
     b
 """
 

@@ -17,8 +17,8 @@
  *     [ 0       2 * y ]
  *
  * Saved
- *     x  for grad_x, grad_y
- *     y  for grad_x, grad_y
+ *     x  (...,)  for grad_x, grad_y
+ *     y  (...,)  for grad_x, grad_y
  */
 #include "squares.h"
 

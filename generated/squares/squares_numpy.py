@@ -16,8 +16,8 @@ Jacobian
     [ 0       2 * y ]
 
 Saved
-    x  for grad_x, grad_y
-    y  for grad_x, grad_y
+    x  (...,)  for grad_x, grad_y
+    y  (...,)  for grad_x, grad_y
 """
 
 import numpy as np

@@ -24,12 +24,13 @@ Gradients
     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
 
 Saved
-    x           for all gradients
-    down        for grad_x
-    up          for grad_x, grad_down
-    mean_x      for grad_down
-    relu_value  for all gradients
-    gate        for all gradients
+    x           (n, c, p)  for grad_x, grad_down, grad_up
+    down        (r, c)     for grad_x
+    up          (c, r)     for grad_x, grad_down
+    mean_x      (n, c)     for grad_down
+    relu_value  (n, r)     for grad_x, grad_down, grad_up
+    gate        (n, c)     for grad_x, grad_down, grad_up
+    16 * c + 8 * r bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

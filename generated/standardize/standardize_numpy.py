@@ -17,8 +17,9 @@ Gradients
         - out[..., j] * mean_grad_output_out[...]) / sqrt_mean_centered[...]
 
 Saved
-    out                 for grad_x
-    sqrt_mean_centered  for grad_x
+    out                 (..., n)  for grad_x
+    sqrt_mean_centered  (...,)    for grad_x
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

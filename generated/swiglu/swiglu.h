@@ -10,8 +10,8 @@
  *     out    (...,)
  *
  * Saved
- *     value  for grad_gate
- *     gate   for grad_value, grad_gate
+ *     value  (...,)  for grad_gate
+ *     gate   (...,)  for grad_value, grad_gate
  */
 #ifndef SYMGRAD_SWIGLU_H
 #define SYMGRAD_SWIGLU_H

@@ -9,8 +9,8 @@ Shapes
     out    (...,)
 
 Saved
-    value  for grad_gate
-    gate   for grad_value, grad_gate
+    value  (...,)  for grad_gate
+    gate   (...,)  for grad_value, grad_gate
 """
 
 import numpy as np

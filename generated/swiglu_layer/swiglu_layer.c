@@ -27,14 +27,13 @@
  *     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *
  * Saved
- *     x               for grad_gate, grad_up
- *     gate            for grad_x
- *     up              for grad_x
- *     down            for grad_x, grad_gate, grad_up
- *     x_gate          for grad_x, grad_up, grad_gate
- *     x_up            for grad_x, grad_gate
- *     hidden          for grad_down
- *     sigmoid_x_gate  for grad_x, grad_up, grad_gate
+ *     x       (n, k)  for grad_gate, grad_up
+ *     gate    (h, k)  for grad_x
+ *     up      (h, k)  for grad_x
+ *     down    (m, h)  for grad_x, grad_gate, grad_up
+ *     x_gate  (n, h)  for all
+ *     x_up    (n, h)  for grad_x, grad_gate, grad_down
+ *     16 * h bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
 #include "swiglu_layer.h"
@@ -43,12 +42,11 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
                           const double *restrict x, const double *restrict gate,
                           const double *restrict up, const double *restrict down,
                           double *restrict x_gate, double *restrict x_up,
-                          double *restrict hidden, double *restrict sigmoid_x_gate,
                           double *restrict out, double *work)
 {
-    x_gate = x_gate ? x_gate : work;
-    sigmoid_x_gate = sigmoid_x_gate ? sigmoid_x_gate : work + n * h;
-    hidden = hidden ? hidden : work + 2 * (n * h);
+    double *restrict const hidden = work;
+    double *restrict const sigmoid_x_gate = work + h;
+    x_gate = x_gate ? x_gate : work + (h + n * h);
 
     for (size_t i = 0; i < n; ++i) {
         for (size_t l = 0; l < h; ++l) {
@@ -74,13 +72,13 @@ void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m,
             if (x_up) {
                 x_up[i * h + l] = x_up_il;
             }
-            hidden[i * h + l] = x_gate[i * h + l] * sigmoid_x_gate[i * h + l] * x_up_il;
+            hidden[l] = x_gate[i * h + l] * sigmoid_x_gate[i * h + l] * x_up_il;
         }
         /* out[i,j] = sum[l](hidden[i, l] * down[j, l]) */
         for (size_t j = 0; j < m; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < h; ++l) {
-                total += hidden[i * h + l] * down[j * h + l];
+                total += hidden[l] * down[j * h + l];
             }
             out[i * m + j] = total;
         }
@@ -91,16 +89,16 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
                            const double *restrict x, const double *restrict gate,
                            const double *restrict up, const double *restrict down,
                            const double *restrict x_gate, const double *restrict x_up,
-                           const double *restrict hidden,
-                           const double *restrict sigmoid_x_gate,
                            const double *restrict grad_output, double *restrict grad_x,
                            double *restrict grad_gate, double *restrict grad_up,
                            double *restrict grad_down, double *work)
 {
     double *restrict const grad_hidden = work;
-    double *restrict const grad_x_up = work + n * h;
-    double *restrict const grad_x_gate = work + 2 * (n * h);
-    double *restrict const sum_grad_x_gate_gate = work + 3 * (n * h);
+    double *restrict const sigmoid_x_gate = work + n * h;
+    double *restrict const grad_x_up = work + 2 * (n * h);
+    double *restrict const grad_x_gate = work + 3 * (n * h);
+    double *restrict const sum_grad_x_gate_gate = work + 4 * (n * h);
+    double *restrict const hidden = work + (4 * (n * h) + k);
 
     if (grad_x || grad_gate || grad_up) {
         /* grad_hidden[i,l] = sum[j](grad_output[i, j] * down[j, l]) */
@@ -112,6 +110,19 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
                 for (size_t l = 0; l < h; ++l) {
                     grad_hidden[i * h + l] += grad_output[i * m + j] * down[j * h + l];
                 }
+            }
+        }
+    }
+
+    if (grad_x || grad_gate || grad_up || grad_down) {
+        /* sigmoid_x_gate[i,l] = where(x_gate[i, l] >= 0, 1, exp_x_gate[i, l])
+         *     / (1 + exp_x_gate[i, l])
+         */
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t l = 0; l < h; ++l) {
+                const double exp_x_gate = exp(-fabs(x_gate[i * h + l]));
+                sigmoid_x_gate[i * h + l] =
+                    (x_gate[i * h + l] >= 0.0 ? 1.0 : exp_x_gate) / (1.0 + exp_x_gate);
             }
         }
     }
@@ -200,6 +211,13 @@ void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m,
     }
 
     if (grad_down) {
+        /* hidden[i,l] = x_gate[i, l] * sigmoid_x_gate[i, l] * x_up[i, l] */
+        for (size_t i = 0; i < n; ++i) {
+            for (size_t l = 0; l < h; ++l) {
+                hidden[i * h + l] = x_gate[i * h + l] * sigmoid_x_gate[i * h + l]
+                    * x_up[i * h + l];
+            }
+        }
         /* grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t l = 0; l < h; ++l) {

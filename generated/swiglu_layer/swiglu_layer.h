@@ -27,14 +27,13 @@
  *     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *
  * Saved
- *     x               for grad_gate, grad_up
- *     gate            for grad_x
- *     up              for grad_x
- *     down            for grad_x, grad_gate, grad_up
- *     x_gate          for grad_x, grad_up, grad_gate
- *     x_up            for grad_x, grad_gate
- *     hidden          for grad_down
- *     sigmoid_x_gate  for grad_x, grad_up, grad_gate
+ *     x       (n, k)  for grad_gate, grad_up
+ *     gate    (h, k)  for grad_x
+ *     up      (h, k)  for grad_x
+ *     down    (m, h)  for grad_x, grad_gate, grad_up
+ *     x_gate  (n, h)  for all
+ *     x_up    (n, h)  for grad_x, grad_gate, grad_down
+ *     16 * h bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_SWIGLU_LAYER_H
 #define SYMGRAD_SWIGLU_LAYER_H
@@ -46,24 +45,21 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: x_gate, x_up, hidden and sigmoid_x_gate;
- *     pass NULL for what is not needed.
+ * For backward: x_gate and x_up; pass NULL for what is not needed.
  * work has room for SWIGLU_LAYER_FORWARD_WORK(n, h) doubles.
  */
-#define SWIGLU_LAYER_FORWARD_WORK(n, h) (3 * (n) * (h))
+#define SWIGLU_LAYER_FORWARD_WORK(n, h) ((h) + 2 * (n) * (h))
 void swiglu_layer_forward(size_t n, size_t k, size_t h, size_t m, const double *x,
                           const double *gate, const double *up, const double *down,
-                          double *x_gate, double *x_up, double *hidden,
-                          double *sigmoid_x_gate, double *out, double *work);
+                          double *x_gate, double *x_up, double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SWIGLU_LAYER_BACKWARD_WORK(n, k, h) doubles.
  */
-#define SWIGLU_LAYER_BACKWARD_WORK(n, k, h) (3 * (n) * (h) + (k))
+#define SWIGLU_LAYER_BACKWARD_WORK(n, k, h) (5 * (n) * (h) + (k))
 void swiglu_layer_backward(size_t n, size_t k, size_t h, size_t m, const double *x,
                            const double *gate, const double *up, const double *down,
                            const double *x_gate, const double *x_up,
-                           const double *hidden, const double *sigmoid_x_gate,
                            const double *grad_output, double *grad_x, double *grad_gate,
                            double *grad_up, double *grad_down, double *work);
 

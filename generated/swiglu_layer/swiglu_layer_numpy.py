@@ -26,14 +26,13 @@ Gradients
     grad_down[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
 
 Saved
-    x               for grad_gate, grad_up
-    gate            for grad_x
-    up              for grad_x
-    down            for grad_x, grad_gate, grad_up
-    x_gate          for grad_x, grad_up, grad_gate
-    x_up            for grad_x, grad_gate
-    hidden          for grad_down
-    sigmoid_x_gate  for grad_x, grad_up, grad_gate
+    x       (n, k)  for grad_gate, grad_up
+    gate    (h, k)  for grad_x
+    up      (h, k)  for grad_x
+    down    (m, h)  for grad_x, grad_gate, grad_up
+    x_gate  (n, h)  for all
+    x_up    (n, h)  for grad_x, grad_gate, grad_down
+    16 * h bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np
@@ -51,10 +50,9 @@ def forward(x, gate, up, down):
     x_gate = x @ gate.T
     x_up = x @ up.T
     exp_x_gate = np.exp(-np.abs(x_gate))
-    sigmoid_x_gate = np.where(x_gate >= 0, 1, exp_x_gate) / (1 + exp_x_gate)
-    hidden = x_gate * sigmoid_x_gate * x_up
+    hidden = x_gate * (np.where(x_gate >= 0, 1, exp_x_gate) / (1 + exp_x_gate)) * x_up
     out = hidden @ down.T
-    return out, (x, gate, up, down, x_gate, x_up, hidden, sigmoid_x_gate)
+    return out, (x, gate, up, down, x_gate, x_up)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
@@ -62,13 +60,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
 
     grad_output has the shape of out, (n, m).
     """
-    x, gate, up, down, x_gate, x_up, hidden, sigmoid_x_gate = saved
+    x, gate, up, down, x_gate, x_up = saved
     n = x.shape[0]
     m = down.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_gate = grad_up = grad_down = None
     if any(needs_input_grad[:3]):
         grad_hidden = grad_output @ down
+    exp_x_gate = np.exp(-np.abs(x_gate))
+    sigmoid_x_gate = np.where(x_gate >= 0, 1, exp_x_gate) / (1 + exp_x_gate)
     if needs_input_grad[0] or needs_input_grad[2]:
         grad_x_up = grad_hidden * x_gate * sigmoid_x_gate
     if needs_input_grad[0] or needs_input_grad[1]:
@@ -82,7 +82,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[2]:
         grad_up = grad_x_up.T @ x
     if needs_input_grad[3]:
-        grad_down = grad_output.T @ hidden
+        grad_down = grad_output.T @ (x_gate * sigmoid_x_gate * x_up)
     return grad_x, grad_gate, grad_up, grad_down
 
 

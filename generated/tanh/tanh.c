@@ -12,7 +12,7 @@
  *     [ 1 - out**2 ]
  *
  * Saved
- *     out  for grad_x
+ *     out  (...,)  for grad_x
  */
 #include <math.h>
 #include "tanh.h"

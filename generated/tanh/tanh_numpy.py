@@ -11,7 +11,7 @@ Jacobian
     [ 1 - out**2 ]
 
 Saved
-    out  for grad_x
+    out  (...,)  for grad_x
 """
 
 import numpy as np

@@ -12,7 +12,7 @@
  *     [ tanh(x)**2 ]
  *
  * Saved
- *     x  for grad_x
+ *     x  (...,)  for grad_x
  */
 #ifndef SYMGRAD_TANHSHRINK_H
 #define SYMGRAD_TANHSHRINK_H

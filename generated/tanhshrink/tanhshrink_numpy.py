@@ -11,7 +11,7 @@ Jacobian
     [ tanh(x)**2 ]
 
 Saved
-    x  for grad_x
+    x  (...,)  for grad_x
 """
 
 import numpy as np

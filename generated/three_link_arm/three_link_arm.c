@@ -36,9 +36,9 @@
  *         sum[...](cos(heading[...]) * grad_x[...] + sin(heading[...]) * grad_y[...])
  *
  * Saved
- *     angle    for grad_angle, grad_length
- *     length   for grad_angle
- *     heading  for grad_angle, grad_length
+ *     angle    (..., 3)  for grad_angle, grad_length
+ *     length   (3,)      for grad_angle
+ *     heading  (...,)    for grad_angle, grad_length
  */
 #include <math.h>
 #include "three_link_arm.h"

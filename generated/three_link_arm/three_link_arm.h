@@ -36,9 +36,9 @@
  *         sum[...](cos(heading[...]) * grad_x[...] + sin(heading[...]) * grad_y[...])
  *
  * Saved
- *     angle    for grad_angle, grad_length
- *     length   for grad_angle
- *     heading  for grad_angle, grad_length
+ *     angle    (..., 3)  for grad_angle, grad_length
+ *     length   (3,)      for grad_angle
+ *     heading  (...,)    for grad_angle, grad_length
  */
 #ifndef SYMGRAD_THREE_LINK_ARM_H
 #define SYMGRAD_THREE_LINK_ARM_H

@@ -35,9 +35,9 @@ Gradients
         sum[...](cos(heading[...]) * grad_x[...] + sin(heading[...]) * grad_y[...])
 
 Saved
-    angle    for grad_angle, grad_length
-    length   for grad_angle
-    heading  for grad_angle, grad_length
+    angle    (..., 3)  for grad_angle, grad_length
+    length   (3,)      for grad_angle
+    heading  (...,)    for grad_angle, grad_length
 """
 
 import numpy as np

@@ -21,10 +21,11 @@
  *         * (head[..., j] + relation[..., j] - tail[..., j])
  *
  * Saved
- *     head        for all gradients
- *     relation    for all gradients
- *     tail        for all gradients
- *     sqrt_total  for all gradients
+ *     head        (..., d)  for grad_head, grad_relation, grad_tail
+ *     relation    (..., d)  for grad_head, grad_relation, grad_tail
+ *     tail        (..., d)  for grad_head, grad_relation, grad_tail
+ *     sqrt_total  (...,)    for grad_head, grad_relation, grad_tail
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_TRANSE_SCORE_H
 #define SYMGRAD_TRANSE_SCORE_H

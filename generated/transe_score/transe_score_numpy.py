@@ -20,10 +20,11 @@ Gradients
         * (head[..., j] + relation[..., j] - tail[..., j])
 
 Saved
-    head        for all gradients
-    relation    for all gradients
-    tail        for all gradients
-    sqrt_total  for all gradients
+    head        (..., d)  for grad_head, grad_relation, grad_tail
+    relation    (..., d)  for grad_head, grad_relation, grad_tail
+    tail        (..., d)  for grad_head, grad_relation, grad_tail
+    sqrt_total  (...,)    for grad_head, grad_relation, grad_tail
+    8 bytes for each element, besides inputs and outputs
 """
 
 import numpy as np

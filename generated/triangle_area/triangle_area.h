@@ -13,10 +13,10 @@
  *     out  (...,)
  *
  * Saved
- *     a    for all gradients
- *     b    for all gradients
- *     c    for all gradients
- *     out  for all gradients
+ *     a    (...,)  for grad_a, grad_b, grad_c
+ *     b    (...,)  for grad_a, grad_b, grad_c
+ *     c    (...,)  for grad_a, grad_b, grad_c
+ *     out  (...,)  for grad_a, grad_b, grad_c
  */
 #ifndef SYMGRAD_TRIANGLE_AREA_H
 #define SYMGRAD_TRIANGLE_AREA_H

@@ -12,10 +12,10 @@ Shapes
     out  (...,)
 
 Saved
-    a    for all gradients
-    b    for all gradients
-    c    for all gradients
-    out  for all gradients
+    a    (...,)  for grad_a, grad_b, grad_c
+    b    (...,)  for grad_a, grad_b, grad_c
+    c    (...,)  for grad_a, grad_b, grad_c
+    out  (...,)  for grad_a, grad_b, grad_c
 """
 
 import numpy as np

@@ -30,10 +30,11 @@
  *     grad_c[...,2] = grad_output[...] * (a2[...] * a[..., 0] - a1[...] * a[..., 1])
  *
  * Saved
- *     a        for grad_b, grad_c
- *     b        for grad_c
- *     c        for grad_b
- *     stacked  for grad_a
+ *     a        (..., 3)  for grad_b, grad_c
+ *     b        (..., 3)  for grad_c
+ *     c        (..., 3)  for grad_b
+ *     stacked  (..., 3)  for grad_a
+ *     24 bytes for each element, besides inputs and outputs
  */
 #include "triple_product.h"
 

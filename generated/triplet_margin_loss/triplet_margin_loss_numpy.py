@@ -25,12 +25,13 @@ Gradients
     grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
 
 Saved
-    anchor     for all gradients
-    positive   for grad_anchor, grad_positive
-    negative   for grad_anchor, grad_negative
-    near       for grad_anchor, grad_positive
-    far        for grad_anchor, grad_negative
-    relu_near  for all gradients
+    anchor     (n, d)  for grad_anchor, grad_positive, grad_negative
+    positive   (n, d)  for grad_anchor, grad_positive
+    negative   (n, d)  for grad_anchor, grad_negative
+    near       (n,)    for grad_anchor, grad_positive
+    far        (n,)    for grad_anchor, grad_negative
+    relu_near  (n,)    for grad_anchor, grad_positive, grad_negative
+    24 bytes for each of n, besides inputs and outputs
 """
 
 import numpy as np

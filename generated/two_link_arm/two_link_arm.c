@@ -18,8 +18,8 @@
  *     [ length1 * cos(a) + length2 * cos(a + b)    length2 * cos(a + b)  ]
  *
  * Saved
- *     a        for grad_a, grad_b
- *     b        for grad_a, grad_b
+ *     a        (...,)  for grad_a, grad_b
+ *     b        (...,)  for grad_a, grad_b
  *     length1
  *     length2
  */

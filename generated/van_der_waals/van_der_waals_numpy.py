@@ -13,8 +13,8 @@ Shapes
     gas_constant  option, 8.314
 
 Saved
-    volume        for grad_volume, grad_temperature
-    temperature   for grad_volume
+    volume        (...,)  for grad_volume, grad_temperature
+    temperature   (...,)  for grad_volume
     a
     b
     gas_constant

@@ -12,8 +12,9 @@
  *     grad_x[...,j] = 2 * grad_output[...] * (x[..., j] - mean_x[...]) / n
  *
  * Saved
- *     x       for grad_x
- *     mean_x  for grad_x
+ *     x       (..., n)  for grad_x
+ *     mean_x  (...,)    for grad_x
+ *     8 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_VAR_H
 #define SYMGRAD_VAR_H

@@ -22,14 +22,15 @@ Gradients
         / sum_weight
 
 Saved
-    logits            for grad_logits, grad_weight
-    target            for grad_logits, grad_weight
-    weight            for grad_logits
-    total             for grad_weight
-    sum_weight        for grad_logits, grad_weight
-    logsumexp_logits  for grad_weight
-    max_logits        for grad_logits
-    sum_exp_logits    for grad_logits
+    logits            (n, c)  for grad_logits, grad_weight
+    target            (n,)    for grad_logits, grad_weight
+    weight            (c,)    for grad_logits
+    total             ()      for grad_weight
+    sum_weight        ()      for grad_logits, grad_weight
+    logsumexp_logits  (n,)    for grad_weight
+    max_logits        (n,)    for grad_logits
+    sum_exp_logits    (n,)    for grad_logits
+    16 + 24 * n bytes, besides inputs and outputs
 """
 
 import numpy as np

@@ -21,11 +21,12 @@
  *         - grad_output * out / sum_weight
  *
  * Saved
- *     prediction  for all gradients
- *     target      for all gradients
- *     weight      for grad_prediction, grad_target
- *     out         for grad_weight
- *     sum_weight  for all gradients
+ *     prediction  (...,)  for grad_prediction, grad_target, grad_weight
+ *     target      (...,)  for grad_prediction, grad_target, grad_weight
+ *     weight      (...,)  for grad_prediction, grad_target
+ *     out         ()      for grad_weight
+ *     sum_weight  ()      for grad_prediction, grad_target, grad_weight
+ *     8 bytes, besides inputs and outputs
  */
 #include "weighted_mse_loss.h"
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import ELIDED, Expr, show
-from ..ir import Function, show_equations, show_shape
+from ..expr import ELIDED, Expr, Ref, const, product, show, total
+from ..expr.sizes import tidy
+from ..ir import Dtype, Function, show_equations, show_shape
 from ..plan import Program
 from .c_lines import LIMIT, broken
 
 WIDTH = LIMIT - 3  # behind ` * `
 INNER = WIDTH - 4
 MOST = 5  # lines of one equation
+SHAPE = 24  # a longer shape does not push others to the right
 
 
 def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | None) -> list[str]:
@@ -84,20 +86,20 @@ def _gradients(program: Program) -> list[str]:
 
 
 def _saved(program: Program) -> list[str]:
-    """Each saved tensor, and the gradients that read it."""
+    """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
     rows = []
-    gradients = [g for _, g in program.derivative.gradients]
     for name in program.saved:
         readers = dict.fromkeys(
             g for step in program.backward.steps for e in step.equations for r in e.reads if r.name == name
             for g in step.serves
         )  # fmt: skip
-        all_of_them = len(gradients) > 2 and len(readers) == len(gradients)
-        rows.append((name, f"for {'all gradients' if all_of_them else ', '.join(readers)}" if readers else ""))
+        rows.append((name, show_shape(program.table[name]), _readers(tuple(readers), program.backward.returns)))
     extra = (*program.saved_sizes, *program.saved_options)
     if not rows and not extra:
         return ["Saved", "    nothing"]
-    return ["Saved", *_table([*rows, *((name, "") for name in extra)])]
+    shapes = max((len(shape) for _, shape, _ in rows if len(shape) <= SHAPE), default=0)
+    table = [(name, f"{shape:<{shapes}}  {readers}".rstrip()) for name, shape, readers in rows]
+    return ["Saved", *_table([*table, *((name, "") for name in extra)]), *_memory(program)]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -108,3 +110,29 @@ def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
         first, *more = broken(text, 0, INNER - width - 2)
         lines += [f"    {name:<{width}}  {first}".rstrip(), *(" " * (width + 2) + line for line in more)]
     return lines
+
+
+def _readers(readers: Sequence[str], gradients: Sequence[str]) -> str:
+    """The gradients that read something, or those few that do not."""
+    others = [g for g in gradients if g not in readers]
+    if len(readers) > 3 and len(readers) > 2 * len(others):
+        return f"for all but {', '.join(others)}" if others else "for all"
+    return f"for {', '.join(readers)}" if readers else ""
+
+
+def _memory(program: Program) -> list[str]:
+    """The bytes that are kept besides inputs and outputs: for each element of the batch, the first axis of the first
+    input, where everything that is kept has that axis."""
+    primal = program.derivative.primal
+    own = [program.table[name] for name in program.saved if name not in (*primal.inputs, *primal.outputs)]
+    shapes = [list(tensor.shape) for tensor in own]
+    leading = primal.table[primal.inputs[0]].shape[:1] if primal.inputs else ()
+    batch = next((e for e in leading if isinstance(e, Ref) and all(e in shape for shape in shapes)), None)
+    for shape in shapes:
+        if batch is not None:
+            shape.remove(batch)
+    sizes = [1 if tensor.dtype == Dtype.BOOL else 8 for tensor in own]
+    amount = tidy(total(const(size) * product(shape) for size, shape in zip(sizes, shapes, strict=True)))
+    each = "" if batch is None else f" for each {'element' if batch.name in primal.packs else 'of ' + batch.name}"
+    text = broken(f"{show(amount)} bytes{each}, besides inputs and outputs", 0, INNER)
+    return [f"    {line}" for line in text] if own else []

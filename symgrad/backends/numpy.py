@@ -14,13 +14,15 @@ from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
-from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
+from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Unpack, Update
+from ..plan.build import SCIPY
 from .base import template
 from .c_lines import broken
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
 from .python_text import ArrayPrinter, assigned, called, if_lines, pack_name, parameters, returned, sizes, unset
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
+MANY = 8  # inputs, from which their flags are not written out
 
 
 class NumPy:
@@ -72,8 +74,9 @@ class _File:
         body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
         imports = ["import math", ""] if any("math." in line for line in body) else []
         imports.append("import numpy as np")
-        if any("special." in line for line in body):
-            imports.append("from scipy import special")
+        modules = [m for m in SCIPY if any(re.search(rf"(?<!\.)\b{m}\.", line) for line in body)]
+        if modules:
+            imports.append(f"from scipy import {', '.join(sorted(modules))}")
         return template("numpy.j2").render(
             header=[_in_docstring(line) for line in header],
             imports=imports,
@@ -205,7 +208,8 @@ class _File:
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
         lines += returned(_tuple(result) if len(result) < 2 else ", ".join(result), 4)
-        default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
+        count = len(primal.inputs)
+        default = f"(True,) * {count}" if count > MANY else _tuple(["True"] * count)
         return {
             "parameters": parameters("backward", ["saved", "grad_output=None", f"needs_input_grad={default}"]),
             "doc": self._backward_doc(),
@@ -292,6 +296,8 @@ def _statement_lines(
         match s:
             case Assign(name, value):
                 lines += assigned(name, text(value), indent)
+            case Unpack(_, value):
+                lines += assigned(s.name, text(value), indent)
             case Update(name, items, value, first):
                 inner = ", ".join(text._item(i, text) for i in items)
                 sign = "=" if first else "+="

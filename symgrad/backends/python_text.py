@@ -18,6 +18,7 @@ from ..plan.arrays.tree import (
     Diagonal,
     Einsum,
     Elementwise,
+    Eye,
     Full,
     Infinity,
     Item,
@@ -37,9 +38,11 @@ from ..plan.arrays.tree import (
     Take,
     Triangle,
     Var,
+    Whole,
     Windows,
     children,
 )
+from .python_matrices import CALLS
 
 WIDTH = 88
 HUGGED = 40  # what may stand before the bracket in which a long line is broken
@@ -154,8 +157,13 @@ class ArrayPrinter:
                 options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
                 options += ["keepdims=True"] if keepdims else []
                 return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
+            case Eye(extent):
+                return f"{np}.eye({sizes(extent)}, dtype={self.dtype})", ATOM
+            case Whole(kind, args):
+                word = CALLS[kind]
+                return word.format(*(text(a, 0) for a in args), np=np), ATOM
             case MatMul(left, right):
-                return f"{text(left, 20)} @ {text(right, 21)}", 20
+                return f"{text(left, 20 if isinstance(left, MatMul) else 21)} @ {text(right, 21)}", 20
             case Einsum(subscripts, operands):
                 inner = ", ".join(text(o, 0) for o in operands)
                 return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
@@ -385,7 +393,7 @@ def _piece(text: str, indent: int) -> list[str]:
         return [line for piece in pieces for line in _piece(piece, indent)]
     links = _links(text)
     if len(links) > 2:
-        return [f"    {link}" for link in links]
+        return [line for link in links for line in _piece(link, indent)]
     groups = _groups(text)
     opening, closing = max(groups, key=lambda g: g[1] - g[0], default=(0, 0))
     if closing - opening < 2:

@@ -18,6 +18,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
     product,
@@ -26,7 +27,9 @@ from ..expr import (
     show,
     substitute,
 )
+from ..expr.sizes import decided, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
+from ..matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
@@ -50,6 +53,7 @@ class Draft:
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
+        self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
 
@@ -89,6 +93,14 @@ class Draft:
     def extent(self, i: Index) -> Expr:
         """The extent of the index `i` in the equation where this stands."""
         return ref(EXTENT, i)
+
+    @property
+    def targets(self) -> Mapping[str, tuple[Expr, ...]]:
+        """The results that are defined so far, each with the subscripts of its first equation."""
+        found: dict[str, tuple[Expr, ...]] = {}
+        for p in self._pending:
+            found.setdefault(p.target, p.subscripts)
+        return found
 
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
@@ -181,6 +193,8 @@ class Draft:
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
         """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
+        if p.reduce in MATRICES:
+            return p
         mentioned = indices(*p.subscripts, p.body, *(() if p.where is None else (p.where,)))
         idle = [i for i in order if i not in mentioned]
         body = p.body
@@ -215,7 +229,7 @@ class Draft:
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
-            body = substitute(p.body, known)
+            body = decided(substitute(p.body, known), dict(box))
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)
@@ -225,7 +239,7 @@ class Draft:
             named = target not in self._hoisted.values()
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
-        conditions = bounds(self.name, equations, tensors)
+        conditions = tuple(dict.fromkeys((*bounds(self.name, equations, tensors), *_tall(equations))))
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
@@ -260,7 +274,7 @@ class Draft:
                         f"{self.name}: {show_element(r.name, r.subscripts)} has {len(r.subscripts)} subscripts; "
                         f"{r.name} has {ranks[r.name]} axes."
                     )
-            for i in p.order:
+            for i in () if self.scratch else p.order:
                 if i.name in ranks or i.name in self.dims and not self.dims[i.name].pack:
                     raise DeclarationError(f"{self.name}: {i.name} is both an index and the name of a tensor or size.")
         for name in outputs:
@@ -306,6 +320,15 @@ class Draft:
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
+
+
+def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
+    """What must hold of the sizes for a QR decomposition: at least as many rows as columns."""
+    for e in equations:
+        if e.reduce.startswith("qr"):
+            (_, m), (_, n) = e.reduced
+            if not never_negative(tidy(m - n)):
+                yield apply("le", n, m)
 
 
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:

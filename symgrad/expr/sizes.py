@@ -188,8 +188,37 @@ def certain(value: Expr) -> bool | None:
         return False
     for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
         if isinstance(a, Apply) and a.op == "maximum":  # no less than either
-            return True if any(certain(tidy(substitute(value, {a: b}))) for b in a.args) else None
+            written = [n for n in postorder(value) if n.key is a]
+            return True if any(certain(substitute(value, dict.fromkeys(written, b))) for b in a.args) else None
     return None
+
+
+def decided(body: Expr, extents: Mapping[Index, Expr]) -> Expr:
+    """`body` without the comparisons of indices that hold, or fail, at every point of the box."""
+
+    def decide(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or node.op not in ("lt", "le", "gt", "ge") or not indices(node):
+            return node
+        a, b = node.args if node.op in ("ge", "gt") else reversed(node.args)
+        margin = a - b - (1 if node.op in ("gt", "lt") else 0)
+        if (least := _least(margin, extents)) is not None and least >= 0:
+            return ONE
+        return ZERO if (least := _least(-1 - margin, extents)) is not None and least >= 0 else node
+
+    return transform(body, decide)
+
+
+def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
+    """The smallest value of a linear integer expression over the box; None where sizes or data have a say in it."""
+    polynomial = terms(s)
+    if polynomial is None or any(indices(*m) and (len(m) > 1 or m[0] not in extents) for m in polynomial):
+        return None
+    corner: dict[Expr, Expr] = {}
+    for m, c in polynomial.items():
+        i = m[0] if m else None
+        if isinstance(i, Index) and i in extents:
+            corner[i] = ZERO if c > 0 else extents[i] - 1
+    return whole(substitute(s, corner))
 
 
 def most(ends: list[Expr]) -> Expr:

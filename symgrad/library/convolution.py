@@ -17,18 +17,21 @@ def conv1d(x: sg.Tensor["n c w"], weight: sg.Tensor["o c k"], *, stride: int = 1
 def conv2d(
     x: sg.Tensor["n c h w"],
     weight: sg.Tensor["o c p q"],
+    bias: sg.Tensor["o"] = None,
     *,
     stride: int = 1,
     padding: int = 0,
     dilation: int = 1,
 ):
-    """The sum over each window of x, times weight; what lies outside of x counts as 0."""
+    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0."""
     b, f, d, r, s = sg.indices("b f d r s")
     i = sg.indices("i", i="(h + 2*padding - dilation*(p - 1) - 1)//stride + 1")
     j = sg.indices("j", j="(w + 2*padding - dilation*(q - 1) - 1)//stride + 1")
     row, column = stride * i + dilation * r - padding, stride * j + dilation * s - padding
     inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
-    return sg.tensor[b, f, i, j](sg.sum[d, r, s](sg.where(inside, x[b, d, row, column], 0) * weight[f, d, r, s]))
+    return sg.tensor[b, f, i, j](
+        sg.sum[d, r, s](sg.where(inside, x[b, d, row, column], 0) * weight[f, d, r, s]) + bias[f]
+    )
 
 
 @sg.function

@@ -243,7 +243,7 @@ def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
     """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
     counts: dict[Part, int] = {}
     extents = dict(e.box)
-    stack: list[Expr] = [e.body]
+    stack: list[Expr] = [e.body] if e.matrix is None else []
     while stack:
         node = stack.pop()
         if isinstance(node, Apply):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..expr import Apply, Const, postorder
+from ..expr import Apply, Const, Ref, postorder, refs
 from ..ir import Equation, Function, Tensor, by_target
 from .lower import CHEAP
 
@@ -51,7 +51,11 @@ class _Cut:
         self.inputs = set(primal.inputs)
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
-        self.elementwise = {n for n, es in self.writers.items() if all(e.reduce == "none" and e.plain for e in es)}
+        self.elementwise = {
+            n
+            for n, es in self.writers.items()
+            if all(e.reduce == "none" and e.plain for e in es) or (len(es) == 1 and _reshapes(es[0]))
+        }
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()
@@ -83,7 +87,7 @@ class _Cut:
 
     def choice(self, needed: Sequence[str], kept: Sequence[str]) -> _Choice:
         """The cheaper of keeping and computing again for each value, where the values `kept` are saved in any case."""
-        free = self.free.union(kept)
+        free = self.free.union(kept, (n for n in needed if n not in self.elementwise))  # these are saved in any case
         price: dict[str, float] = {}
 
         def settle(root: str) -> None:
@@ -119,6 +123,12 @@ class _Cut:
                 result.cost += self.work(name)
                 stack += self.reads[name]
         return result
+
+
+def _reshapes(e: Equation) -> bool:
+    """Whether the target holds the elements of another tensor in other axes."""
+    copies = e.reduce == "none" and e.where is None and isinstance(e.body, Ref)
+    return copies and not any(r.subscripts for r in refs(*e.subscripts))
 
 
 def _weight(e: Equation) -> int:

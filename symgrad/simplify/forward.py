@@ -13,6 +13,7 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
+    Const,
     Expr,
     Index,
     Ref,
@@ -28,7 +29,8 @@ from ..expr import (
     transform,
 )
 from ..expr.sizes import tidy
-from ..ir import Equation, Function, Role, Tensor, alive, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
+from ..matrices import MATRICES, sizes
 from .match import match
 from .normalised import with_normalised
 
@@ -72,15 +74,16 @@ def stable(function: Function) -> Function:
 
     Equal reductions are one. The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), log sum exp(u) as
     logsumexp u; a hoisted reduction that is only copied takes the name of the copy; what does not depend on all the
-    indices of its equation, and calls a function, gets an equation of its own.
+    indices of its equation, and calls a function, gets an equation of its own; so do the other
+    results of a factorisation.
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
     function = replace(function, statements=tuple(_identities(e) for e in function.statements))
-    function = _once(_softmax(function))
+    function = _once(_softmax(_constants(function)))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
-    return _without_dead(function)
+    return _with_siblings(_without_dead(function))
 
 
 def _identities(e: Equation) -> Equation:
@@ -94,6 +97,19 @@ def _identities(e: Equation) -> Equation:
 
         body = transform(body, rewrite)
     return replace(e, body=body)
+
+
+def _constants(function: Function) -> Function:
+    """A local that is one number everywhere is that number where it is read."""
+    numbers = {name: e.body for name, e in _elementwise(function).items() if isinstance(e.body, Const)}
+
+    def rewrite(node: Expr) -> Expr:
+        return numbers.get(node.name, node) if isinstance(node, Ref) else node
+
+    if not numbers:
+        return function
+    statements = tuple(replace(e, body=transform(e.body, rewrite)) for e in function.statements)
+    return replace(function, statements=statements)
 
 
 # logsumexp
@@ -265,6 +281,8 @@ def _rename_copies(function: Function) -> Function:
             continue
         if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
             continue
+        if inner.matrix is not None and source.subscripts != e.subscripts:
+            continue  # the order of the indices tells the axes of its result
         names = dict(zip(inner.subscripts, source.subscripts, strict=True))
         clash = {i for i, _ in inner.reduced} & set(indices(*e.subscripts))
         if clash:
@@ -310,7 +328,8 @@ def _hoist(function: Function) -> Function:
     for e in function.statements:
         extents = dict(e.box)
         mine: dict[Expr, Expr] = {}
-        if not e.when and e.where is None and not any(n.op == "select" for n in _applies(e.body)):
+        whole = e.matrix is None and not e.when and e.where is None
+        if whole and not any(n.op == "select" for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
                 at = indices(node)
                 same = range_of(node, extents)
@@ -362,6 +381,32 @@ def _fresh(wish: str, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{wish}_{number}", number + 1
     return name
+
+
+def _with_siblings(function: Function) -> Function:
+    """The other results of a call that its gradient speaks of, from where the call is: eigenvectors of eigenvalues.
+
+    What no gradient reads in the end is dropped.
+    """
+    tensors, statements = list(function.tensors), list(function.statements)
+    taken = names_of(function)
+    for e in function.statements:
+        for kind in e.matrix.siblings if e.matrix is not None else ():
+            if any(other.reduce == kind and other.argument == e.argument for other in statements if other.matrix):
+                continue
+            row = MATRICES[kind]
+            mine = {i for i, _ in e.box}
+            letters = [i for i in map(index, "ijklpqrstuvw") if i not in mine and i.name not in taken]
+            batch = tuple(pair for pair in e.shown if pair not in e.result)
+            extents = sizes(row, [n for _, n in e.reduced])
+            shown = (*batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
+            name = _fresh(row.word, taken)
+            taken.add(name)
+            tensors.append(Tensor(name, tuple(n for _, n in shown)))
+            places = tuple(i for i, _ in shown)
+            here = statements.index(e) + 1
+            statements.insert(here, Equation(name, places, kind, e.body, (*shown, *e.reduced), None, e.when))
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
 def _without_dead(function: Function) -> Function:

@@ -21,7 +21,7 @@ from ..expr import (
     substitute,
 )
 from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
-from .match import match
+from .match import Binding, match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
 from .products import Product
@@ -167,7 +167,7 @@ class Rewriting:
 
     def _vanishes(self, monomial: Monomial) -> bool:
         """Whether a factor is a sum of forward values alone that is identically 0."""
-        for atom, exponent in self.normal.factors(monomial):
+        for atom, exponent in self.normal.ordered(monomial):
             if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
                 continue
             try:
@@ -234,28 +234,26 @@ class Rewriting:
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
-        pivot = self._pivot(e, monomial)
-        if pivot is None or coefficient != 1:
+        if coefficient != 1:
             return same
-        found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-        if found is None:
-            return same
-        if not inside(found, untold(pivot, e.box, self.table), self.extents):
-            return same
+        for pivot, power in self.normal.ordered(monomial):
+            if power == 1 and not isinstance(pivot, Sum) and self._is_main(pivot, e):
+                found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
+                zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
+                if found is not None and not zero and inside(found, untold(pivot, e.box, self.table), self.extents):
+                    return self._over(pivot, monomial, found, exponent)
+        return same
+
+    def _over(self, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
+        """The base value divided by all of its factors but the pivot, to a power."""
+        e = self.base
+        assert e is not None
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()
         result = product_of(value, {inverse(m): Fraction(1)})
         ((m, c),) = result.items()
         return {frozenset((a, x * exponent) for a, x in m): c}
-
-    def _pivot(self, e: Equation, monomial: Monomial) -> Expr | None:
-        """The first factor that the result can stand for: the others are divided by, and so may not be 0."""
-        for atom, exponent in self.normal.factors(monomial):
-            if exponent == 1 and not isinstance(atom, Sum) and self._is_main(atom, e):
-                if all(x < 0 or self._never_zero(a) for a, x in monomial if a is not atom):
-                    return atom
-        return None
 
     def _is_main(self, atom: Expr, e: Equation) -> bool:
         """Whether an atom spans the whole box of `e`: the others are its scale."""
@@ -276,7 +274,7 @@ class Rewriting:
         self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
     ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
         """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in [t for t in self.gradient if t in self.inline]:
+        for target in (t for t in self.gradient if t in self.inline):
             equations = self.gradient[target]
             if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
                 continue
@@ -286,8 +284,8 @@ class Rewriting:
             ((monomial, coefficient),) = poly.items()
             if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
                 continue
-            factors = [a for a, _ in self.normal.factors(monomial)]
-            pivot = next((a for a in factors if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
+            powers = self.normal.ordered(monomial)
+            pivot = next((a for a, _ in powers if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
             if untold(pivot, box, self.table):
@@ -311,6 +309,8 @@ class Rewriting:
 
     def _alone(self, group: Sequence[Equation], writer: Writer) -> list[Equation]:
         """Equations with one condition or scatter: the sum of their bodies in normal form, the rest as it was."""
+        if group[0].matrix is not None:
+            return list(group)
         poly: Poly = {}
         for e in group:
             poly = plus(poly, self.normal.poly(self._tidied(e.body), self._inlined))
@@ -339,6 +339,8 @@ def is_sum(e: Equation, target: Tensor) -> bool:
 
 def _opaque(e: Equation, merged: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
+    if e.matrix is not None:
+        return [e.body]
     inner: list[Expr] = []
     stack = [e.body]
     seen: set[Expr] = set()

@@ -198,7 +198,7 @@ class Writer:
         """The factors above and below the line, in the order of writing."""
         means: dict[Sum, Monomial] = {}
         rest = monomial
-        for atom, exponent in self.normal.factors(monomial):
+        for atom, exponent in self.normal.ordered(monomial):
             if isinstance(atom, Sum) and exponent == 1:
                 mean = self._extents_below(atom, rest)
                 if mean is not None:

@@ -15,13 +15,16 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Const
+from ..ir import Function
 from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
-from .sizes import choose, defined, empties, fitting, shape_of
+from .sizes import choose, cost, defined, empties, fitting, shape_of
+from .symmetric import made_symmetric, symmetric_inputs
 from .text import Array, Values, full_shape
 
 POINTS = 64
 LONG = 1500  # operations from which on one point takes a second
+COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Case:
     packed   the first axis of every array counts independent points
     strided  inputs and grad_output are broadcast views with stride 0
     single   every number is a float32
+    costly   an evaluation takes seconds: what is asked several times of others is asked once
     """
 
     number: int
@@ -43,6 +47,7 @@ class Case:
     packed: bool = False
     strided: bool = False
     single: bool = False
+    costly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,10 @@ class _Sampler:
         self.discarded = 0
         self.options = {o.name: o.default for o in self.function.options}
         self.edges = edges(self.function)
+        self.symmetric = symmetric_inputs(self.function)
+        self.matrices = _matrices(self.function)
         self.numbers = itertools.count()
+        self.costly = False
 
     # one pack of points
 
@@ -154,6 +162,9 @@ class _Sampler:
                 arrays[name] = self._edge_draw(shape)
             else:
                 arrays[name] = DRAWS[kind](self.rng, shape)
+            drawn = arrays[name]
+            if drawn is not None and name in self.symmetric:
+                arrays[name] = made_symmetric(drawn, *self.symmetric[name])
             if single and arrays[name] is not None and tensor.dtype == "real":
                 arrays[name] = np.asarray(arrays[name]).astype(np.float32).astype(np.float64)
         if kind == "edges":
@@ -217,16 +228,17 @@ class _Sampler:
             ("float32", "normal", "random", {"single": True}),
             ("broadcast inputs", "normal", "random", {"strided": True}),
         ] * (4 if self.full else 1)
-        if self.declaration.operations > LONG:
-            plan = plan[:4]
+        self.costly = not self.full and cost(self.function, small, self.options) > COSTLY
+        if self.declaration.operations > LONG or self.costly:
+            plan = plan[: 1 if self.costly else 4]
         for label, draw, seeds, extra in plan:
             pack = "two" if seeds == "one-hot" else "one"
             yield self._tensor_case(label, small, draw, seeds, everything, self.options, extra, pack)
         for present in patterns[1:]:
             yield self._tensor_case("optional inputs", small, "normal", "random", present, self.options, {})
-        yield self._tensor_case(
-            "sizes 1", dict.fromkeys(small, 1), "normal", "random", everything, self.options, {}, "none"
-        )
+        ones = dict.fromkeys(small, 1)
+        if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
+            yield self._tensor_case("sizes 1", ones, "normal", "random", everything, self.options, {}, "none")
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case("options", sizes, "normal", "random", everything, options, {})
@@ -270,9 +282,12 @@ class _Sampler:
                     inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))
+                    if name in self.symmetric:
+                        array = made_symmetric(array, *self.symmetric[name])
                     if extra.get("single"):
                         array = array.astype(np.float32).astype(np.float64)
-                    if extra.get("strided") and array.ndim and len(array):
+                    # a matrix of equal rows is singular
+                    if extra.get("strided") and array.ndim and len(array) and name not in self.matrices:
                         array = np.broadcast_to(array[:1], array.shape)
                     inputs[name] = array
             if self._valid(inputs, options):
@@ -322,7 +337,8 @@ class _Sampler:
             if single:
                 seed = seed.astype(np.float32).astype(np.float64)
             cotangents[name] = seed
-        return Case(next(self.numbers), label, inputs, numbers, cotangents, count, packed, strided, single)
+        number = next(self.numbers)
+        return Case(number, label, inputs, numbers, cotangents, count, packed, strided, single, self.costly)
 
     def _seed(self, kind: str, shape: tuple[int, ...]) -> Array:
         if kind == "ones":
@@ -335,3 +351,13 @@ class _Sampler:
                 seed.reshape(-1)[self.rng.integers(seed.size)] = 1.0
             return seed
         return np.asarray(self.rng.standard_normal(shape))
+
+
+def _matrices(function: Function) -> set[str]:
+    """The inputs whose first axis is one of a matrix that a function of matrices is applied to."""
+    found: set[str] = set()
+    for e in function.statements:
+        if e.matrix is not None:
+            reduced = {i for i, _ in e.reduced}
+            found |= {r.name for r in e.reads if r.subscripts and r.subscripts[0] in reduced}
+    return found

@@ -187,6 +187,7 @@ def _measure(
 ) -> tuple[dict[Index, Expr], dict[int, dict[Index, Expr]]]:
     """The extents of the indices of the term itself, and those of each reduction in it."""
     draft = Draft(scope.draft.name)
+    draft.scratch = True
     draft.dims, draft.tensors, draft.options = dict(scope.draft.dims), dict(scope.draft.tensors), scope.draft.options
     done: Done = {}
     for node in arrays:

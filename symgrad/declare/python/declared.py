@@ -109,8 +109,11 @@ def _run(
         given = {a._node.serial for a in (*arguments.values(), *keywords.values()) if isinstance(a, Array)}
         names: dict[int, str] = {}
         for name, local in scope.locals.items():
-            if isinstance(local, Array) and local._node.serial not in given and usable(name):
-                names.setdefault(local._node.serial, name)
+            node = local._node if isinstance(local, Array) else None
+            if node is None or isinstance(node, Value) and node.constant:
+                continue
+            if node.serial not in given and usable(name):
+                names.setdefault(node.serial, name)
         return result, names
     except SymgradError as error:
         _locate(error, scope)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, substitute
+from ...expr.sizes import decided
+from ...matrices import MATRICES
 from ..draft import Draft, fresh_indices
 from .formula import Line
 from .graph import (
@@ -69,6 +71,7 @@ class _Lowering:
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
+        self.whole: set[int] = set()  # nodes that keep their axes of length 1
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
         draft.reserved.update(self.names.values())
@@ -106,7 +109,13 @@ class _Lowering:
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
-            if isinstance(node, Reduction):
+            if isinstance(node, Reduction) and node.kind in MATRICES:
+                if node.serial not in self.names:
+                    self.names[node.serial] = self._fresh(MATRICES[node.kind].word)
+                self.whole.add(node.serial)
+                for operand in node.operands.values():
+                    self._name_whole(operand)
+            elif isinstance(node, Reduction):
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
@@ -129,6 +138,21 @@ class _Lowering:
             node = node.operands[node.body.name]  # through transposes and the like
         if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
             word = _WORDS.get(node.body.op, f"{node.body.op}_value")
+            self.names[node.serial] = self._fresh(word)
+
+    def _name_whole(self, node: Node) -> None:
+        """What a function of matrices is applied to is computed as it is, with its axes of length 1."""
+        while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
+            places = node.body.subscripts
+            if len(set(places)) < node.rank or not all(isinstance(s, Index) for s in places):
+                break
+            node = node.operands[node.body.name]
+        if isinstance(node, Value) and is_input(node):
+            return
+        self.whole.add(node.serial)
+        if node.serial not in self.names:
+            op = node.body.op if isinstance(node, Value) and isinstance(node.body, Apply) else ""
+            word = _WORDS.get(op, f"{op}_value") if op else "product" if getattr(node, "matmul", False) else "operand"
             self.names[node.serial] = self._fresh(word)
 
     def _source(self, node: Node) -> Reduction | None:
@@ -187,8 +211,9 @@ class _Lowering:
         if name is None:
             self.done[node.key] = (node.formals, body)
             return
-        whole = name in self.result
-        shown = self._define(name, node.shape, places_of(node.shape), "none", {}, body, node.letters, whole)
+        whole = name in self.result or node.serial in self.whole
+        places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
+        shown = self._define(name, node.shape, places, "none", {}, body, node.letters, whole)
         self.done[node.key] = (node.formals, ref(name, *shown))
 
     def _reduction(self, node: Reduction) -> None:
@@ -197,8 +222,9 @@ class _Lowering:
         assert len(over) == len(node.over), "an open reduction"
         name = self.names.get(node.serial)
         if name is not None:
-            whole = name in self.result
-            shown = self._define(name, node.shape, places_of(node.shape), node.kind, over, body, node.letters, whole)
+            whole = name in self.result or node.serial in self.whole
+            places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
+            shown = self._define(name, node.shape, places, node.kind, over, body, node.letters, whole)
             self.done[node.key] = (node.formals, ref(name, *shown))
             return
         axes = {i: e for i, e in zip(axes_of(node.shape), node.shape, strict=True) if i in indices(body)}
@@ -208,7 +234,8 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents)
         assert isinstance(found, Ref)
-        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, written, hoisted=True))
+        kept = decided(written, extents)
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
     def _pieces(self, node: Pieces) -> None:
@@ -229,7 +256,8 @@ class _Lowering:
             shown = {i for s in subs for i in indices(s)}
             summed = tuple(i for i in extents if i not in shown)
             kind = "sum" if summed else "none"
-            self.lines.append(Line(name, subs, kind, summed, written, adds=piece.adds and number > 0))
+            shown_body = decided(written, extents)
+            self.lines.append(Line(name, subs, kind, summed, shown_body, adds=piece.adds and number > 0))
 
     def _define(
         self,
@@ -256,7 +284,7 @@ class _Lowering:
         written = substitute(body, renaming)
         extents = {letters.get(i, i): e for i, e in (axes | dict(over)).items()}
         reduced = tuple(letters.get(i, i) for i in over)
-        self.lines.append(Line(name, subs, kind, reduced, written))
+        self.lines.append(Line(name, subs, kind, reduced, decided(written, extents)))
         if kind == "mean":
             kind = "sum"
             count: Expr = ONE
@@ -275,7 +303,7 @@ class _Letters:
     """Gives indices their letters: the axes of one extent get one letter throughout, a second axis of it the next."""
 
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
-        taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
+        self._taken = taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
         loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
@@ -292,7 +320,7 @@ class _Letters:
         for extent, letter in zip(node.shape, _letters_of(node), strict=False):
             number = counts.get(extent.key, 0)
             counts[extent.key] = number + 1
-            if letter and letter not in self._found.values():
+            if letter and letter not in self._taken and letter not in self._found.values():
                 self._found.setdefault((extent.key, number), letter)
 
     def choose(
@@ -310,7 +338,7 @@ class _Letters:
             if is_pack(extent) and i.name[0] in ".*":
                 continue
             letter = wishes.get(i) or (i.name if is_loop(i) else None)
-            while letter is None or letter in used:
+            while letter is None or letter in used or letter in self._taken:  # as an index of a called function may be
                 number = counts.get(extent.key, 0)
                 counts[extent.key] = number + 1
                 place = (extent.key, number)

@@ -214,6 +214,12 @@ class Array:
         there = axes_of(shape)
         return Array(value(shape, read(self._node, [there[k] for k in order]), [self._node]), self._lead)
 
+    def reshape(self, *shape: Any) -> Array:
+        """The same elements in other axes, in row-major order: neighbours merged, or one axis split; -1 is the rest."""
+        from .reshaping import reshape  # here, not above: it needs Array
+
+        return reshape(self, shape)
+
     def __getitem__(self, key: Any) -> Array:
         place = select_axes(self, key)
         return self._at(place)
@@ -321,6 +327,9 @@ class Absent:
         return other
 
     __add__ = __radd__ = __mul__ = __rmul__ = __rsub__ = __rtruediv__ = _other
+
+    def __getitem__(self, key: Any) -> Absent:
+        return self
 
     def _missing(self) -> DeclarationError:
         return DeclarationError(

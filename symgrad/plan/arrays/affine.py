@@ -119,7 +119,7 @@ class Sizes:
     def inside(self, s: Expr, axis: Expr, extents: Extents) -> bool:
         """Whether the linear subscript `s` stays in an axis of that length: proved, or checked before anything runs."""
         back = {number: i for number, (i, _) in self.loops.items()}
-        box = {**extents, **dict(self.loops.values())}
+        box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
         margins = stays_inside(substitute(s, back) if back else s, axis, box)
         return bool(margins) and all(
             condition.key in self.constraints or (certain(margin) is True and self._supposed_in(margin))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from .tree import Array, Assign, Statement, Var, below, flat, tops
+from .tree import Array, Assign, Statement, Unpack, Var, below, flat, tops
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def by_guards(lines: Sequence[Line]) -> list[Line]:
     result: list[Line] = []
     waiting: list[Line] = []
     for line in lines:
-        if isinstance(line.statement, Assign):
+        if isinstance(line.statement, (Assign, Unpack)):
             waiting.append(line)
         else:
             result += [*_by_guard(waiting, result[-1] if result else None), line]
@@ -69,7 +69,7 @@ def _by_guard(lines: Sequence[Line], last: Line | None) -> list[Line]:
 
 
 def targets_of(s: Statement) -> list[str]:
-    return [inner.name for inner in flat(s)]
+    return [name for x in flat(s) for name in (x.names if isinstance(x, Unpack) else (x.name,)) if name is not None]
 
 
 def arrays_in(s: Statement) -> list[Array]:

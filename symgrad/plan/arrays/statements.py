@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
+from ...matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .borders import Borders
@@ -31,8 +32,10 @@ from .tree import (
     Reshape,
     Statement,
     Take,
+    Unpack,
     Update,
     Var,
+    Whole,
     Windows,
     below,
     flat,
@@ -104,6 +107,7 @@ class _Builder:
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
+        whole |= {e.target for e in equations if e.matrix is not None}
         self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
@@ -111,7 +115,7 @@ class _Builder:
 
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
-        lines = self._inlined(lines)
+        lines = self._inlined(_joined(lines))
         lines = self._named(lines)
         lines = self._owned(lines)
         statements = self._grouped(lines)
@@ -218,9 +222,9 @@ class _Builder:
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
         inside_matrix = any(
-            isinstance(a, (MatMul, Einsum)) and Var(name) in below(a) for a in arrays_in(reader)
+            isinstance(a, (MatMul, Einsum, Whole)) and Var(name) in below(a) for a in arrays_in(reader)
         )
-        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum)) for a in below(value)))
+        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum, Whole)) for a in below(value)))
 
     def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
@@ -261,6 +265,44 @@ class _Builder:
         for serves, when, body in groups:
             statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
+
+
+def _joined(lines: Sequence[Line]) -> list[Line]:
+    """Several results of one function of the same matrices as one call."""
+    result: list[Line | None] = [*lines]
+    for place, line in enumerate(lines):
+        first = result[place]
+        if first is None or (kind := _kind(line.statement)) is None or kind.place is None:
+            continue
+        same = [
+            n
+            for n, other in enumerate(lines)
+            if (k := _kind(other.statement)) is not None and k.function == kind.function
+            and _value(other.statement).args == _value(line.statement).args and other.when == line.when
+        ]
+        if len(same) < 2:
+            continue
+        places = [k.place or 0 for k in MATRICES.values() if k.function == kind.function]
+        names: list[str | None] = [None] * (1 + max(places))
+        serves = tuple(dict.fromkeys(g for n in same for g in lines[n].serves))
+        for n in same:
+            statement, mine = lines[n].statement, _kind(lines[n].statement)
+            assert isinstance(statement, Assign) and mine is not None and mine.place is not None
+            names[mine.place] = statement.name
+            result[n] = None
+        call = Whole(kind.function, _value(line.statement).args)
+        result[place] = Line(Unpack(tuple(names), call), serves, line.when)
+    return [line for line in result if line is not None]
+
+
+def _kind(s: Statement) -> Matrix | None:
+    """The row of the function of matrices that a statement calls, and does nothing else."""
+    return MATRICES.get(s.value.kind) if isinstance(s, Assign) and isinstance(s.value, Whole) else None
+
+
+def _value(s: Statement) -> Whole:
+    assert isinstance(s, Assign) and isinstance(s.value, Whole)
+    return s.value
 
 
 def _written_in_turns(item: Item) -> set[str]:

@@ -1,0 +1,117 @@
+"""`x.reshape(...)`: neighbouring axes merged into one, and an axis split into several, in row-major order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...errors import ShapeError
+from ...expr import ONE, Expr, const, is_exact, product, show, value_of
+from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, same_extent, value
+from .scope import here
+from .values import Array, as_array, line
+
+Groups = list[tuple[list[Expr], list[Expr]]]  # axes before and after that hold the same elements, one of them single
+
+
+def reshape(x: Array, shape: Sequence[Any]) -> Array:
+    """`x` with other axes and the same elements; -1 is what the other axes leave."""
+    node = x._node
+    whole = _extents(node, shape)
+    if any(is_pack(e) for e in (*node.shape, *whole)):
+        raise ShapeError(f"{here()}`...` has an unknown number of axes, and cannot be reshaped ({line()}).")
+    old, new = _wide(node.shape), _wide(whole)
+    groups = _groups(old, new)
+    if groups is None:
+        raise ShapeError(
+            f"{here()}({', '.join(map(show, node.shape))}) does not become ({', '.join(map(show, whole))}) by merging "
+            f"neighbouring axes or splitting one ({line()}). Declare the axis to be split with its parts as axes."
+        )
+    parts = [before if len(before) > 1 else after for before, after in groups]
+    axes = iter(axes_of([e for part in parts for e in part]))
+    inner: list[Expr] = []
+    outer: list[Expr] = []
+    for (before, after), part in zip(groups, parts, strict=True):
+        mine: list[Expr] = [next(axes) for _ in part]
+        inner += mine if len(before) > 1 else [_merged(mine, part)]
+        outer += mine if len(after) > 1 else [_merged(mine, part)]
+    split = [e for part in parts for e in part]
+    element = read(node, _spread(inner, node.shape))
+    if len(split) == len(new):
+        return Array(_shown(value(split, element, [node]), split, whole))
+    made = Pieces(shape=tuple(new), wish="merged")
+    operands, _ = gather([node])
+    made.log.write(Piece(tuple(outer), element, dict(zip(axes_of(split), split, strict=True))), operands)
+    return Array(_shown(made, new, whole))
+
+
+def _extents(node: Node, shape: Sequence[Any]) -> list[Expr]:
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = shape[0]
+    open_axes = [k for k, e in enumerate(shape) if isinstance(e, int) and e == -1]
+    sizes = [as_array(e)._node for e in shape]
+    if len(open_axes) > 1 or any(n.rank or n.operands for n in sizes):
+        raise ShapeError(f"{here()}a shape is made of sizes and numbers, and has -1 at most once ({line()}).")
+    whole = [read(n, ()) for n in sizes]
+    for k in open_axes:
+        rest = _quotient(node.shape, [*whole[:k], *whole[k + 1 :]])
+        if rest is None:
+            shown = ", ".join(map(show, node.shape))
+            raise ShapeError(f"{here()}nothing tells the -1 of a shape, for an array of shape ({shown}) ({line()}).")
+        whole[k] = rest
+    return whole
+
+
+def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
+    """The product of `above` divided by that of `below`, each size cancelled as a whole; None if one does not."""
+    left = [e for e in above if not is_exact(e)]
+    for e in below:
+        if not is_exact(e):
+            same = next((k for k, other in enumerate(left) if same_extent(e, other)), None)
+            if same is None:
+                return None
+            del left[same]
+    number, divisor = (prod(int(value_of(e)) for e in some if is_exact(e)) for some in (above, below))
+    if not divisor or number % divisor:
+        return None
+    return product([*left, *([const(number // divisor)] if number != divisor else [])])
+
+
+def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:
+    """The smallest groups of neighbours with one product each, from the left."""
+    if not old and not new:
+        return []
+    for many in range(1, max(len(old), len(new)) + 1):
+        for p, q in ((many, 1), (1, many)):
+            if p <= len(old) and q <= len(new) and same_extent(product(old[:p]), product(new[:q])):
+                rest = _groups(old[p:], new[q:])
+                if rest is not None:
+                    return [(list(old[:p]), list(new[:q])), *rest]
+    return None
+
+
+def _merged(axes: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
+    """The place of an element in the axes written one behind the other."""
+    place = axes[0]
+    for i, extent in zip(axes[1:], extents[1:], strict=True):
+        place = place * extent + i
+    return place
+
+
+def _wide(shape: Sequence[Expr]) -> list[Expr]:
+    return [e for e in shape if e is not ONE]
+
+
+def _spread(places: Sequence[Expr], shape: Sequence[Expr]) -> list[Expr]:
+    """A place for every axis of `shape`; those of extent 1 are read at 0."""
+    found = iter(places)
+    return [const(0) if e is ONE else next(found) for e in shape]
+
+
+def _shown(node: Node, shape: Sequence[Expr], whole: Sequence[Expr]) -> Node:
+    """`node` with axes of extent 1 where `whole` has them."""
+    if len(shape) == len(whole):
+        return node
+    there = [i for i, e in zip(axes_of(whole), whole, strict=True) if e is not ONE]
+    return value(whole, read(node, there), [node])
