@@ -51,7 +51,14 @@ def forward(x, *, reach=2, alpha=0.0001, beta=0.75, k=1.0):
     padded_x = np.pad(x, ((0, 0), (reach, reach), (0, 0)))
     windows_x = _windows(padded_x, 1, c)
     square = (
-        np.where(((np.arange(c) + np.arange(2 * reach + 1)[:, None] - reach >= 0) & (np.arange(c) + np.arange(2 * reach + 1)[:, None] - reach < c))[:, None, :], windows_x**2, 0)
+        np.where(
+            (
+                (np.arange(c) + np.arange(2 * reach + 1)[:, None] - reach >= 0)
+                & (np.arange(c) + np.arange(2 * reach + 1)[:, None] - reach < c)
+            )[:, None, :],
+            windows_x**2,
+            0,
+        )
         .sum(axis=1)
         .swapaxes(-1, -2)
     )

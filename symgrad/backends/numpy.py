@@ -22,6 +22,7 @@ from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_h
 from .python_text import ArrayPrinter, assigned, called, if_lines, pack_name, parameters, returned, sizes, unset
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
+MANY = 8  # inputs, from which their flags are not written out
 
 
 class NumPy:
@@ -207,7 +208,8 @@ class _File:
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
         lines += returned(_tuple(result) if len(result) < 2 else ", ".join(result), 4)
-        default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
+        count = len(primal.inputs)
+        default = f"(True,) * {count}" if count > MANY else _tuple(["True"] * count)
         return {
             "parameters": parameters("backward", ["saved", "grad_output=None", f"needs_input_grad={default}"]),
             "doc": self._backward_doc(),

@@ -393,7 +393,7 @@ def _piece(text: str, indent: int) -> list[str]:
         return [line for piece in pieces for line in _piece(piece, indent)]
     links = _links(text)
     if len(links) > 2:
-        return [f"    {link}" for link in links]
+        return [line for link in links for line in _piece(link, indent)]
     groups = _groups(text)
     opening, closing = max(groups, key=lambda g: g[1] - g[0], default=(0, 0))
     if closing - opening < 2:

@@ -168,7 +168,7 @@ class Rewriting:
 
     def _vanishes(self, monomial: Monomial) -> bool:
         """Whether a factor is a sum of forward values alone that is identically 0."""
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.ordered(monomial):
             if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
                 continue
             try:

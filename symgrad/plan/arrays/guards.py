@@ -24,7 +24,7 @@ def by_guards(lines: Sequence[Line]) -> list[Line]:
     result: list[Line] = []
     waiting: list[Line] = []
     for line in lines:
-        if isinstance(line.statement, Assign):
+        if isinstance(line.statement, (Assign, Unpack)):
             waiting.append(line)
         else:
             result += [*_by_guard(waiting, result[-1] if result else None), line]
