@@ -113,7 +113,8 @@ class Draft:
         """Hoist `kind[over](body)` to an equation of its own and return the reference to it.
 
         kind   sum, mean, max, min, prod, logsumexp, argmax
-        name   the name of the new tensor; words are made up if None, with the name of its `reader` if that is given
+        name   the name of the new tensor; words are made up if None
+        reader  the tensor that it is summed for, whose name stands in words that say little by themselves
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
@@ -129,8 +130,7 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        words = reduction_name(word, body) if reader is None else f"{reduction_name(word, body)}_{reader}"
-        target = self.name_for(name or words)
+        target = self.name_for(name or reduction_name(word, body, reader))
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))

@@ -25,10 +25,10 @@ def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> E
     return body
 
 
-def reduction_name(kind: str, body: Expr) -> str:
+def reduction_name(kind: str, body: Expr, reader: str | None = None) -> str:
     """Words for a reduction: `sum_x` when one tensor is reduced, else `total`, `largest`, ..."""
     names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts and r.name != EXTENT))
     if isinstance(body, Ref) or len(names) == 1:
         return f"{kind}_{body.name if isinstance(body, Ref) else names[0]}"
     words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
-    return words.get(kind, kind)
+    return words.get(kind, kind) if reader is None else f"{words.get(kind, kind)}_{reader}"
