@@ -20,7 +20,9 @@ import pytest
 from symgrad import library
 from symgrad.backends import BACKENDS
 from symgrad.cli.files import placed, write
+from symgrad.errors import UnsupportedError
 from symgrad.pipeline import as_function, generate
+from symgrad.verify.symmetric import made_symmetric, symmetric_inputs
 
 ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
@@ -35,11 +37,26 @@ needs_cxx = pytest.mark.skipif(shutil.which(CXX[0]) is None, reason="no C++ comp
 each_function = pytest.mark.parametrize("name", library.__all__)
 
 
+def in_c(name):
+    """Whether C can express a function of the library: none of whole matrices and vectors."""
+    return all(e.matrix is None for e in as_function(getattr(library, name)).statements)
+
+
+each_function_in_c = pytest.mark.parametrize("name", [name for name in library.__all__ if in_c(name)])
+
+
 @cache
 def printed(name):
-    """The files of a library function in every language."""
+    """The files of a library function in every language that can express it."""
     declared = getattr(library, name)
-    return [f for to in BACKENDS for f in placed(GENERATED, name, generate(declared, to=to))]
+    languages = [to for to in BACKENDS if to != "c" or in_c(name)]
+    return [f for to in languages for f in placed(GENERATED, name, generate(declared, to=to))]
+
+
+@pytest.mark.parametrize("name", [name for name in library.__all__ if not in_c(name)])
+def test_c_refuses_functions_of_matrices(name):
+    with pytest.raises(UnsupportedError, match="c has no "):
+        generate(getattr(library, name), to="c")
 
 
 @each_function
@@ -49,6 +66,11 @@ def test_is_what_is_printed(name, request):
     for file in printed(name):
         assert file.path.is_file(), f"{file.path} is missing; pytest --update writes it"
         assert file.path.read_bytes().decode() == file.text, "pytest --update writes it anew; look at git diff"
+
+
+@each_function
+def test_lines_are_short_enough_to_read(name):
+    assert [line for f in printed(name) for line in f.text.split("\n") if len(line) > 88] == []
 
 
 def test_nothing_else_is_there(request):
@@ -71,11 +93,15 @@ def arguments(function):
     """Small inputs of the right shapes and types: every size is 3."""
     rng = np.random.default_rng(0)
     packs = set(function.packs)
+    symmetric = symmetric_inputs(function)
     for name in function.inputs:
         tensor = function.table[name]
         shape = [4 if getattr(extent, "name", "") in packs else extent_of(extent) for extent in tensor.shape]
         # in (1/2, 1): probabilities, sides of a triangle, velocities below that of light
-        yield rng.uniform(0.5, 0.95, shape) if tensor.dtype == "real" else rng.integers(0, 2, shape, tensor.dtype)
+        drawn = rng.uniform(0.5, 0.95, shape)
+        if name in symmetric:
+            drawn = made_symmetric(drawn, symmetric[name][0], True)
+        yield drawn if tensor.dtype == "real" else rng.integers(0, 2, shape, tensor.dtype)
 
 
 def extent_of(extent):
@@ -101,7 +127,7 @@ def test_numpy_runs(name):
 
 
 @needs_cc
-@each_function
+@each_function_in_c
 def test_c_compiles_without_a_warning(name, tmp_path):
     source = GENERATED / name / f"{name}.c"
     compiled = subprocess.run([*CC, *STRICT, "-c", source, "-o", tmp_path / "a.o"], capture_output=True, text=True)
@@ -109,7 +135,7 @@ def test_c_compiles_without_a_warning(name, tmp_path):
 
 
 @needs_cxx
-@each_function
+@each_function_in_c
 def test_header_is_cpp_too(name, tmp_path):
     main = tmp_path / "main.cpp"
     main.write_text(f'#include "{name}.h"\n#include "{name}.h"\nint main() {{ return 0; }}\n')

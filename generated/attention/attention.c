@@ -16,11 +16,12 @@
  *
  * Gradients
  *     grad_quotient[...,j,p] = sum[l](grad_output[..., j, l] * v[..., p, l])
- *     sum_grad_quotient_quotient[...,j] = sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
- *     grad_total[...,j,p] = quotient[..., j, p] * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j])
- *         / sqrt(d)
- *     grad_q[...,j,r] = sum[p](grad_total[..., j, p] * k[..., p, r])
- *     grad_k[...,p,r] = sum[j](grad_total[..., j, p] * q[..., j, r])
+ *     sum_grad_quotient_quotient[...,j] =
+ *         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
+ *     grad_q_k[...,j,p] = quotient[..., j, p]
+ *         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j]) / sqrt(d)
+ *     grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
+ *     grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
  *     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
  *
  * Saved
@@ -44,13 +45,13 @@ void attention_forward(size_t batch, size_t n, size_t d, size_t m, size_t e,
     for (size_t b = 0; b < batch; ++b) {
         for (size_t j = 0; j < n; ++j) {
             for (size_t p = 0; p < m; ++p) {
-                /* total[b,j,p] = sum[r](q[b, j, r] * k[b, p, r]) */
-                double total = 0.0;
+                /* q_k[b,j,p] = sum[r](q[b, j, r] * k[b, p, r]) */
+                double q_k = 0.0;
                 for (size_t r = 0; r < d; ++r) {
-                    total += q[(b * n + j) * d + r] * k[(b * m + p) * d + r];
+                    q_k += q[(b * n + j) * d + r] * k[(b * m + p) * d + r];
                 }
-                /* score[b,j,p] = total[b, j, p] / sqrt(d) */
-                quotient[(b * n + j) * m + p] = total / sqrt_d;
+                /* score[b,j,p] = q_k[b, j, p] / sqrt(d) */
+                quotient[(b * n + j) * m + p] = q_k / sqrt_d;
             }
             /* max_score[b,j] = max[p](score[b, j, p]) */
             double max_score = -INFINITY;
@@ -93,7 +94,7 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                         const double *restrict grad_output, double *restrict grad_q,
                         double *restrict grad_k, double *restrict grad_v, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_q_k = work;
 
     if (grad_q || grad_k) {
         const double sqrt_d = sqrt((double)d);
@@ -104,29 +105,29 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                     /* grad_quotient[b,j,p] =
                      *     sum[l](grad_output[b, j, l] * v[b, p, l])
                      */
-                    double total_2 = 0.0;
+                    double total = 0.0;
                     const size_t grad_output_row = (b * n + j) * e;
                     const size_t v_row = (b * m + p) * e;
                     for (size_t l = 0; l < e; ++l) {
-                        total_2 += grad_output[grad_output_row + l] * v[v_row + l];
+                        total += grad_output[grad_output_row + l] * v[v_row + l];
                     }
-                    const double grad_quotient = total_2;
-                    grad_total[(b * n + j) * m + p] = grad_quotient;
+                    const double grad_quotient = total;
+                    grad_q_k[(b * n + j) * m + p] = grad_quotient;
                     /* sum_grad_quotient_quotient[b,j] =
                      *     sum[p](grad_quotient[b, j, p] * quotient[b, j, p])
                      */
                     sum_grad_quotient_quotient += grad_quotient
                         * quotient[(b * n + j) * m + p];
                 }
-                /* grad_total[b,j,p] = quotient[b, j, p]
+                /* grad_q_k[b,j,p] = quotient[b, j, p]
                  *     * (grad_quotient[b, j, p] - sum_grad_quotient_quotient[b, j])
                  *     / sqrt(d)
                  */
-                const size_t grad_total_row = (b * n + j) * m;
+                const size_t grad_q_k_row = (b * n + j) * m;
                 const size_t quotient_row = (b * n + j) * m;
                 for (size_t p = 0; p < m; ++p) {
-                    grad_total[grad_total_row + p] = quotient[quotient_row + p]
-                        * (grad_total[grad_total_row + p] - sum_grad_quotient_quotient)
+                    grad_q_k[grad_q_k_row + p] = quotient[quotient_row + p]
+                        * (grad_q_k[grad_q_k_row + p] - sum_grad_quotient_quotient)
                         / sqrt_d;
                 }
             }
@@ -134,7 +135,7 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
     }
 
     if (grad_q) {
-        /* grad_q[b,j,r] = sum[p](grad_total[b, j, p] * k[b, p, r]) */
+        /* grad_q[b,j,r] = sum[p](grad_q_k[b, j, p] * k[b, p, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < n; ++j) {
                 for (size_t r = 0; r < d; ++r) {
@@ -142,10 +143,10 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                 }
                 for (size_t p = 0; p < m; ++p) {
                     const size_t grad_q_row = (b * n + j) * d;
-                    const size_t grad_total_row = (b * n + j) * m;
+                    const size_t grad_q_k_row = (b * n + j) * m;
                     const size_t k_row = (b * m + p) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_q[grad_q_row + r] += grad_total[grad_total_row + p]
+                        grad_q[grad_q_row + r] += grad_q_k[grad_q_k_row + p]
                             * k[k_row + r];
                     }
                 }
@@ -154,7 +155,7 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
     }
 
     if (grad_k) {
-        /* grad_k[b,p,r] = sum[j](grad_total[b, j, p] * q[b, j, r]) */
+        /* grad_k[b,p,r] = sum[j](grad_q_k[b, j, p] * q[b, j, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t p = 0; p < m; ++p) {
                 for (size_t r = 0; r < d; ++r) {
@@ -162,10 +163,10 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                 }
                 for (size_t j = 0; j < n; ++j) {
                     const size_t grad_k_row = (b * m + p) * d;
-                    const size_t grad_total_row = (b * n + j) * m;
+                    const size_t grad_q_k_row = (b * n + j) * m;
                     const size_t q_row = (b * n + j) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_k[grad_k_row + r] += grad_total[grad_total_row + p]
+                        grad_k[grad_k_row + r] += grad_q_k[grad_q_k_row + p]
                             * q[q_row + r];
                     }
                 }

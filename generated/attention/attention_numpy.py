@@ -15,11 +15,12 @@ Shapes
 
 Gradients
     grad_quotient[...,j,p] = sum[l](grad_output[..., j, l] * v[..., p, l])
-    sum_grad_quotient_quotient[...,j] = sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
-    grad_total[...,j,p] = quotient[..., j, p] * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j])
-        / sqrt(d)
-    grad_q[...,j,r] = sum[p](grad_total[..., j, p] * k[..., p, r])
-    grad_k[...,p,r] = sum[j](grad_total[..., j, p] * q[..., j, r])
+    sum_grad_quotient_quotient[...,j] =
+        sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
+    grad_q_k[...,j,p] = quotient[..., j, p]
+        * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j]) / sqrt(d)
+    grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
+    grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
 
 Saved
@@ -38,7 +39,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(q, k, v):
-    """Return out (..., n, e), and what backward needs."""
+    """Return out (..., n, e), and what backward needs.
+
+    The arguments are floating point: q (..., n, d), k (..., m, d) and v (..., m, e).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     q, k, v = _inputs(q, k, v)
     d = q.shape[-1]
 
@@ -50,7 +55,10 @@ def forward(q, k, v):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n, e).
+    """
     q, k, v, quotient = saved
     batch = q.shape[:-2]
     n = q.shape[-2]
@@ -60,15 +68,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.swapaxes(-1, -2)
-        grad_total = (
+        grad_q_k = (
             quotient
             * (grad_quotient - (grad_quotient * quotient).sum(axis=-1, keepdims=True))
             / math.sqrt(d)
         )
     if needs_input_grad[0]:
-        grad_q = grad_total @ k
+        grad_q = grad_q_k @ k
     if needs_input_grad[1]:
-        grad_k = grad_total.swapaxes(-1, -2) @ q
+        grad_k = grad_q_k.swapaxes(-1, -2) @ q
     if needs_input_grad[2]:
         grad_v = quotient.swapaxes(-1, -2) @ grad_output
     return grad_q, grad_k, grad_v
@@ -85,25 +93,25 @@ def _inputs(q, k, v):
         raise ValueError(f"attention: k has shape {k.shape}, expected (..., m, d)")
     if k.shape[:-2] != q.shape[:-2]:
         raise ValueError(
-            f"attention: q has leading axes {q.shape[:-2]},"
-            f" k has leading axes {k.shape[:-2]}"
+            f"attention: q has leading axes {q.shape[:-2]}, "
+            f"k has leading axes {k.shape[:-2]}"
         )
     if k.shape[-1] != q.shape[-1]:
         raise ValueError(
-            f"attention: q has d = {q.shape[-1]} (axis -1),"
-            f" k has d = {k.shape[-1]} (axis -1)"
+            f"attention: q has d = {q.shape[-1]} (axis -1), "
+            f"k has d = {k.shape[-1]} (axis -1)"
         )
     if v.ndim < 2:
         raise ValueError(f"attention: v has shape {v.shape}, expected (..., m, e)")
     if v.shape[:-2] != q.shape[:-2]:
         raise ValueError(
-            f"attention: q has leading axes {q.shape[:-2]},"
-            f" v has leading axes {v.shape[:-2]}"
+            f"attention: q has leading axes {q.shape[:-2]}, "
+            f"v has leading axes {v.shape[:-2]}"
         )
     if v.shape[-2] != k.shape[-2]:
         raise ValueError(
-            f"attention: k has m = {k.shape[-2]} (axis -2),"
-            f" v has m = {v.shape[-2]} (axis -2)"
+            f"attention: k has m = {k.shape[-2]} (axis -2), "
+            f"v has m = {v.shape[-2]} (axis -2)"
         )
     return q, k, v
 
@@ -113,8 +121,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"attention: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"attention: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

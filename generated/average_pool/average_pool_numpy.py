@@ -25,14 +25,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (n, c, h, w), and what backward needs."""
+    """Return out (n, c, h, w), and what backward needs.
+
+    The arguments are floating point: x (n, c, h, p, w, q).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = x.mean(axis=(3, 5))
     return out, (x.shape[0], x.shape[1], x.shape[2], x.shape[3], x.shape[4], x.shape[5])
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, c, h, w).
+    """
     n, c, h, p, w, q = saved
     grad_output = _cotangent(grad_output, (n, c, h, w))
     grad_x = None
@@ -50,8 +57,7 @@ def _inputs(x):
     x = _real("x", x)
     if x.ndim != 6:
         raise ValueError(
-            f"average_pool: x has shape {x.shape}, expected (n, c, h, p, w,"
-            " q)"
+            f"average_pool: x has shape {x.shape}, expected (n, c, h, p, w, q)"
         )
     return x
 
@@ -61,8 +67,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"average_pool: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"average_pool: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -18,8 +18,9 @@
  * Gradients
  *     mean_grad_output[j] = sum[i](grad_output[i, j] / n)
  *     mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)
- *     grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] - xhat[i, j] *
- *         mean_grad_output_xhat[j])
+ *     grad_x[i,j] = rstd[j] * gain[j]
+ *         * (grad_output[i, j] - mean_grad_output[j]
+ *         - xhat[i, j] * mean_grad_output_xhat[j])
  *     grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *

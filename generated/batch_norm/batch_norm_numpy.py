@@ -17,8 +17,9 @@ Shapes
 Gradients
     mean_grad_output[j] = sum[i](grad_output[i, j] / n)
     mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)
-    grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] - xhat[i, j] *
-        mean_grad_output_xhat[j])
+    grad_x[i,j] = rstd[j] * gain[j]
+        * (grad_output[i, j] - mean_grad_output[j]
+        - xhat[i, j] * mean_grad_output_xhat[j])
     grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])
     grad_bias[j] = sum[i](grad_output[i, j])
 
@@ -36,7 +37,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, gain, bias, *, eps=1e-05):
-    """Return out (n, d), and what backward needs."""
+    """Return out (n, d), and what backward needs.
+
+    The arguments are floating point: x (n, d), gain (d,) and bias (d,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, gain, bias = _inputs(x, gain, bias)
     mean_x = x.mean(axis=0)
     centered = x - mean_x
@@ -47,7 +52,10 @@ def forward(x, gain, bias, *, eps=1e-05):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, d).
+    """
     x, gain, mean_x, rstd = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_gain = grad_bias = None
@@ -77,15 +85,15 @@ def _inputs(x, gain, bias):
         raise ValueError(f"batch_norm: gain has shape {gain.shape}, expected (d,)")
     if gain.shape[0] != x.shape[1]:
         raise ValueError(
-            f"batch_norm: x has d = {x.shape[1]} (axis 1),"
-            f" gain has d = {gain.shape[0]} (axis 0)"
+            f"batch_norm: x has d = {x.shape[1]} (axis 1), "
+            f"gain has d = {gain.shape[0]} (axis 0)"
         )
     if bias.ndim != 1:
         raise ValueError(f"batch_norm: bias has shape {bias.shape}, expected (d,)")
     if bias.shape[0] != x.shape[1]:
         raise ValueError(
-            f"batch_norm: x has d = {x.shape[1]} (axis 1),"
-            f" bias has d = {bias.shape[0]} (axis 0)"
+            f"batch_norm: x has d = {x.shape[1]} (axis 1), "
+            f"bias has d = {bias.shape[0]} (axis 0)"
         )
     return x, gain, bias
 
@@ -95,8 +103,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"batch_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"batch_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -21,9 +21,9 @@
  *     dt         option, 0.1
  *
  * Saved
- *     heading   (...,)  for grad_heading, grad_speed
- *     speed     (...,)  for grad_heading, grad_steering
- *     steering  (...,)  for grad_speed, grad_steering
+ *     heading    (...,)  for grad_heading, grad_speed
+ *     speed      (...,)  for grad_heading, grad_steering
+ *     steering   (...,)  for grad_speed, grad_steering
  *     wheelbase
  *     dt
  */

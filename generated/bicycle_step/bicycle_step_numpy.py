@@ -20,9 +20,9 @@ Shapes
     dt         option, 0.1
 
 Saved
-    heading   (...,)  for grad_heading, grad_speed
-    speed     (...,)  for grad_heading, grad_steering
-    steering  (...,)  for grad_speed, grad_steering
+    heading    (...,)  for grad_heading, grad_speed
+    speed      (...,)  for grad_heading, grad_steering
+    steering   (...,)  for grad_speed, grad_steering
     wheelbase
     dt
 """
@@ -33,7 +33,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, heading, speed, steering, *, wheelbase=2.5, dt=0.1):
-    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs."""
+    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
+
+    The arguments are floating point: x, y, heading, speed and steering, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y, heading, speed, steering = _inputs(x, y, heading, speed, steering)
     turn = speed / wheelbase * np.tan(steering)
     out0 = x + dt * speed * np.cos(heading)
@@ -86,24 +90,18 @@ def _inputs(x, y, heading, speed, steering):
     speed = _real("speed", speed)
     steering = _real("steering", steering)
     if y.shape != x.shape:
-        raise ValueError(
-            f"bicycle_step: x has shape {x.shape},"
-            f" y has shape {y.shape}"
-        )
+        raise ValueError(f"bicycle_step: x has shape {x.shape}, y has shape {y.shape}")
     if heading.shape != x.shape:
         raise ValueError(
-            f"bicycle_step: x has shape {x.shape},"
-            f" heading has shape {heading.shape}"
+            f"bicycle_step: x has shape {x.shape}, heading has shape {heading.shape}"
         )
     if speed.shape != x.shape:
         raise ValueError(
-            f"bicycle_step: x has shape {x.shape},"
-            f" speed has shape {speed.shape}"
+            f"bicycle_step: x has shape {x.shape}, speed has shape {speed.shape}"
         )
     if steering.shape != x.shape:
         raise ValueError(
-            f"bicycle_step: x has shape {x.shape},"
-            f" steering has shape {steering.shape}"
+            f"bicycle_step: x has shape {x.shape}, steering has shape {steering.shape}"
         )
     return x, y, heading, speed, steering
 
@@ -113,27 +111,30 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"bicycle_step: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"bicycle_step: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of out0, out1, out2 as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "bicycle_step: grad can be implicitly created only for scalar outputs; "
             f"pass a tuple of 3 gradients of the shapes {shapes}"
         )
     if len(grad_output) != 3:
-        raise ValueError(f"bicycle_step: {len(grad_output)} gradients given for 3 outputs")
+        raise ValueError(
+            f"bicycle_step: {len(grad_output)} gradients given for 3 outputs"
+        )
     gradients = []
-    for name, g, shape in zip(("out0", "out1", "out2"), grad_output, shapes, strict=True):
+    names = ("out0", "out1", "out2")
+    for name, g, shape in zip(names, grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"bicycle_step: grad_{name} has shape {g.shape}, {name} has shape {shape}"
+                f"bicycle_step: grad_{name} has shape {g.shape}, "
+                f"{name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

@@ -28,7 +28,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, weight, bias=None):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, a), y (n, b),
+    weight (m, a, b) and bias (m,) or None.
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y, weight, bias = _inputs(x, y, weight, bias)
     out = np.einsum("ip,opq,iq->io", x, weight, y, optimize=True)
     if bias is not None:
@@ -37,7 +42,10 @@ def forward(x, y, weight, bias=None):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, y, weight, has_bias = saved
     n = x.shape[0]
     m = weight.shape[0]
@@ -66,31 +74,30 @@ def _inputs(x, y, weight, bias):
         raise ValueError(f"bilinear: y has shape {y.shape}, expected (n, b)")
     if y.shape[0] != x.shape[0]:
         raise ValueError(
-            f"bilinear: x has n = {x.shape[0]} (axis 0),"
-            f" y has n = {y.shape[0]} (axis 0)"
+            f"bilinear: x has n = {x.shape[0]} (axis 0), "
+            f"y has n = {y.shape[0]} (axis 0)"
         )
     if weight.ndim != 3:
         raise ValueError(
-            f"bilinear: weight has shape {weight.shape}, expected (m, a,"
-            " b)"
+            f"bilinear: weight has shape {weight.shape}, expected (m, a, b)"
         )
     if weight.shape[1] != x.shape[1]:
         raise ValueError(
-            f"bilinear: x has a = {x.shape[1]} (axis 1),"
-            f" weight has a = {weight.shape[1]} (axis 1)"
+            f"bilinear: x has a = {x.shape[1]} (axis 1), "
+            f"weight has a = {weight.shape[1]} (axis 1)"
         )
     if weight.shape[2] != y.shape[1]:
         raise ValueError(
-            f"bilinear: y has b = {y.shape[1]} (axis 1),"
-            f" weight has b = {weight.shape[2]} (axis 2)"
+            f"bilinear: y has b = {y.shape[1]} (axis 1), "
+            f"weight has b = {weight.shape[2]} (axis 2)"
         )
     if bias is not None:
         if bias.ndim != 1:
             raise ValueError(f"bilinear: bias has shape {bias.shape}, expected (m,)")
         if bias.shape[0] != weight.shape[0]:
             raise ValueError(
-                f"bilinear: weight has m = {weight.shape[0]} (axis 0),"
-                f" bias has m = {bias.shape[0]} (axis 0)"
+                f"bilinear: weight has m = {weight.shape[0]} (axis 0), "
+                f"bias has m = {bias.shape[0]} (axis 0)"
             )
     return x, y, weight, bias
 
@@ -100,8 +107,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"bilinear: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"bilinear: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

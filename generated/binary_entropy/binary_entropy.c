@@ -20,8 +20,8 @@
 void binary_entropy_forward(double p, double *restrict out)
 {
     const double log_p = log(p);
-    const double log_p_2 = log(1.0 - p);
-    *out = -p * log_p - (1.0 - p) * log_p_2;
+    const double log_1_minus_p = log(1.0 - p);
+    *out = -p * log_p - (1.0 - p) * log_1_minus_p;
 }
 
 void binary_entropy_forward_batch(size_t batch, const double *restrict p,
@@ -35,9 +35,9 @@ void binary_entropy_forward_batch(size_t batch, const double *restrict p,
 void binary_entropy_backward(double p, double grad_output, double *restrict grad_p)
 {
     if (grad_p) {
-        const double log_p_2 = log(1.0 - p);
+        const double log_1_minus_p = log(1.0 - p);
         const double log_p = log(p);
-        *grad_p = grad_output * (log_p_2 - log_p);
+        *grad_p = grad_output * (log_1_minus_p - log_p);
     }
 }
 

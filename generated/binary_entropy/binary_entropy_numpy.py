@@ -20,14 +20,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: p (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p = _inputs(p)
     out = -p * np.log(p) - (1 - p) * np.log(1 - p)
     return out, (p,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (p,) = saved
     grad_output = _cotangent(grad_output, p.shape, p.dtype)
     grad_p = None
@@ -47,8 +54,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"binary_entropy: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"binary_entropy: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -58,7 +64,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "binary_entropy: grad can be implicitly created only for scalar outputs; "
+                "binary_entropy: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

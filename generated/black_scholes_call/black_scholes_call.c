@@ -42,9 +42,9 @@ void black_scholes_call_forward(double rate, double spot, double strike, double 
     }
 
     const double ndtr_d1 = erfc(-d1_value / sqrt(2.0)) / 2.0;
-    const double ndtr_d1_2 = erfc((spread - d1_value) / sqrt(2.0)) / 2.0;
+    const double ndtr_d1_minus_spread = erfc((spread - d1_value) / sqrt(2.0)) / 2.0;
     const double exp_rate = exp(-rate * time);
-    *out = spot * ndtr_d1 - strike * exp_rate * ndtr_d1_2;
+    *out = spot * ndtr_d1 - strike * exp_rate * ndtr_d1_minus_spread;
 }
 
 void black_scholes_call_forward_batch(size_t batch, double rate,
@@ -83,16 +83,16 @@ void black_scholes_call_backward(double rate, double spot, double strike, double
         *grad_spot = grad_output * ndtr_d1 + grad_d1 / (spot * spread);
     }
 
-    const double ndtr_d1_2 = erfc((spread - d1) / sqrt(2.0)) / 2.0;
+    const double ndtr_d1_minus_spread = erfc((spread - d1) / sqrt(2.0)) / 2.0;
     if (grad_strike) {
-        *grad_strike =
-            -(grad_output * exp_rate * ndtr_d1_2 + grad_d1 / (strike * spread));
+        *grad_strike = -(grad_output * exp_rate * ndtr_d1_minus_spread
+            + grad_d1 / (strike * spread));
     }
 
     const double grad_spread = grad_output * strike * exp_rate * exp_d1
         / sqrt_2_times_pi - grad_d1 * d1 / spread;
     if (grad_time) {
-        *grad_time = rate * grad_output * strike * exp_rate * ndtr_d1_2
+        *grad_time = rate * grad_output * strike * exp_rate * ndtr_d1_minus_spread
             + grad_d1 * (rate + volatility * volatility / 2.0) / spread
             + 0.5 * grad_spread * volatility / sqrt_time;
     }

@@ -10,8 +10,10 @@
  *     out       ()
  *
  * Gradients
- *     grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...]) / ...
- *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
+ *     grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...])
+ *         / size(...)
+ *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...])
+ *         / size(...)
  *
  * Saved
  *     positive  (...,)  for grad_positive, grad_negative
@@ -46,9 +48,8 @@ void bpr_loss_backward(size_t batch, const double *restrict positive,
     double *restrict const sigmoid_negative = work;
 
     if (grad_positive || grad_negative) {
-        /* sigmoid_negative[b] =
-         *     where(negative[b] - positive[b] >= 0, 1, exp_negative[b])
-         *     / (1 + exp_negative[b])
+        /* sigmoid_negative[b] = where(negative[b] - positive[b] >= 0, 1,
+         *     exp_negative[b]) / (1 + exp_negative[b])
          */
         for (size_t b = 0; b < batch; ++b) {
             const double negative_minus_positive = negative[b] - positive[b];

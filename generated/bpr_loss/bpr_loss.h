@@ -10,8 +10,10 @@
  *     out       ()
  *
  * Gradients
- *     grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...]) / ...
- *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
+ *     grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...])
+ *         / size(...)
+ *     grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...])
+ *         / size(...)
  *
  * Saved
  *     positive  (...,)  for grad_positive, grad_negative

@@ -9,8 +9,10 @@ Shapes
     out       ()
 
 Gradients
-    grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...]) / ...
-    grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...]) / ...
+    grad_positive[...] = -grad_output * sigmoid(negative[...] - positive[...])
+        / size(...)
+    grad_negative[...] = grad_output * sigmoid(negative[...] - positive[...])
+        / size(...)
 
 Saved
     positive  (...,)  for grad_positive, grad_negative
@@ -25,14 +27,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(positive, negative):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: positive and negative, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     positive, negative = _inputs(positive, negative)
     out = np.logaddexp(0, negative - positive).mean()
     return out, (positive, negative)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     positive, negative = saved
     batch = positive.shape
     grad_output = _cotangent(grad_output, (), positive.dtype)
@@ -54,8 +63,8 @@ def _inputs(positive, negative):
     negative = _real("negative", negative)
     if negative.shape != positive.shape:
         raise ValueError(
-            f"bpr_loss: positive has shape {positive.shape},"
-            f" negative has shape {negative.shape}"
+            f"bpr_loss: positive has shape {positive.shape}, "
+            f"negative has shape {negative.shape}"
         )
     return positive, negative
 
@@ -65,8 +74,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"bpr_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"bpr_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -23,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, center, width):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x, center and width, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, center, width = _inputs(x, center, width)
     out = -np.log(math.pi * width * (1 + ((x - center) / width) ** 2))
     return out, (x, center, width)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, center, width = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_center = grad_width = None
@@ -61,13 +68,11 @@ def _inputs(x, center, width):
     width = _real("width", width)
     if center.shape != x.shape:
         raise ValueError(
-            f"cauchy_logpdf: x has shape {x.shape},"
-            f" center has shape {center.shape}"
+            f"cauchy_logpdf: x has shape {x.shape}, center has shape {center.shape}"
         )
     if width.shape != x.shape:
         raise ValueError(
-            f"cauchy_logpdf: x has shape {x.shape},"
-            f" width has shape {width.shape}"
+            f"cauchy_logpdf: x has shape {x.shape}, width has shape {width.shape}"
         )
     return x, center, width
 
@@ -77,8 +82,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cauchy_logpdf: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cauchy_logpdf: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -88,7 +92,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "cauchy_logpdf: grad can be implicitly created only for scalar outputs; "
+                "cauchy_logpdf: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

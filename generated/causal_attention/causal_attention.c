@@ -18,10 +18,11 @@
  * Gradients
  *     grad_quotient[i,j] = sum[l](grad_output[i, l] * v[j, l])
  *     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
- *     grad_seen[i,j] = quotient[i, j] * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
- *     grad_total[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
- *     grad_q[i,p] = sum[j](grad_total[i, j] * k[j, p])
- *     grad_k[j,p] = sum[i](grad_total[i, j] * q[i, p])
+ *     grad_seen[i,j] = quotient[i, j]
+ *         * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
+ *     grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+ *     grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
+ *     grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
  *     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
  *
  * Saved
@@ -44,12 +45,12 @@ void causal_attention_forward(size_t n, size_t d, size_t e, const double *restri
     const double sqrt_d = sqrt((double)d);
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < n; ++j) {
-            /* total[i,j] = sum[p](q[i, p] * k[j, p]) */
-            double total = 0.0;
+            /* q_k[i,j] = sum[p](q[i, p] * k[j, p]) */
+            double q_k = 0.0;
             for (size_t p = 0; p < d; ++p) {
-                total += q[i * d + p] * k[j * d + p];
+                q_k += q[i * d + p] * k[j * d + p];
             }
-            const double score = total / sqrt_d;
+            const double score = q_k / sqrt_d;
             /* seen[i,j] = where(j <= i, score[i, j], -1e+30) */
             quotient[i * n + j] = j <= i ? score : -1e+30;
         }
@@ -90,7 +91,7 @@ void causal_attention_backward(size_t n, size_t d, size_t e, const double *restr
                                double *restrict grad_q, double *restrict grad_k,
                                double *restrict grad_v, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_q_k = work;
     double *restrict const grad_quotient = work + n * n;
 
     if (grad_q || grad_k) {
@@ -99,49 +100,49 @@ void causal_attention_backward(size_t n, size_t d, size_t e, const double *restr
             double sum_grad_quotient_quotient = 0.0;
             for (size_t j = 0; j < n; ++j) {
                 /* grad_quotient[i,j] = sum[l](grad_output[i, l] * v[j, l]) */
-                double total_2 = 0.0;
+                double total = 0.0;
                 for (size_t l = 0; l < e; ++l) {
-                    total_2 += grad_output[i * e + l] * v[j * e + l];
+                    total += grad_output[i * e + l] * v[j * e + l];
                 }
-                const double grad_quotient_2 = total_2;
+                const double grad_quotient_2 = total;
                 grad_quotient[j] = grad_quotient_2;
                 /* sum_grad_quotient_quotient[i] =
                  *     sum[j](grad_quotient[i, j] * quotient[i, j])
                  */
                 sum_grad_quotient_quotient += grad_quotient_2 * quotient[i * n + j];
             }
-            /* grad_total[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d) */
+            /* grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d) */
             for (size_t j = 0; j < n; ++j) {
                 const double grad_seen = quotient[i * n + j]
                     * (grad_quotient[j] - sum_grad_quotient_quotient);
-                grad_total[i * n + j] = (j <= i ? grad_seen : 0.0) / sqrt_d;
+                grad_q_k[i * n + j] = (j <= i ? grad_seen : 0.0) / sqrt_d;
             }
         }
     }
 
     if (grad_q) {
-        /* grad_q[i,p] = sum[j](grad_total[i, j] * k[j, p]) */
+        /* grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < d; ++p) {
                 grad_q[i * d + p] = 0.0;
             }
             for (size_t j = 0; j < n; ++j) {
                 for (size_t p = 0; p < d; ++p) {
-                    grad_q[i * d + p] += grad_total[i * n + j] * k[j * d + p];
+                    grad_q[i * d + p] += grad_q_k[i * n + j] * k[j * d + p];
                 }
             }
         }
     }
 
     if (grad_k) {
-        /* grad_k[j,p] = sum[i](grad_total[i, j] * q[i, p]) */
+        /* grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p]) */
         for (size_t j = 0; j < n; ++j) {
             for (size_t p = 0; p < d; ++p) {
                 grad_k[j * d + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < d; ++p) {
-                    grad_k[j * d + p] += grad_total[i * n + j] * q[i * d + p];
+                    grad_k[j * d + p] += grad_q_k[i * n + j] * q[i * d + p];
                 }
             }
         }

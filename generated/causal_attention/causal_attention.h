@@ -18,10 +18,11 @@
  * Gradients
  *     grad_quotient[i,j] = sum[l](grad_output[i, l] * v[j, l])
  *     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
- *     grad_seen[i,j] = quotient[i, j] * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
- *     grad_total[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
- *     grad_q[i,p] = sum[j](grad_total[i, j] * k[j, p])
- *     grad_k[j,p] = sum[i](grad_total[i, j] * q[i, p])
+ *     grad_seen[i,j] = quotient[i, j]
+ *         * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
+ *     grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+ *     grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
+ *     grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
  *     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
  *
  * Saved

@@ -17,10 +17,11 @@ Shapes
 Gradients
     grad_quotient[i,j] = sum[l](grad_output[i, l] * v[j, l])
     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
-    grad_seen[i,j] = quotient[i, j] * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
-    grad_total[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
-    grad_q[i,p] = sum[j](grad_total[i, j] * k[j, p])
-    grad_k[j,p] = sum[i](grad_total[i, j] * q[i, p])
+    grad_seen[i,j] = quotient[i, j]
+        * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
+    grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+    grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
+    grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
 
 Saved
@@ -39,7 +40,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(q, k, v):
-    """Return out (n, e), and what backward needs."""
+    """Return out (n, e), and what backward needs.
+
+    The arguments are floating point: q (n, d), k (n, d) and v (n, e).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     q, k, v = _inputs(q, k, v)
     n, d = q.shape
 
@@ -52,14 +57,17 @@ def forward(q, k, v):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, e).
+    """
     q, k, v, quotient = saved
     d = q.shape[1]
     grad_output = _cotangent(grad_output, v.shape)
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.T
-        grad_total = (
+        grad_q_k = (
             np.tril(
                 quotient * (
                     grad_quotient
@@ -69,9 +77,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             / math.sqrt(d)
         )
     if needs_input_grad[0]:
-        grad_q = grad_total @ k
+        grad_q = grad_q_k @ k
     if needs_input_grad[1]:
-        grad_k = grad_total.T @ q
+        grad_k = grad_q_k.T @ q
     if needs_input_grad[2]:
         grad_v = quotient.T @ grad_output
     return grad_q, grad_k, grad_v
@@ -83,34 +91,25 @@ def _inputs(q, k, v):
     k = _real("k", k)
     v = _real("v", v)
     if q.ndim != 2:
-        raise ValueError(
-            f"causal_attention: q has shape {q.shape}, expected (n,"
-            " d)"
-        )
+        raise ValueError(f"causal_attention: q has shape {q.shape}, expected (n, d)")
     if k.ndim != 2:
-        raise ValueError(
-            f"causal_attention: k has shape {k.shape}, expected (n,"
-            " d)"
-        )
+        raise ValueError(f"causal_attention: k has shape {k.shape}, expected (n, d)")
     if k.shape[0] != q.shape[0]:
         raise ValueError(
-            f"causal_attention: q has n = {q.shape[0]} (axis 0),"
-            f" k has n = {k.shape[0]} (axis 0)"
+            f"causal_attention: q has n = {q.shape[0]} (axis 0), "
+            f"k has n = {k.shape[0]} (axis 0)"
         )
     if k.shape[1] != q.shape[1]:
         raise ValueError(
-            f"causal_attention: q has d = {q.shape[1]} (axis 1),"
-            f" k has d = {k.shape[1]} (axis 1)"
+            f"causal_attention: q has d = {q.shape[1]} (axis 1), "
+            f"k has d = {k.shape[1]} (axis 1)"
         )
     if v.ndim != 2:
-        raise ValueError(
-            f"causal_attention: v has shape {v.shape}, expected (n,"
-            " e)"
-        )
+        raise ValueError(f"causal_attention: v has shape {v.shape}, expected (n, e)")
     if v.shape[0] != q.shape[0]:
         raise ValueError(
-            f"causal_attention: q has n = {q.shape[0]} (axis 0),"
-            f" v has n = {v.shape[0]} (axis 0)"
+            f"causal_attention: q has n = {q.shape[0]} (axis 0), "
+            f"v has n = {v.shape[0]} (axis 0)"
         )
     return q, k, v
 
@@ -120,8 +119,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"causal_attention: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"causal_attention: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -130,7 +128,8 @@ def _cotangent(grad_output, shape):
     """Return grad_output as an array of the shape of out."""
     if grad_output is None:
         raise ValueError(
-            "causal_attention: grad can be implicitly created only for scalar outputs; "
+            "causal_attention: grad can be implicitly created only for scalar "
+            "outputs; "
             f"pass grad_output of shape {shape}, the shape of out"
         )
     grad_output = np.asarray(grad_output)

@@ -13,7 +13,7 @@
  *     [ where(x > 0, 1, expm1(x / alpha) + 1) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x      (...,)  for grad_x
  *     alpha
  */
 #ifndef SYMGRAD_CELU_H

@@ -12,7 +12,7 @@ Jacobian
     [ where(x > 0, 1, expm1(x / alpha) + 1) ]
 
 Saved
-    x  (...,)  for grad_x
+    x      (...,)  for grad_x
     alpha
 """
 
@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, alpha=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = np.where(x > 0, x, alpha * np.expm1(np.where(x > 0, 0, x / alpha)))
     return out, (x, alpha)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, alpha = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -53,8 +60,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"celu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"celu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -71,7 +77,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"celu: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"celu: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -11,10 +11,10 @@
  *     eps         option, 0.001
  *
  * Gradients
- *     grad_prediction[...] = grad_output * (prediction[...] - target[...]) / (... * sqrt((prediction[...] -
- *         target[...])**2 + eps**2))
- *     grad_target[...] = -grad_output * (prediction[...] - target[...]) / (... * sqrt((prediction[...] -
- *         target[...])**2 + eps**2))
+ *     grad_prediction[...] = grad_output * (prediction[...] - target[...])
+ *         / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
+ *     grad_target[...] = -grad_output * (prediction[...] - target[...])
+ *         / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
  *
  * Saved
  *     prediction  (...,)  for grad_prediction, grad_target

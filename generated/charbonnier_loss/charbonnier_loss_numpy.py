@@ -10,10 +10,10 @@ Shapes
     eps         option, 0.001
 
 Gradients
-    grad_prediction[...] = grad_output * (prediction[...] - target[...]) / (... * sqrt((prediction[...] -
-        target[...])**2 + eps**2))
-    grad_target[...] = -grad_output * (prediction[...] - target[...]) / (... * sqrt((prediction[...] -
-        target[...])**2 + eps**2))
+    grad_prediction[...] = grad_output * (prediction[...] - target[...])
+        / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
+    grad_target[...] = -grad_output * (prediction[...] - target[...])
+        / (size(...) * sqrt((prediction[...] - target[...])**2 + eps**2))
 
 Saved
     prediction  (...,)  for grad_prediction, grad_target
@@ -29,14 +29,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target, *, eps=0.001):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     out = np.sqrt((prediction - target) ** 2 + eps**2).mean()
     return out, (prediction, target, eps)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target, eps = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -59,8 +66,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"charbonnier_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"charbonnier_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -70,8 +77,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"charbonnier_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"charbonnier_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

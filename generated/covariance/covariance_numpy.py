@@ -12,9 +12,11 @@ Shapes
 Gradients
     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
-    grad_centered[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]) / n
-    mean_grad_centered[i] = sum[k](grad_centered[k, i] / n)
-    grad_x[k,i] = grad_centered[k, i] - mean_grad_centered[i]
+    row_mean[i] =
+        sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
+        / n)
+    grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
+        - row_mean[i]) / n
 
 Saved
     x       (n, d)  for grad_x
@@ -28,7 +30,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (d, d), and what backward needs."""
+    """Return out (d, d), and what backward needs.
+
+    The arguments are floating point: x (n, d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     n = x.shape[0]
 
@@ -39,15 +45,20 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (d, d).
+    """
     x, mean_x = saved
     n, d = x.shape
     grad_output = _cotangent(grad_output, (d, d))
     grad_x = None
     if needs_input_grad[0]:
         centered = x - mean_x
-        grad_centered = (centered @ grad_output.T + centered @ grad_output) / n
-        grad_x = grad_centered - grad_centered.mean(axis=0)
+        sum_grad_output_centered = centered @ grad_output.T
+        sum_grad_output_centered_2 = centered @ grad_output
+        row_mean = (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
+        grad_x = (sum_grad_output_centered + sum_grad_output_centered_2 - row_mean) / n
     return (grad_x,)
 
 
@@ -64,8 +75,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"covariance: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"covariance: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

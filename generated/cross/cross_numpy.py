@@ -33,7 +33,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b):
-    """Return out (..., 3), and what backward needs."""
+    """Return out (..., 3), and what backward needs.
+
+    The arguments are floating point: a and b, all (..., 3).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b = _inputs(a, b)
     a1 = a[..., 0]
     a2 = a[..., 1]
@@ -46,7 +50,10 @@ def forward(a, b):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., 3).
+    """
     a, b = saved
     grad_output = _cotangent(grad_output, a.shape)
     grad_a = grad_b = None
@@ -89,8 +96,8 @@ def _inputs(a, b):
         raise ValueError(f"cross: b has shape {b.shape}, expected (..., 3)")
     if b.shape[:-1] != a.shape[:-1]:
         raise ValueError(
-            f"cross: a has leading axes {a.shape[:-1]},"
-            f" b has leading axes {b.shape[:-1]}"
+            f"cross: a has leading axes {a.shape[:-1]}, "
+            f"b has leading axes {b.shape[:-1]}"
         )
     if b.shape[-1] != 3:
         raise ValueError(f"cross: b has {b.shape[-1]} in axis -1, expected 3")
@@ -102,8 +109,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cross: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cross: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -118,7 +124,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"cross: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"cross: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

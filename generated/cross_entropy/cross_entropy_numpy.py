@@ -28,7 +28,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(logits, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are arrays: logits (n, c) and target (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     logits, target = _inputs(logits, target)
     n = logits.shape[0]
 
@@ -40,7 +45,10 @@ def forward(logits, target):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     logits, target, max_logits, sum_exp_logits = saved
     n = logits.shape[0]
     grad_output = _cotangent(grad_output, (), logits.dtype)
@@ -62,23 +70,20 @@ def _inputs(logits, target):
     target = _integer("target", target)
     if logits.ndim != 2:
         raise ValueError(
-            f"cross_entropy: logits has shape {logits.shape}, expected (n,"
-            " c)"
+            f"cross_entropy: logits has shape {logits.shape}, expected (n, c)"
         )
     if target.ndim != 1:
         raise ValueError(
-            f"cross_entropy: target has shape {target.shape},"
-            " expected (n,)"
+            f"cross_entropy: target has shape {target.shape}, expected (n,)"
         )
     if target.shape[0] != logits.shape[0]:
         raise ValueError(
-            f"cross_entropy: logits has n = {logits.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"cross_entropy: logits has n = {logits.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if target.size and not (0 <= target.min() and target.max() < logits.shape[1]):
         raise IndexError(
-            "cross_entropy: target must be in range(c),"
-            f" here range({logits.shape[1]})"
+            f"cross_entropy: target must be in range(c), here range({logits.shape[1]})"
         )
     return logits, target
 
@@ -88,8 +93,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cross_entropy: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cross_entropy: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -99,8 +103,7 @@ def _integer(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(
-            f"cross_entropy: {name} has dtype {array.dtype},"
-            " expected integer"
+            f"cross_entropy: {name} has dtype {array.dtype}, expected integer"
         )
     return array
 

@@ -12,88 +12,89 @@
  *     out     (n, d)
  *
  * Gradients
- *     grad_total[i] = sum[j](grad_output[i, j] * x0[i, j])
- *     grad_x0[i,j] = grad_output[i, j] * total[i]
- *     grad_x[i,j] = grad_output[i, j] + grad_total[i] * weight[j]
- *     grad_weight[j] = sum[i](grad_total[i] * x[i, j])
+ *     grad_x_weight[i] = sum[j](grad_output[i, j] * x0[i, j])
+ *     grad_x0[i,j] = grad_output[i, j] * x_weight[i]
+ *     grad_x[i,j] = grad_output[i, j] + grad_x_weight[i] * weight[j]
+ *     grad_weight[j] = sum[i](grad_x_weight[i] * x[i, j])
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x0      (n, d)  for grad_x, grad_weight
- *     x       (n, d)  for grad_weight
- *     weight  (d,)    for grad_x
- *     total   (n,)    for grad_x0
+ *     x0        (n, d)  for grad_x, grad_weight
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x
+ *     x_weight  (n,)    for grad_x0
  *     8 bytes for each of n, besides inputs and outputs
  */
 #include "cross_layer.h"
 
 void cross_layer_forward(size_t n, size_t d, const double *restrict x0,
                          const double *restrict x, const double *restrict weight,
-                         const double *restrict bias, double *restrict total,
+                         const double *restrict bias, double *restrict x_weight,
                          double *restrict out)
 {
     for (size_t i = 0; i < n; ++i) {
-        /* total[i] = sum[j](x[i, j] * weight[j]) */
-        double total_i = 0.0;
+        /* x_weight[i] = sum[j](x[i, j] * weight[j]) */
+        double x_weight_i = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            total_i += x[i * d + j] * weight[j];
+            x_weight_i += x[i * d + j] * weight[j];
         }
-        if (total) {
-            total[i] = total_i;
+        if (x_weight) {
+            x_weight[i] = x_weight_i;
         }
-        /* out[i,j] = x0[i, j] * total[i] + bias[j] + x[i, j] */
+        /* out[i,j] = x0[i, j] * x_weight[i] + bias[j] + x[i, j] */
         for (size_t j = 0; j < d; ++j) {
-            out[i * d + j] = x0[i * d + j] * total_i + bias[j] + x[i * d + j];
+            out[i * d + j] = x0[i * d + j] * x_weight_i + bias[j] + x[i * d + j];
         }
     }
 }
 
 void cross_layer_backward(size_t n, size_t d, const double *restrict x0,
                           const double *restrict x, const double *restrict weight,
-                          const double *restrict total,
+                          const double *restrict x_weight,
                           const double *restrict grad_output, double *restrict grad_x0,
                           double *restrict grad_x, double *restrict grad_weight,
                           double *restrict grad_bias, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_weight = work;
 
     if (grad_x0) {
-        /* grad_x0[i,j] = grad_output[i, j] * total[i] */
+        /* grad_x0[i,j] = grad_output[i, j] * x_weight[i] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_x0[i * d + j] = grad_output[i * d + j] * total[i];
+                grad_x0[i * d + j] = grad_output[i * d + j] * x_weight[i];
             }
         }
     }
 
     if (grad_x || grad_weight) {
-        /* grad_total[i] = sum[j](grad_output[i, j] * x0[i, j]) */
+        /* grad_x_weight[i] = sum[j](grad_output[i, j] * x0[i, j]) */
         for (size_t i = 0; i < n; ++i) {
-            double total_2 = 0.0;
+            double total = 0.0;
             for (size_t j = 0; j < d; ++j) {
-                total_2 += grad_output[i * d + j] * x0[i * d + j];
+                total += grad_output[i * d + j] * x0[i * d + j];
             }
-            grad_total[i] = total_2;
+            grad_x_weight[i] = total;
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,j] = grad_output[i, j] + grad_total[i] * weight[j] */
+        /* grad_x[i,j] = grad_output[i, j] + grad_x_weight[i] * weight[j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_x[i * d + j] = grad_output[i * d + j] + grad_total[i] * weight[j];
+                grad_x[i * d + j] = grad_output[i * d + j]
+                    + grad_x_weight[i] * weight[j];
             }
         }
     }
 
     if (grad_weight) {
-        /* grad_weight[j] = sum[i](grad_total[i] * x[i, j]) */
+        /* grad_weight[j] = sum[i](grad_x_weight[i] * x[i, j]) */
         for (size_t j = 0; j < d; ++j) {
             grad_weight[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_weight[j] += grad_total[i] * x[i * d + j];
+                grad_weight[j] += grad_x_weight[i] * x[i * d + j];
             }
         }
     }

@@ -12,17 +12,17 @@
  *     out     (n, d)
  *
  * Gradients
- *     grad_total[i] = sum[j](grad_output[i, j] * x0[i, j])
- *     grad_x0[i,j] = grad_output[i, j] * total[i]
- *     grad_x[i,j] = grad_output[i, j] + grad_total[i] * weight[j]
- *     grad_weight[j] = sum[i](grad_total[i] * x[i, j])
+ *     grad_x_weight[i] = sum[j](grad_output[i, j] * x0[i, j])
+ *     grad_x0[i,j] = grad_output[i, j] * x_weight[i]
+ *     grad_x[i,j] = grad_output[i, j] + grad_x_weight[i] * weight[j]
+ *     grad_weight[j] = sum[i](grad_x_weight[i] * x[i, j])
  *     grad_bias[j] = sum[i](grad_output[i, j])
  *
  * Saved
- *     x0      (n, d)  for grad_x, grad_weight
- *     x       (n, d)  for grad_weight
- *     weight  (d,)    for grad_x
- *     total   (n,)    for grad_x0
+ *     x0        (n, d)  for grad_x, grad_weight
+ *     x         (n, d)  for grad_weight
+ *     weight    (d,)    for grad_x
+ *     x_weight  (n,)    for grad_x0
  *     8 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_CROSS_LAYER_H
@@ -35,10 +35,10 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: x_weight; pass NULL for what is not needed.
  */
 void cross_layer_forward(size_t n, size_t d, const double *x0, const double *x,
-                         const double *weight, const double *bias, double *total,
+                         const double *weight, const double *bias, double *x_weight,
                          double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -46,7 +46,7 @@ void cross_layer_forward(size_t n, size_t d, const double *x0, const double *x,
  */
 #define CROSS_LAYER_BACKWARD_WORK(n) ((n))
 void cross_layer_backward(size_t n, size_t d, const double *x0, const double *x,
-                          const double *weight, const double *total,
+                          const double *weight, const double *x_weight,
                           const double *grad_output, double *grad_x0, double *grad_x,
                           double *grad_weight, double *grad_bias, double *work);
 

@@ -11,17 +11,17 @@ Shapes
     out     (n, d)
 
 Gradients
-    grad_total[i] = sum[j](grad_output[i, j] * x0[i, j])
-    grad_x0[i,j] = grad_output[i, j] * total[i]
-    grad_x[i,j] = grad_output[i, j] + grad_total[i] * weight[j]
-    grad_weight[j] = sum[i](grad_total[i] * x[i, j])
+    grad_x_weight[i] = sum[j](grad_output[i, j] * x0[i, j])
+    grad_x0[i,j] = grad_output[i, j] * x_weight[i]
+    grad_x[i,j] = grad_output[i, j] + grad_x_weight[i] * weight[j]
+    grad_weight[j] = sum[i](grad_x_weight[i] * x[i, j])
     grad_bias[j] = sum[i](grad_output[i, j])
 
 Saved
-    x0      (n, d)  for grad_x, grad_weight
-    x       (n, d)  for grad_weight
-    weight  (d,)    for grad_x
-    total   (n,)    for grad_x0
+    x0        (n, d)  for grad_x, grad_weight
+    x         (n, d)  for grad_weight
+    weight    (d,)    for grad_x
+    x_weight  (n,)    for grad_x0
     8 bytes for each of n, besides inputs and outputs
 """
 
@@ -31,26 +31,33 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x0, x, weight, bias):
-    """Return out (n, d), and what backward needs."""
+    """Return out (n, d), and what backward needs.
+
+    The arguments are floating point: x0 (n, d), x (n, d), weight (d,) and bias (d,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x0, x, weight, bias = _inputs(x0, x, weight, bias)
-    total = x @ weight
-    out = x0 * total[:, None] + bias + x
-    return out, (x0, x, weight, total)
+    x_weight = x @ weight
+    out = x0 * x_weight[:, None] + bias + x
+    return out, (x0, x, weight, x_weight)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x0, x, weight, total = saved
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, d).
+    """
+    x0, x, weight, x_weight = saved
     grad_output = _cotangent(grad_output, x0.shape)
     grad_x0 = grad_x = grad_weight = grad_bias = None
     if needs_input_grad[0]:
-        grad_x0 = grad_output * total[:, None]
+        grad_x0 = grad_output * x_weight[:, None]
     if needs_input_grad[1] or needs_input_grad[2]:
-        grad_total = (grad_output * x0).sum(axis=1)
+        grad_x_weight = (grad_output * x0).sum(axis=1)
     if needs_input_grad[1]:
-        grad_x = grad_output + grad_total[:, None] * weight
+        grad_x = grad_output + grad_x_weight[:, None] * weight
     if needs_input_grad[2]:
-        grad_weight = grad_total @ x
+        grad_weight = grad_x_weight @ x
     if needs_input_grad[3]:
         grad_bias = grad_output.sum(axis=0)
     return grad_x0, grad_x, grad_weight, grad_bias
@@ -68,30 +75,27 @@ def _inputs(x0, x, weight, bias):
         raise ValueError(f"cross_layer: x has shape {x.shape}, expected (n, d)")
     if x.shape[0] != x0.shape[0]:
         raise ValueError(
-            f"cross_layer: x0 has n = {x0.shape[0]} (axis 0),"
-            f" x has n = {x.shape[0]} (axis 0)"
+            f"cross_layer: x0 has n = {x0.shape[0]} (axis 0), "
+            f"x has n = {x.shape[0]} (axis 0)"
         )
     if x.shape[1] != x0.shape[1]:
         raise ValueError(
-            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1),"
-            f" x has d = {x.shape[1]} (axis 1)"
+            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1), "
+            f"x has d = {x.shape[1]} (axis 1)"
         )
     if weight.ndim != 1:
-        raise ValueError(
-            f"cross_layer: weight has shape {weight.shape},"
-            " expected (d,)"
-        )
+        raise ValueError(f"cross_layer: weight has shape {weight.shape}, expected (d,)")
     if weight.shape[0] != x0.shape[1]:
         raise ValueError(
-            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1),"
-            f" weight has d = {weight.shape[0]} (axis 0)"
+            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1), "
+            f"weight has d = {weight.shape[0]} (axis 0)"
         )
     if bias.ndim != 1:
         raise ValueError(f"cross_layer: bias has shape {bias.shape}, expected (d,)")
     if bias.shape[0] != x0.shape[1]:
         raise ValueError(
-            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1),"
-            f" bias has d = {bias.shape[0]} (axis 0)"
+            f"cross_layer: x0 has d = {x0.shape[1]} (axis 1), "
+            f"bias has d = {bias.shape[0]} (axis 0)"
         )
     return x0, x, weight, bias
 
@@ -101,8 +105,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cross_layer: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cross_layer: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -27,7 +27,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b, c, d, t):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a, b, c, d and t, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b, c, d, t = _inputs(a, b, c, d, t)
     s = 1 - t
     out = a * s**3 + 3 * b * s**2 * t + 3 * c * s * t**2 + d * t**3
@@ -35,11 +39,14 @@ def forward(a, b, c, d, t):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     a, b, c, d, t = saved
     grad_output = _cotangent(grad_output, a.shape, a.dtype)
     grad_a = grad_b = grad_c = grad_d = grad_t = None
-    if any(needs_input_grad[k] for k in (0, 1, 2, 4)):
+    if any(needs_input_grad[:3]) or needs_input_grad[4]:
         s = 1 - t
     if needs_input_grad[0]:
         grad_a = grad_output * s**3
@@ -64,25 +71,13 @@ def _inputs(a, b, c, d, t):
     d = _real("d", d)
     t = _real("t", t)
     if b.shape != a.shape:
-        raise ValueError(
-            f"cubic_bezier: a has shape {a.shape},"
-            f" b has shape {b.shape}"
-        )
+        raise ValueError(f"cubic_bezier: a has shape {a.shape}, b has shape {b.shape}")
     if c.shape != a.shape:
-        raise ValueError(
-            f"cubic_bezier: a has shape {a.shape},"
-            f" c has shape {c.shape}"
-        )
+        raise ValueError(f"cubic_bezier: a has shape {a.shape}, c has shape {c.shape}")
     if d.shape != a.shape:
-        raise ValueError(
-            f"cubic_bezier: a has shape {a.shape},"
-            f" d has shape {d.shape}"
-        )
+        raise ValueError(f"cubic_bezier: a has shape {a.shape}, d has shape {d.shape}")
     if t.shape != a.shape:
-        raise ValueError(
-            f"cubic_bezier: a has shape {a.shape},"
-            f" t has shape {t.shape}"
-        )
+        raise ValueError(f"cubic_bezier: a has shape {a.shape}, t has shape {t.shape}")
     return a, b, c, d, t
 
 
@@ -91,8 +86,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"cubic_bezier: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"cubic_bezier: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -102,7 +96,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "cubic_bezier: grad can be implicitly created only for scalar outputs; "
+                "cubic_bezier: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

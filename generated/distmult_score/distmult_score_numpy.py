@@ -26,14 +26,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(head, relation, tail):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: head, relation and tail, all (..., d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     head, relation, tail = _inputs(head, relation, tail)
     out = (head * relation * tail).sum(axis=-1)
     return out, (head, relation, tail)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     head, relation, tail = saved
     batch = head.shape[:-1]
     grad_output = _cotangent(grad_output, batch, head.dtype)
@@ -54,38 +61,35 @@ def _inputs(head, relation, tail):
     tail = _real("tail", tail)
     if head.ndim < 1:
         raise ValueError(
-            f"distmult_score: head has shape {head.shape}, expected (...,"
-            " d)"
+            f"distmult_score: head has shape {head.shape}, expected (..., d)"
         )
     if relation.ndim < 1:
         raise ValueError(
-            f"distmult_score: relation has shape {relation.shape}, expected (...,"
-            " d)"
+            f"distmult_score: relation has shape {relation.shape}, expected (..., d)"
         )
     if relation.shape[:-1] != head.shape[:-1]:
         raise ValueError(
-            f"distmult_score: head has leading axes {head.shape[:-1]},"
-            f" relation has leading axes {relation.shape[:-1]}"
+            f"distmult_score: head has leading axes {head.shape[:-1]}, "
+            f"relation has leading axes {relation.shape[:-1]}"
         )
     if relation.shape[-1] != head.shape[-1]:
         raise ValueError(
-            f"distmult_score: head has d = {head.shape[-1]} (axis -1),"
-            f" relation has d = {relation.shape[-1]} (axis -1)"
+            f"distmult_score: head has d = {head.shape[-1]} (axis -1), "
+            f"relation has d = {relation.shape[-1]} (axis -1)"
         )
     if tail.ndim < 1:
         raise ValueError(
-            f"distmult_score: tail has shape {tail.shape}, expected (...,"
-            " d)"
+            f"distmult_score: tail has shape {tail.shape}, expected (..., d)"
         )
     if tail.shape[:-1] != head.shape[:-1]:
         raise ValueError(
-            f"distmult_score: head has leading axes {head.shape[:-1]},"
-            f" tail has leading axes {tail.shape[:-1]}"
+            f"distmult_score: head has leading axes {head.shape[:-1]}, "
+            f"tail has leading axes {tail.shape[:-1]}"
         )
     if tail.shape[-1] != head.shape[-1]:
         raise ValueError(
-            f"distmult_score: head has d = {head.shape[-1]} (axis -1),"
-            f" tail has d = {tail.shape[-1]} (axis -1)"
+            f"distmult_score: head has d = {head.shape[-1]} (axis -1), "
+            f"tail has d = {tail.shape[-1]} (axis -1)"
         )
     return head, relation, tail
 
@@ -95,8 +99,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"distmult_score: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"distmult_score: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -106,7 +109,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "distmult_score: grad can be implicitly created only for scalar outputs; "
+                "distmult_score: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

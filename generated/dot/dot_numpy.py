@@ -23,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = (x * y).sum(axis=-1)
     return out, (x, y)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, y = saved
     batch = x.shape[:-1]
     grad_output = _cotangent(grad_output, batch, x.dtype)
@@ -52,13 +59,11 @@ def _inputs(x, y):
         raise ValueError(f"dot: y has shape {y.shape}, expected (..., n)")
     if y.shape[:-1] != x.shape[:-1]:
         raise ValueError(
-            f"dot: x has leading axes {x.shape[:-1]},"
-            f" y has leading axes {y.shape[:-1]}"
+            f"dot: x has leading axes {x.shape[:-1]}, y has leading axes {y.shape[:-1]}"
         )
     if y.shape[-1] != x.shape[-1]:
         raise ValueError(
-            f"dot: x has n = {x.shape[-1]} (axis -1),"
-            f" y has n = {y.shape[-1]} (axis -1)"
+            f"dot: x has n = {x.shape[-1]} (axis -1), y has n = {y.shape[-1]} (axis -1)"
         )
     return x, y
 
@@ -67,10 +72,7 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(
-            f"dot: {name} has dtype {array.dtype},"
-            " expected floating point"
-        )
+        raise TypeError(f"dot: {name} has dtype {array.dtype}, expected floating point")
     return array
 
 
@@ -86,7 +88,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"dot: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"dot: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

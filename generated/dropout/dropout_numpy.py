@@ -23,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, keep, *, p=0.5):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are arrays: x and keep, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, keep = _inputs(x, keep)
     out = np.where(keep, x / (1 - p), 0)
     return out, (keep, p, x.dtype)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     keep, p, dtype = saved
     grad_output = _cotangent(grad_output, keep.shape, dtype)
     grad_x = None
@@ -44,10 +51,7 @@ def _inputs(x, keep):
     x = _real("x", x)
     keep = _boolean("keep", keep)
     if keep.shape != x.shape:
-        raise ValueError(
-            f"dropout: x has shape {x.shape},"
-            f" keep has shape {keep.shape}"
-        )
+        raise ValueError(f"dropout: x has shape {x.shape}, keep has shape {keep.shape}")
     return x, keep
 
 
@@ -56,8 +60,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"dropout: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"dropout: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -66,10 +69,7 @@ def _boolean(name, value):
     """Return `value` as an array, which must be boolean."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.bool_):
-        raise TypeError(
-            f"dropout: {name} has dtype {array.dtype},"
-            " expected boolean"
-        )
+        raise TypeError(f"dropout: {name} has dtype {array.dtype}, expected boolean")
     return array
 
 
@@ -85,7 +85,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"dropout: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"dropout: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -13,7 +13,7 @@
  *     [ where(x > 0, 1, alpha * (expm1(x) + 1)) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x      (...,)  for grad_x
  *     alpha
  */
 #ifndef SYMGRAD_ELU_H

@@ -23,14 +23,22 @@ __all__ = ["backward", "forward"]
 
 
 def forward(table, token):
-    """Return out (n, d), and what backward needs."""
+    """Return out (n, d), and what backward needs.
+
+    The arguments are arrays: table (v, d) and token (n,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     table, token = _inputs(table, token)
     out = table[token]
     return out, (token, table.shape[0], table.shape[1])
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, d).
+    """
     token, v, d = saved
     n = token.shape[0]
     grad_output = _cotangent(grad_output, (n, d))
@@ -46,16 +54,12 @@ def _inputs(table, token):
     table = _real("table", table)
     token = _integer("token", token)
     if table.ndim != 2:
-        raise ValueError(
-            f"embedding: table has shape {table.shape}, expected (v,"
-            " d)"
-        )
+        raise ValueError(f"embedding: table has shape {table.shape}, expected (v, d)")
     if token.ndim != 1:
         raise ValueError(f"embedding: token has shape {token.shape}, expected (n,)")
     if token.size and not (0 <= token.min() and token.max() < table.shape[0]):
         raise IndexError(
-            "embedding: token must be in range(v),"
-            f" here range({table.shape[0]})"
+            f"embedding: token must be in range(v), here range({table.shape[0]})"
         )
     return table, token
 
@@ -65,8 +69,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"embedding: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"embedding: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -75,10 +78,7 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(
-            f"embedding: {name} has dtype {array.dtype},"
-            " expected integer"
-        )
+        raise TypeError(f"embedding: {name} has dtype {array.dtype}, expected integer")
     return array
 
 

@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: p (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p = _inputs(p)
     out = -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(axis=-1)
     return out, (p,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (p,) = saved
     batch = p.shape[:-1]
     grad_output = _cotangent(grad_output, batch, p.dtype)
@@ -53,8 +60,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"entropy: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"entropy: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -71,7 +77,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"entropy: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"entropy: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

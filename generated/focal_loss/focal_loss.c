@@ -13,9 +13,11 @@
  *     gamma   option, 2.0
  *
  * Gradients
- *     grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma / ... + where(gamma == 0, 0, gamma
- *         * grad_output * sigmoid(-x[...]) * softplus(-x[...]) * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma
- *         - 1) / ...))
+ *     grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma
+ *         / size(...)
+ *         + where(gamma == 0, 0,
+ *         gamma * grad_output * sigmoid(-x[...]) * softplus(-x[...])
+ *         * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma - 1) / size(...)))
  *     grad_logits[...] = grad_x[...] * (2 * target[...] - 1)
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *
@@ -64,19 +66,17 @@ void focal_loss_backward(size_t batch, double gamma, const double *restrict logi
     double *restrict const grad_x = work;
 
     if (grad_logits || grad_target) {
-        /* grad_x[b] =
-         *     -(grad_output * sigmoid_x[b] * sigmoid_x[b]**gamma / batch
-         *     + where(gamma
-         *     == 0, 0, gamma * grad_output * sigmoid_x[b] * softplus_x[b]
+        /* grad_x[b] = -(grad_output * sigmoid_x[b] * sigmoid_x[b]**gamma / batch
+         *     + where(gamma == 0, 0,
+         *     gamma * grad_output * sigmoid_x[b] * softplus_x[b]
          *     * (1 - sigmoid_x[b]) * sigmoid_x[b]**(gamma - 1) / batch))
          */
         for (size_t b = 0; b < batch; ++b) {
             const double part = gamma == 0.0
                 ? 0.0 : gamma * grad_output * sigmoid_x[b] * softplus_x[b]
                 * (1.0 - sigmoid_x[b]) * pow(sigmoid_x[b], gamma - 1.0) / (double)batch;
-            grad_x[b] =
-                -(grad_output * sigmoid_x[b] * pow(sigmoid_x[b], gamma) / (double)batch
-                + part);
+            grad_x[b] = -(grad_output * sigmoid_x[b] * pow(sigmoid_x[b], gamma)
+                / (double)batch + part);
         }
     }
 

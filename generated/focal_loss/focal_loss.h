@@ -13,9 +13,11 @@
  *     gamma   option, 2.0
  *
  * Gradients
- *     grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma / ... + where(gamma == 0, 0, gamma
- *         * grad_output * sigmoid(-x[...]) * softplus(-x[...]) * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma
- *         - 1) / ...))
+ *     grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma
+ *         / size(...)
+ *         + where(gamma == 0, 0,
+ *         gamma * grad_output * sigmoid(-x[...]) * softplus(-x[...])
+ *         * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma - 1) / size(...)))
  *     grad_logits[...] = grad_x[...] * (2 * target[...] - 1)
  *     grad_target[...] = 2 * grad_x[...] * logits[...]
  *

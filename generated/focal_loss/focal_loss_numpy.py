@@ -12,9 +12,11 @@ Shapes
     gamma   option, 2.0
 
 Gradients
-    grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma / ... + where(gamma == 0, 0, gamma
-        * grad_output * sigmoid(-x[...]) * softplus(-x[...]) * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma
-        - 1) / ...))
+    grad_x[...] = -(grad_output * sigmoid(-x[...]) * sigmoid(-x[...])**gamma
+        / size(...)
+        + where(gamma == 0, 0,
+        gamma * grad_output * sigmoid(-x[...]) * softplus(-x[...])
+        * (1 - sigmoid(-x[...])) * sigmoid(-x[...])**(gamma - 1) / size(...)))
     grad_logits[...] = grad_x[...] * (2 * target[...] - 1)
     grad_target[...] = 2 * grad_x[...] * logits[...]
 
@@ -34,7 +36,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(logits, target, *, gamma=2.0):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: logits and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     logits, target = _inputs(logits, target)
     x = (2 * target - 1) * logits
     exp_x = np.exp(-np.abs(-x))
@@ -44,7 +50,10 @@ def forward(logits, target, *, gamma=2.0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     logits, target, sigmoid_x, gamma = saved
     batch = logits.shape
     grad_output = _cotangent(grad_output, (), logits.dtype)
@@ -77,8 +86,8 @@ def _inputs(logits, target):
     target = _real("target", target)
     if target.shape != logits.shape:
         raise ValueError(
-            f"focal_loss: logits has shape {logits.shape},"
-            f" target has shape {target.shape}"
+            f"focal_loss: logits has shape {logits.shape}, "
+            f"target has shape {target.shape}"
         )
     return logits, target
 
@@ -88,8 +97,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"focal_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"focal_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

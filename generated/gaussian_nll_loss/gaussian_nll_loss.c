@@ -14,10 +14,13 @@
  *     eps     option, 1e-06
  *
  * Gradients
- *     grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...]) / (... * v[...])
- *     grad_mean[...] = grad_output * (mean[...] - target[...]) / (... * v[...])
- *     grad_target[...] = -grad_output * (mean[...] - target[...]) / (... * v[...])
- *     grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...], where(var[...] > eps, grad_v[...], 0))
+ *     grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...])
+ *         / (size(...) * v[...])
+ *     grad_mean[...] = grad_output * (mean[...] - target[...]) / (size(...) * v[...])
+ *     grad_target[...] = -grad_output * (mean[...] - target[...])
+ *         / (size(...) * v[...])
+ *     grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...],
+ *         where(var[...] > eps, grad_v[...], 0))
  *
  * Saved
  *     mean    (...,)  for grad_mean, grad_target, grad_var
@@ -66,9 +69,8 @@ void gaussian_nll_loss_backward(size_t batch, double eps, const double *restrict
     }
 
     if (grad_var) {
-        /* grad_var[b] =
-         *     where(var[b]
-         *     == eps, 0.5 * grad_v[b], where(var[b] > eps, grad_v[b], 0))
+        /* grad_var[b] = where(var[b] == eps, 0.5 * grad_v[b],
+         *     where(var[b] > eps, grad_v[b], 0))
          */
         for (size_t b = 0; b < batch; ++b) {
             const double v = var[b] >= eps || isnan(var[b]) ? var[b] : eps;

@@ -14,10 +14,13 @@
  *     eps     option, 1e-06
  *
  * Gradients
- *     grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...]) / (... * v[...])
- *     grad_mean[...] = grad_output * (mean[...] - target[...]) / (... * v[...])
- *     grad_target[...] = -grad_output * (mean[...] - target[...]) / (... * v[...])
- *     grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...], where(var[...] > eps, grad_v[...], 0))
+ *     grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...])
+ *         / (size(...) * v[...])
+ *     grad_mean[...] = grad_output * (mean[...] - target[...]) / (size(...) * v[...])
+ *     grad_target[...] = -grad_output * (mean[...] - target[...])
+ *         / (size(...) * v[...])
+ *     grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...],
+ *         where(var[...] > eps, grad_v[...], 0))
  *
  * Saved
  *     mean    (...,)  for grad_mean, grad_target, grad_var

@@ -13,10 +13,13 @@ Shapes
     eps     option, 1e-06
 
 Gradients
-    grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...]) / (... * v[...])
-    grad_mean[...] = grad_output * (mean[...] - target[...]) / (... * v[...])
-    grad_target[...] = -grad_output * (mean[...] - target[...]) / (... * v[...])
-    grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...], where(var[...] > eps, grad_v[...], 0))
+    grad_v[...] = 0.5 * grad_output * (1 - (mean[...] - target[...])**2 / v[...])
+        / (size(...) * v[...])
+    grad_mean[...] = grad_output * (mean[...] - target[...]) / (size(...) * v[...])
+    grad_target[...] = -grad_output * (mean[...] - target[...])
+        / (size(...) * v[...])
+    grad_var[...] = where(var[...] == eps, 0.5 * grad_v[...],
+        where(var[...] > eps, grad_v[...], 0))
 
 Saved
     mean    (...,)  for grad_mean, grad_target, grad_var
@@ -33,7 +36,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(mean, target, var, *, eps=1e-06):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: mean, target and var, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     mean, target, var = _inputs(mean, target, var)
     v = np.maximum(var, eps)
     out = (np.log(v) + (mean - target) ** 2 / v).mean() / 2
@@ -41,7 +48,10 @@ def forward(mean, target, var, *, eps=1e-06):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     mean, target, var, eps = saved
     batch = mean.shape
     grad_output = _cotangent(grad_output, (), mean.dtype)
@@ -66,13 +76,12 @@ def _inputs(mean, target, var):
     var = _real("var", var)
     if target.shape != mean.shape:
         raise ValueError(
-            f"gaussian_nll_loss: mean has shape {mean.shape},"
-            f" target has shape {target.shape}"
+            f"gaussian_nll_loss: mean has shape {mean.shape}, "
+            f"target has shape {target.shape}"
         )
     if var.shape != mean.shape:
         raise ValueError(
-            f"gaussian_nll_loss: mean has shape {mean.shape},"
-            f" var has shape {var.shape}"
+            f"gaussian_nll_loss: mean has shape {mean.shape}, var has shape {var.shape}"
         )
     return mean, target, var
 
@@ -82,8 +91,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"gaussian_nll_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"gaussian_nll_loss: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 

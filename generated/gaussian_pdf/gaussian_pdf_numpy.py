@@ -24,14 +24,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, mean, std):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x, mean and std, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, mean, std = _inputs(x, mean, std)
     out = np.exp(-((x - mean) / std) ** 2 / 2) / (std * math.sqrt(2 * math.pi))
     return out, (x, mean, std, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, mean, std, out = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_mean = grad_std = None
@@ -51,13 +58,11 @@ def _inputs(x, mean, std):
     std = _real("std", std)
     if mean.shape != x.shape:
         raise ValueError(
-            f"gaussian_pdf: x has shape {x.shape},"
-            f" mean has shape {mean.shape}"
+            f"gaussian_pdf: x has shape {x.shape}, mean has shape {mean.shape}"
         )
     if std.shape != x.shape:
         raise ValueError(
-            f"gaussian_pdf: x has shape {x.shape},"
-            f" std has shape {std.shape}"
+            f"gaussian_pdf: x has shape {x.shape}, std has shape {std.shape}"
         )
     return x, mean, std
 
@@ -67,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"gaussian_pdf: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"gaussian_pdf: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -78,7 +82,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "gaussian_pdf: grad can be implicitly created only for scalar outputs; "
+                "gaussian_pdf: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

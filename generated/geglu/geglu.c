@@ -24,8 +24,8 @@ void geglu_forward(double value, double gate, double *restrict out)
 {
     const double inner = sqrt(2.0 / PI) * (gate + 0.044715 * (gate * gate * gate));
     const double tanh_inner = tanh(inner);
-    const double common = 1.0 + tanh_inner;
-    *out = value * (0.5 * gate * common);
+    const double one_plus_tanh_inner = 1.0 + tanh_inner;
+    *out = value * (0.5 * gate * one_plus_tanh_inner);
 }
 
 void geglu_forward_batch(size_t batch, const double *restrict value,
@@ -42,15 +42,15 @@ void geglu_backward(double value, double gate, double grad_output,
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
     const double inner = sqrt_2_over_pi * (gate + 0.044715 * (gate * gate * gate));
     const double tanh_inner = tanh(inner);
-    const double common = 1.0 + tanh_inner;
+    const double one_plus_tanh_inner = 1.0 + tanh_inner;
     const double part = 0.5 * grad_output;
     if (grad_value) {
-        *grad_value = part * gate * common;
+        *grad_value = part * gate * one_plus_tanh_inner;
     }
 
     if (grad_gate) {
         *grad_gate = part * value
-            * (common
+            * (one_plus_tanh_inner
             + sqrt_2_over_pi * gate * (1.0 - tanh_inner * tanh_inner)
             * (1.0 + 3.0 * 0.044715 * (gate * gate)));
     }

@@ -23,7 +23,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(value, gate):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: value and gate, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     value, gate = _inputs(value, gate)
     inner = math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)
     out = value * (0.5 * gate * (1 + np.tanh(inner)))
@@ -31,17 +35,20 @@ def forward(value, gate):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     value, gate = saved
     grad_output = _cotangent(grad_output, value.shape, value.dtype)
     grad_value = grad_gate = None
     tanh_inner = np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))
-    common = 1 + tanh_inner
+    one_plus_tanh_inner = 1 + tanh_inner
     if needs_input_grad[0]:
-        grad_value = 0.5 * grad_output * gate * common
+        grad_value = 0.5 * grad_output * gate * one_plus_tanh_inner
     if needs_input_grad[1]:
         grad_gate = 0.5 * grad_output * value * (
-            common
+            one_plus_tanh_inner
             + math.sqrt(2 / math.pi) * gate * (1 - tanh_inner**2) * (
                 1 + 3 * 0.044715 * gate**2
             )
@@ -55,8 +62,7 @@ def _inputs(value, gate):
     gate = _real("gate", gate)
     if gate.shape != value.shape:
         raise ValueError(
-            f"geglu: value has shape {value.shape},"
-            f" gate has shape {gate.shape}"
+            f"geglu: value has shape {value.shape}, gate has shape {gate.shape}"
         )
     return value, gate
 
@@ -66,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"geglu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"geglu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -84,7 +89,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"geglu: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"geglu: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = np.exp(np.log(x).mean(axis=-1))
     return out, (x, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, out = saved
     n = x.shape[-1]
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
@@ -42,10 +49,7 @@ def _inputs(x):
     """Return the inputs as arrays; refuse what is of another type or shape."""
     x = _real("x", x)
     if x.ndim < 1:
-        raise ValueError(
-            f"geometric_mean: x has shape {x.shape}, expected (...,"
-            " n)"
-        )
+        raise ValueError(f"geometric_mean: x has shape {x.shape}, expected (..., n)")
     return x
 
 
@@ -54,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"geometric_mean: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"geometric_mean: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -65,7 +68,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "geometric_mean: grad can be implicitly created only for scalar outputs; "
+                "geometric_mean: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

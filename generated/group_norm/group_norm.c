@@ -18,9 +18,11 @@
  * Gradients
  *     grad_xhat[i,j,k,l] = grad_output[i, j, k, l] * gain[j, k]
  *     mean_grad_xhat[i,j] = sum[k,l](grad_xhat[i, j, k, l] / (c * p))
- *     mean_grad_xhat_xhat[i,j] = sum[k,l](grad_xhat[i, j, k, l] * xhat[i, j, k, l] / (c * p))
- *     grad_x[i,j,k,l] = rstd[i, j] * (grad_xhat[i, j, k, l] - mean_grad_xhat[i, j] - xhat[i, j, k, l] *
- *         mean_grad_xhat_xhat[i, j])
+ *     mean_grad_xhat_xhat[i,j] =
+ *         sum[k,l](grad_xhat[i, j, k, l] * xhat[i, j, k, l] / (c * p))
+ *     grad_x[i,j,k,l] = rstd[i, j]
+ *         * (grad_xhat[i, j, k, l] - mean_grad_xhat[i, j]
+ *         - xhat[i, j, k, l] * mean_grad_xhat_xhat[i, j])
  *     grad_gain[j,k] = sum[i,l](grad_output[i, j, k, l] * xhat[i, j, k, l])
  *     grad_bias[j,k] = sum[i,l](grad_output[i, j, k, l])
  *

@@ -17,9 +17,11 @@ Shapes
 Gradients
     grad_xhat[i,j,k,l] = grad_output[i, j, k, l] * gain[j, k]
     mean_grad_xhat[i,j] = sum[k,l](grad_xhat[i, j, k, l] / (c * p))
-    mean_grad_xhat_xhat[i,j] = sum[k,l](grad_xhat[i, j, k, l] * xhat[i, j, k, l] / (c * p))
-    grad_x[i,j,k,l] = rstd[i, j] * (grad_xhat[i, j, k, l] - mean_grad_xhat[i, j] - xhat[i, j, k, l] *
-        mean_grad_xhat_xhat[i, j])
+    mean_grad_xhat_xhat[i,j] =
+        sum[k,l](grad_xhat[i, j, k, l] * xhat[i, j, k, l] / (c * p))
+    grad_x[i,j,k,l] = rstd[i, j]
+        * (grad_xhat[i, j, k, l] - mean_grad_xhat[i, j]
+        - xhat[i, j, k, l] * mean_grad_xhat_xhat[i, j])
     grad_gain[j,k] = sum[i,l](grad_output[i, j, k, l] * xhat[i, j, k, l])
     grad_bias[j,k] = sum[i,l](grad_output[i, j, k, l])
 
@@ -37,7 +39,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, gain, bias, *, eps=1e-05):
-    """Return out (n, g, c, p), and what backward needs."""
+    """Return out (n, g, c, p), and what backward needs.
+
+    The arguments are floating point: x (n, g, c, p), gain (g, c) and bias (g, c).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, gain, bias = _inputs(x, gain, bias)
     mean_x = x.mean(axis=(2, 3), keepdims=True)
     centered = x - mean_x
@@ -48,7 +54,10 @@ def forward(x, gain, bias, *, eps=1e-05):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, g, c, p).
+    """
     x, gain, mean_x, rstd = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_gain = grad_bias = None
@@ -76,39 +85,30 @@ def _inputs(x, gain, bias):
     gain = _real("gain", gain)
     bias = _real("bias", bias)
     if x.ndim != 4:
-        raise ValueError(
-            f"group_norm: x has shape {x.shape}, expected (n, g, c,"
-            " p)"
-        )
+        raise ValueError(f"group_norm: x has shape {x.shape}, expected (n, g, c, p)")
     if gain.ndim != 2:
-        raise ValueError(
-            f"group_norm: gain has shape {gain.shape}, expected (g,"
-            " c)"
-        )
+        raise ValueError(f"group_norm: gain has shape {gain.shape}, expected (g, c)")
     if gain.shape[0] != x.shape[1]:
         raise ValueError(
-            f"group_norm: x has g = {x.shape[1]} (axis 1),"
-            f" gain has g = {gain.shape[0]} (axis 0)"
+            f"group_norm: x has g = {x.shape[1]} (axis 1), "
+            f"gain has g = {gain.shape[0]} (axis 0)"
         )
     if gain.shape[1] != x.shape[2]:
         raise ValueError(
-            f"group_norm: x has c = {x.shape[2]} (axis 2),"
-            f" gain has c = {gain.shape[1]} (axis 1)"
+            f"group_norm: x has c = {x.shape[2]} (axis 2), "
+            f"gain has c = {gain.shape[1]} (axis 1)"
         )
     if bias.ndim != 2:
-        raise ValueError(
-            f"group_norm: bias has shape {bias.shape}, expected (g,"
-            " c)"
-        )
+        raise ValueError(f"group_norm: bias has shape {bias.shape}, expected (g, c)")
     if bias.shape[0] != x.shape[1]:
         raise ValueError(
-            f"group_norm: x has g = {x.shape[1]} (axis 1),"
-            f" bias has g = {bias.shape[0]} (axis 0)"
+            f"group_norm: x has g = {x.shape[1]} (axis 1), "
+            f"bias has g = {bias.shape[0]} (axis 0)"
         )
     if bias.shape[1] != x.shape[2]:
         raise ValueError(
-            f"group_norm: x has c = {x.shape[2]} (axis 2),"
-            f" bias has c = {bias.shape[1]} (axis 1)"
+            f"group_norm: x has c = {x.shape[2]} (axis 2), "
+            f"bias has c = {bias.shape[1]} (axis 1)"
         )
     return x, gain, bias
 
@@ -118,8 +118,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"group_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"group_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,7 +13,7 @@
  *     [ where(abs(x) > bound, 1, 0) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x      (...,)  for grad_x
  *     bound
  */
 #ifndef SYMGRAD_HARDSHRINK_H

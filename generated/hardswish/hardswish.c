@@ -8,9 +8,6 @@
  *     x    (...,)
  *     out  (...,)
  *
- * Jacobian
- *     [ clip(x / 6 + 0.5, 0, 1) + where(x / 6 + 0.5 >= 0 & x / 6 + 0.5 <= 1, x / 6, 0) ]
- *
  * Saved
  *     x  (...,)  for grad_x
  */

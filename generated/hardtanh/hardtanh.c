@@ -14,7 +14,7 @@
  *     [ where(x >= low & x <= high, 1, 0) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x     (...,)  for grad_x
  *     low
  *     high
  */

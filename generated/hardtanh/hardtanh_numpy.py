@@ -13,7 +13,7 @@ Jacobian
     [ where(x >= low & x <= high, 1, 0) ]
 
 Saved
-    x  (...,)  for grad_x
+    x     (...,)  for grad_x
     low
     high
 """
@@ -24,14 +24,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, low=-1.0, high=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = np.clip(x, low, high)
     return out, (x, low, high)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, low, high = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -51,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"hardtanh: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"hardtanh: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

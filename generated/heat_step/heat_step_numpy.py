@@ -24,7 +24,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(u, *, rate=0.1):
-    """Return out (n,), and what backward needs."""
+    """Return out (n,), and what backward needs.
+
+    The arguments are floating point: u (n,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     u = _inputs(u)
     n = u.shape[0]
 
@@ -33,7 +37,10 @@ def forward(u, *, rate=0.1):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n,).
+    """
     n, rate = saved
     grad_output = _cotangent(grad_output, (n,))
     grad_u = None
@@ -57,8 +64,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"heat_step: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"heat_step: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

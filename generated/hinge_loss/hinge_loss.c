@@ -10,8 +10,10 @@
  *     out    ()
  *
  * Gradients
- *     grad_score[...] = -label[...] * where(relu(1 - label[...] * score[...]) > 0, grad_output / ..., 0)
- *     grad_label[...] = -score[...] * where(relu(1 - label[...] * score[...]) > 0, grad_output / ..., 0)
+ *     grad_score[...] = -label[...]
+ *         * where(relu(1 - label[...] * score[...]) > 0, grad_output / size(...), 0)
+ *     grad_label[...] = -score[...]
+ *         * where(relu(1 - label[...] * score[...]) > 0, grad_output / size(...), 0)
  *
  * Saved
  *     score  (...,)  for grad_score, grad_label

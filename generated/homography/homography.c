@@ -26,8 +26,10 @@
  *     grad_h[2,0] = sum[i](x[i] * grad_w[i])
  *     grad_h[2,1] = sum[i](y[i] * grad_w[i])
  *     grad_h[2,2] = sum[i](grad_w[i])
- *     grad_p[i,0] = h[0, 0] * grad_u[i] / w[i] + h[1, 0] * grad_v[i] / w[i] + h[2, 0] * grad_w[i]
- *     grad_p[i,1] = h[0, 1] * grad_u[i] / w[i] + h[1, 1] * grad_v[i] / w[i] + h[2, 1] * grad_w[i]
+ *     grad_p[i,0] = h[0, 0] * grad_u[i] / w[i] + h[1, 0] * grad_v[i] / w[i]
+ *         + h[2, 0] * grad_w[i]
+ *     grad_p[i,1] = h[0, 1] * grad_u[i] / w[i] + h[1, 1] * grad_v[i] / w[i]
+ *         + h[2, 1] * grad_w[i]
  *
  * Saved
  *     h  (3, 3)  for grad_h, grad_p

@@ -25,8 +25,10 @@ Gradients
     grad_h[2,0] = sum[i](x[i] * grad_w[i])
     grad_h[2,1] = sum[i](y[i] * grad_w[i])
     grad_h[2,2] = sum[i](grad_w[i])
-    grad_p[i,0] = h[0, 0] * grad_u[i] / w[i] + h[1, 0] * grad_v[i] / w[i] + h[2, 0] * grad_w[i]
-    grad_p[i,1] = h[0, 1] * grad_u[i] / w[i] + h[1, 1] * grad_v[i] / w[i] + h[2, 1] * grad_w[i]
+    grad_p[i,0] = h[0, 0] * grad_u[i] / w[i] + h[1, 0] * grad_v[i] / w[i]
+        + h[2, 0] * grad_w[i]
+    grad_p[i,1] = h[0, 1] * grad_u[i] / w[i] + h[1, 1] * grad_v[i] / w[i]
+        + h[2, 1] * grad_w[i]
 
 Saved
     h  (3, 3)  for grad_h, grad_p
@@ -41,7 +43,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(h, p):
-    """Return u (n,), v (n,), and what backward needs."""
+    """Return u (n,), v (n,), and what backward needs.
+
+    The arguments are floating point: h (3, 3) and p (n, 2).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     h, p = _inputs(h, p)
     x = p[:, 0]
     y = p[:, 1]
@@ -107,21 +113,22 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"homography: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"homography: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of u, v as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "homography: grad can be implicitly created only for scalar outputs; "
             f"pass a tuple of 2 gradients of the shapes {shapes}"
         )
     if len(grad_output) != 2:
-        raise ValueError(f"homography: {len(grad_output)} gradients given for 2 outputs")
+        raise ValueError(
+            f"homography: {len(grad_output)} gradients given for 2 outputs"
+        )
     gradients = []
     for name, g, shape in zip(("u", "v"), grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)

@@ -14,9 +14,9 @@ Shapes
 Gradients
     grad_score[j,k] = grad_output * exp(score[j, k] - logsumexp_score[j]) / n
     grad_score[i,i] += -grad_output / n
-    grad_total[j,k] = grad_score[j, k] / temperature
-    grad_x[j,l] = sum[k](grad_total[j, k] * y[k, l])
-    grad_y[k,l] = sum[j](grad_total[j, k] * x[j, l])
+    grad_x_y[j,k] = grad_score[j, k] / temperature
+    grad_x[j,l] = sum[k](grad_x_y[j, k] * y[k, l])
+    grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l])
 
 Saved
     x              (n, d)  for grad_y
@@ -33,7 +33,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, *, temperature=0.1):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x and y, all (n, d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     score = x @ y.T / temperature
     max_score = score.max(axis=1)
@@ -44,18 +48,21 @@ def forward(x, y, *, temperature=0.1):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, y, sum_exp_score, exp_score, temperature = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = None
     grad_score = grad_output * exp_score / sum_exp_score[:, None] / n
     grad_score[np.arange(n), np.arange(n)] -= grad_output / n
-    grad_total = grad_score / temperature
+    grad_x_y = grad_score / temperature
     if needs_input_grad[0]:
-        grad_x = grad_total @ y
+        grad_x = grad_x_y @ y
     if needs_input_grad[1]:
-        grad_y = grad_total.T @ x
+        grad_y = grad_x_y.T @ x
     return grad_x, grad_y
 
 
@@ -69,13 +76,13 @@ def _inputs(x, y):
         raise ValueError(f"info_nce_loss: y has shape {y.shape}, expected (n, d)")
     if y.shape[0] != x.shape[0]:
         raise ValueError(
-            f"info_nce_loss: x has n = {x.shape[0]} (axis 0),"
-            f" y has n = {y.shape[0]} (axis 0)"
+            f"info_nce_loss: x has n = {x.shape[0]} (axis 0), "
+            f"y has n = {y.shape[0]} (axis 0)"
         )
     if y.shape[1] != x.shape[1]:
         raise ValueError(
-            f"info_nce_loss: x has d = {x.shape[1]} (axis 1),"
-            f" y has d = {y.shape[1]} (axis 1)"
+            f"info_nce_loss: x has d = {x.shape[1]} (axis 1), "
+            f"y has d = {y.shape[1]} (axis 1)"
         )
     return x, y
 
@@ -85,8 +92,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"info_nce_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"info_nce_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -18,8 +18,9 @@
  * Gradients
  *     mean_grad_output[i,j] = sum[k](grad_output[i, j, k] / p)
  *     mean_grad_output_xhat[i,j] = sum[k](grad_output[i, j, k] * xhat[i, j, k] / p)
- *     grad_x[i,j,k] = rstd[i, j] * gain[j] * (grad_output[i, j, k] - mean_grad_output[i, j] - xhat[i, j, k] *
- *         mean_grad_output_xhat[i, j])
+ *     grad_x[i,j,k] = rstd[i, j] * gain[j]
+ *         * (grad_output[i, j, k] - mean_grad_output[i, j]
+ *         - xhat[i, j, k] * mean_grad_output_xhat[i, j])
  *     grad_gain[j] = sum[i,k](grad_output[i, j, k] * xhat[i, j, k])
  *     grad_bias[j] = sum[i,k](grad_output[i, j, k])
  *

@@ -12,8 +12,9 @@
  * Gradients
  *     grad_total[i] = grad_output / n
  *     grad_log_q[i,j] = -grad_total[i] * p[i, j]
- *     grad_p[i,j] = grad_total[i] * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j] + p[i, j] / where(p[i, j]
- *         == 0, 1, p[i, j]))
+ *     grad_p[i,j] = grad_total[i]
+ *         * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j]
+ *         + p[i, j] / where(p[i, j] == 0, 1, p[i, j]))
  *
  * Saved
  *     log_q  (n, c)  for grad_p
@@ -27,8 +28,7 @@ void kl_div_forward(size_t n, size_t c, const double *restrict log_q,
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
-        /* total[i] =
-         *     sum[j](where(p[i, j] == 0, 0, p[i, j] * log(p[i, j]))
+        /* total[i] = sum[j](where(p[i, j] == 0, 0, p[i, j] * log(p[i, j]))
          *     - p[i, j] * log_q[i, j])
          */
         double total = 0.0;

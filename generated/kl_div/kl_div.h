@@ -12,8 +12,9 @@
  * Gradients
  *     grad_total[i] = grad_output / n
  *     grad_log_q[i,j] = -grad_total[i] * p[i, j]
- *     grad_p[i,j] = grad_total[i] * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j] + p[i, j] / where(p[i, j]
- *         == 0, 1, p[i, j]))
+ *     grad_p[i,j] = grad_total[i]
+ *         * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j]
+ *         + p[i, j] / where(p[i, j] == 0, 1, p[i, j]))
  *
  * Saved
  *     log_q  (n, c)  for grad_p

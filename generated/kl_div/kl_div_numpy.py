@@ -11,8 +11,9 @@ Shapes
 Gradients
     grad_total[i] = grad_output / n
     grad_log_q[i,j] = -grad_total[i] * p[i, j]
-    grad_p[i,j] = grad_total[i] * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j] + p[i, j] / where(p[i, j]
-        == 0, 1, p[i, j]))
+    grad_p[i,j] = grad_total[i]
+        * (log(where(p[i, j] == 0, 1, p[i, j])) - log_q[i, j]
+        + p[i, j] / where(p[i, j] == 0, 1, p[i, j]))
 
 Saved
     log_q  (n, c)  for grad_p
@@ -26,14 +27,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(log_q, p):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: log_q and p, all (n, c).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     log_q, p = _inputs(log_q, p)
     out = (special.xlogy(p, p) - p * log_q).sum(axis=1).mean()
     return out, (log_q, p)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     log_q, p = saved
     n = log_q.shape[0]
     grad_output = _cotangent(grad_output, (), log_q.dtype)
@@ -58,13 +66,13 @@ def _inputs(log_q, p):
         raise ValueError(f"kl_div: p has shape {p.shape}, expected (n, c)")
     if p.shape[0] != log_q.shape[0]:
         raise ValueError(
-            f"kl_div: log_q has n = {log_q.shape[0]} (axis 0),"
-            f" p has n = {p.shape[0]} (axis 0)"
+            f"kl_div: log_q has n = {log_q.shape[0]} (axis 0), "
+            f"p has n = {p.shape[0]} (axis 0)"
         )
     if p.shape[1] != log_q.shape[1]:
         raise ValueError(
-            f"kl_div: log_q has c = {log_q.shape[1]} (axis 1),"
-            f" p has c = {p.shape[1]} (axis 1)"
+            f"kl_div: log_q has c = {log_q.shape[1]} (axis 1), "
+            f"p has c = {p.shape[1]} (axis 1)"
         )
     return log_q, p
 
@@ -74,8 +82,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"kl_div: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"kl_div: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -87,7 +94,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"kl_div: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"kl_div: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

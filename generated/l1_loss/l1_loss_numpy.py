@@ -9,8 +9,9 @@ Shapes
     out         ()
 
 Gradients
-    grad_prediction[...] = grad_output * sign(prediction[...] - target[...]) / ...
-    grad_target[...] = -grad_output * sign(prediction[...] - target[...]) / ...
+    grad_prediction[...] = grad_output * sign(prediction[...] - target[...])
+        / size(...)
+    grad_target[...] = -grad_output * sign(prediction[...] - target[...]) / size(...)
 
 Saved
     prediction  (...,)  for grad_prediction, grad_target
@@ -25,14 +26,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     out = np.abs(prediction - target).mean()
     return out, (prediction, target)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -50,8 +58,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"l1_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"l1_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -61,8 +69,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"l1_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"l1_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -74,7 +81,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"l1_loss: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"l1_loss: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

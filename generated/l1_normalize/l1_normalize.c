@@ -10,7 +10,8 @@
  *
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_x[...,j] = (grad_output[..., j] - sign(x[..., j]) * sum_grad_output_out[...]) / sum_x[...]
+ *     grad_x[...,j] = (grad_output[..., j]
+ *         - sign(x[..., j]) * sum_grad_output_out[...]) / sum_x[...]
  *
  * Saved
  *     x      (..., n)  for grad_x
@@ -51,13 +52,11 @@ void l1_normalize_backward(size_t batch, size_t n, const double *restrict x,
             for (size_t j = 0; j < n; ++j) {
                 sum_grad_output_out += grad_output[b * n + j] * out[b * n + j];
             }
-            /* grad_x[b,j] =
-             *     (grad_output[b, j] - sign(x[b, j]) * sum_grad_output_out[b])
-             *     / sum_x[b]
+            /* grad_x[b,j] = (grad_output[b, j]
+             *     - sign(x[b, j]) * sum_grad_output_out[b]) / sum_x[b]
              */
             for (size_t j = 0; j < n; ++j) {
-                grad_x[b * n + j] =
-                    (grad_output[b * n + j]
+                grad_x[b * n + j] = (grad_output[b * n + j]
                     - (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0
                     ? -1.0 : x[b * n + j]) * sum_grad_output_out) / sum_x[b];
             }

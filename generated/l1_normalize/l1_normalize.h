@@ -10,7 +10,8 @@
  *
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_x[...,j] = (grad_output[..., j] - sign(x[..., j]) * sum_grad_output_out[...]) / sum_x[...]
+ *     grad_x[...,j] = (grad_output[..., j]
+ *         - sign(x[..., j]) * sum_grad_output_out[...]) / sum_x[...]
  *
  * Saved
  *     x      (..., n)  for grad_x

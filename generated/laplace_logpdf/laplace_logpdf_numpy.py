@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, center, width):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x, center and width, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, center, width = _inputs(x, center, width)
     out = -np.abs(x - center) / width - np.log(2 * width)
     return out, (x, center, width)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, center, width = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_center = grad_width = None
@@ -48,13 +55,11 @@ def _inputs(x, center, width):
     width = _real("width", width)
     if center.shape != x.shape:
         raise ValueError(
-            f"laplace_logpdf: x has shape {x.shape},"
-            f" center has shape {center.shape}"
+            f"laplace_logpdf: x has shape {x.shape}, center has shape {center.shape}"
         )
     if width.shape != x.shape:
         raise ValueError(
-            f"laplace_logpdf: x has shape {x.shape},"
-            f" width has shape {width.shape}"
+            f"laplace_logpdf: x has shape {x.shape}, width has shape {width.shape}"
         )
     return x, center, width
 
@@ -64,8 +69,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"laplace_logpdf: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"laplace_logpdf: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -75,7 +79,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "laplace_logpdf: grad can be implicitly created only for scalar outputs; "
+                "laplace_logpdf: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

@@ -10,9 +10,6 @@
  *     angle  (...,)
  *     out    (...,)
  *
- * Jacobian
- *     [ (a - b * cos(angle)) / out   (b - a * cos(angle)) / out   a * b * sin(angle) / out ]
- *
  * Saved
  *     a      (...,)  for grad_a, grad_b, grad_angle
  *     b      (...,)  for grad_a, grad_b, grad_angle

@@ -9,9 +9,6 @@ Shapes
     angle  (...,)
     out    (...,)
 
-Jacobian
-    [ (a - b * cos(angle)) / out   (b - a * cos(angle)) / out   a * b * sin(angle) / out ]
-
 Saved
     a      (...,)  for grad_a, grad_b, grad_angle
     b      (...,)  for grad_a, grad_b, grad_angle
@@ -25,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b, angle):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a, b and angle, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b, angle = _inputs(a, b, angle)
     out = np.sqrt(a**2 + b**2 - 2 * a * b * np.cos(angle))
     return out, (a, b, angle, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     a, b, angle, out = saved
     grad_output = _cotangent(grad_output, a.shape, a.dtype)
     grad_a = grad_b = grad_angle = None
@@ -54,13 +58,11 @@ def _inputs(a, b, angle):
     angle = _real("angle", angle)
     if b.shape != a.shape:
         raise ValueError(
-            f"law_of_cosines: a has shape {a.shape},"
-            f" b has shape {b.shape}"
+            f"law_of_cosines: a has shape {a.shape}, b has shape {b.shape}"
         )
     if angle.shape != a.shape:
         raise ValueError(
-            f"law_of_cosines: a has shape {a.shape},"
-            f" angle has shape {angle.shape}"
+            f"law_of_cosines: a has shape {a.shape}, angle has shape {angle.shape}"
         )
     return a, b, angle
 
@@ -70,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"law_of_cosines: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"law_of_cosines: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -81,7 +82,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "law_of_cosines: grad can be implicitly created only for scalar outputs; "
+                "law_of_cosines: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

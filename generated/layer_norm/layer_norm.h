@@ -19,8 +19,9 @@
  *     grad_xhat[...,j] = grad_output[..., j] * gain[j]
  *     mean_grad_xhat[...] = sum[j](grad_xhat[..., j] / d)
  *     mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
- *     grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - mean_grad_xhat[...] - xhat[..., j] *
- *         mean_grad_xhat_xhat[...])
+ *     grad_x[...,j] = rstd[...]
+ *         * (grad_xhat[..., j] - mean_grad_xhat[...]
+ *         - xhat[..., j] * mean_grad_xhat_xhat[...])
  *     grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
  *     grad_bias[j] = sum[...](grad_output[..., j])
  *

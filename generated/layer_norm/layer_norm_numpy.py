@@ -18,8 +18,9 @@ Gradients
     grad_xhat[...,j] = grad_output[..., j] * gain[j]
     mean_grad_xhat[...] = sum[j](grad_xhat[..., j] / d)
     mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
-    grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - mean_grad_xhat[...] - xhat[..., j] *
-        mean_grad_xhat_xhat[...])
+    grad_x[...,j] = rstd[...]
+        * (grad_xhat[..., j] - mean_grad_xhat[...]
+        - xhat[..., j] * mean_grad_xhat_xhat[...])
     grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
     grad_bias[j] = sum[...](grad_output[..., j])
 
@@ -37,7 +38,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, gain, bias, *, eps=1e-05):
-    """Return out (..., d), and what backward needs."""
+    """Return out (..., d), and what backward needs.
+
+    The arguments are floating point: x (..., d), gain (d,) and bias (d,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, gain, bias = _inputs(x, gain, bias)
     mean_x = x.mean(axis=-1, keepdims=True)
     centered = x - mean_x
@@ -48,7 +53,10 @@ def forward(x, gain, bias, *, eps=1e-05):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., d).
+    """
     x, gain, mean_x, rstd = saved
     d = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
@@ -81,15 +89,15 @@ def _inputs(x, gain, bias):
         raise ValueError(f"layer_norm: gain has shape {gain.shape}, expected (d,)")
     if gain.shape[0] != x.shape[-1]:
         raise ValueError(
-            f"layer_norm: x has d = {x.shape[-1]} (axis -1),"
-            f" gain has d = {gain.shape[0]} (axis 0)"
+            f"layer_norm: x has d = {x.shape[-1]} (axis -1), "
+            f"gain has d = {gain.shape[0]} (axis 0)"
         )
     if bias.ndim != 1:
         raise ValueError(f"layer_norm: bias has shape {bias.shape}, expected (d,)")
     if bias.shape[0] != x.shape[-1]:
         raise ValueError(
-            f"layer_norm: x has d = {x.shape[-1]} (axis -1),"
-            f" bias has d = {bias.shape[0]} (axis 0)"
+            f"layer_norm: x has d = {x.shape[-1]} (axis -1), "
+            f"bias has d = {bias.shape[0]} (axis 0)"
         )
     return x, gain, bias
 
@@ -99,8 +107,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"layer_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"layer_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,7 +13,7 @@
  *     [ where(x > 0, 1, negative_slope) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x               (...,)  for grad_x
  *     negative_slope
  */
 #include "leaky_relu.h"

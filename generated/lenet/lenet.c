@@ -1,8 +1,10 @@
 /*
  * lenet
- *     c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s]) + conv1_bias[f])
+ *     c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s])
+ *         + conv1_bias[f])
  *     s2[b,d,i,j] = max[r,s](c1[b, d, 2 * i + r, 2 * j + s])
- *     c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s]) + conv2_bias[d])
+ *     c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s])
+ *         + conv2_bias[d])
  *     s4[b,d,i,j] = max[r,s](c3[b, d, 2 * i + r, 2 * j + s])
  *     flat[b,(d * 5 + p) * 5 + q] = s4[b, d, p, q]
  *     f5[b,t] = relu(sum[u](flat[b, u] * fc1_weight[t, u]) + fc1_bias[t])
@@ -28,28 +30,35 @@
  *
  * Gradients
  *     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
- *     grad_total_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
- *     grad_f5[b,t] = sum[v](grad_total_f6[b, v] * fc2_weight[v, t])
- *     grad_total_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
- *     grad_flat[b,u] = sum[t](grad_total_f5[b, t] * fc1_weight[t, u])
- *     count_s4[b,d,i,j] = sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
- *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], grad_flat[b, (d *
- *         5 + i) * 5 + j] / count_s4[b, d, i, j], 0)
- *     grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
- *     grad_s2[b,d,i + r,j + s] = sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
- *     count_s2[b,d,i,j] = sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
- *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], grad_s2[b, d, i,
- *         j] / count_s2[b, d, i, j], 0)
- *     grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
- *     grad_x[b,d,i + r,j + s] = sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
- *     grad_conv1_weight[f,d,r,s] = sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
- *     grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
- *     grad_conv2_weight[f,d,r,s] = sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
- *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
- *     grad_fc1_weight[t,u] = sum[b](grad_total_f5[b, t] * flat[b, u])
- *     grad_fc1_bias[t] = sum[b](grad_total_f5[b, t])
- *     grad_fc2_weight[v,t] = sum[b](grad_total_f6[b, v] * f5[b, t])
- *     grad_fc2_bias[v] = sum[b](grad_total_f6[b, v])
+ *     grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+ *     grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
+ *     grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+ *     grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+ *     count_s4[b,d,i,j] =
+ *         sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
+ *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
+ *         == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
+ *         0)
+ *     grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+ *     grad_s2[b,d,i + r,j + s] =
+ *         sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+ *     count_s2[b,d,i,j] =
+ *         sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
+ *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
+ *         == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
+ *     grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+ *     grad_x[b,d,i + r,j + s] =
+ *         sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+ *     grad_conv1_weight[f,d,r,s] =
+ *         sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
+ *     grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+ *     grad_conv2_weight[f,d,r,s] =
+ *         sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
+ *     grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+ *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
+ *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
+ *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
+ *     grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
  *     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
  *     grad_fc3_bias[k] = sum[b](grad_output[b, k])
  *
@@ -57,18 +66,21 @@
  *     x             (n, 1, 32, 32)   for grad_conv1_weight
  *     conv1_weight  (6, 1, 5, 5)     for grad_x
  *     conv2_weight  (16, 6, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias
- *     fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias
- *     fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias, grad_fc1_weight, grad_fc1_bias
+ *     fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias
+ *     fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias, grad_fc1_weight,
+ *                   grad_fc1_bias
  *     fc3_weight    (10, 84)         for all but grad_fc3_weight, grad_fc3_bias
  *     c1            (n, 6, 28, 28)   for grad_x, grad_conv1_weight, grad_conv1_bias
- *     s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight
- *     c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias
- *     s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias, grad_fc1_weight
- *     f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight, grad_fc3_bias
+ *     s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight
+ *     c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias
+ *     s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias, grad_fc1_weight
+ *     f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight,
+ *                   grad_fc3_bias
  *     f6            (n, 84)          for all but grad_fc3_bias
  *     64672 bytes for each of n, besides inputs and outputs
  */
@@ -102,23 +114,22 @@ void lenet_forward(size_t n, const double *restrict x,
         for (size_t f = 0; f < 6; ++f) {
             for (size_t i = 0; i < 28; ++i) {
                 for (size_t j = 0; j < 28; ++j) {
-                    /* total_c1[b,f,i,j] =
-                     *     sum[r,s,d](x[b, d, i + r, j + s]
+                    /* total[b,f,i,j] = sum[r,s,d](x[b, d, i + r, j + s]
                      *     * conv1_weight[f, d, r, s])
                      */
-                    double total_c1 = 0.0;
+                    double total = 0.0;
                     for (size_t r = 0; r < 5; ++r) {
                         for (size_t d = 0; d < 1; ++d) {
                             const size_t x_row = ((b + d) * 32 + i + r) * 32;
                             const size_t conv1_weight_row = ((f + d) * 5 + r) * 5;
                             for (size_t s = 0; s < 5; ++s) {
-                                total_c1 += x[x_row + j + s]
+                                total += x[x_row + j + s]
                                     * conv1_weight[conv1_weight_row + s];
                             }
                         }
                     }
-                    c1[((b * 6 + f) * 28 + i) * 28 + j] = total_c1 + conv1_bias[f] < 0.0
-                        ? 0.0 : total_c1 + conv1_bias[f];
+                    c1[((b * 6 + f) * 28 + i) * 28 + j] = total + conv1_bias[f] < 0.0
+                        ? 0.0 : total + conv1_bias[f];
                 }
             }
             /* s2[b,f,i,j] = max[r,s](c1[b, f, 2 * i + r, 2 * j + s]) */
@@ -143,23 +154,22 @@ void lenet_forward(size_t n, const double *restrict x,
         for (size_t f = 0; f < 16; ++f) {
             for (size_t i = 0; i < 10; ++i) {
                 for (size_t j = 0; j < 10; ++j) {
-                    /* total_c3[b,f,i,j] =
-                     *     sum[r,s,d](s2[b, d, i + r, j + s]
+                    /* total_2[b,f,i,j] = sum[r,s,d](s2[b, d, i + r, j + s]
                      *     * conv2_weight[f, d, r, s])
                      */
-                    double total_c3 = 0.0;
+                    double total_2 = 0.0;
                     for (size_t r = 0; r < 5; ++r) {
                         for (size_t d = 0; d < 6; ++d) {
                             const size_t s2_row = ((b * 6 + d) * 14 + i + r) * 14;
                             const size_t conv2_weight_row = ((f * 6 + d) * 5 + r) * 5;
                             for (size_t s = 0; s < 5; ++s) {
-                                total_c3 += s2[s2_row + j + s]
+                                total_2 += s2[s2_row + j + s]
                                     * conv2_weight[conv2_weight_row + s];
                             }
                         }
                     }
-                    c3[((b * 16 + f) * 10 + i) * 10 + j] = total_c3 + conv2_bias[f]
-                        < 0.0 ? 0.0 : total_c3 + conv2_bias[f];
+                    c3[((b * 16 + f) * 10 + i) * 10 + j] = total_2 + conv2_bias[f] < 0.0
+                        ? 0.0 : total_2 + conv2_bias[f];
                 }
             }
             /* s4[b,f,i,j] = max[r,s](c3[b, f, 2 * i + r, 2 * j + s]) */
@@ -194,30 +204,30 @@ void lenet_forward(size_t n, const double *restrict x,
             }
         }
         for (size_t t = 0; t < 120; ++t) {
-            /* total_f5[b,t] = sum[u](flat[b, u] * fc1_weight[t, u]) */
-            double total_f5 = 0.0;
+            /* flat_fc1_weight[b,t] = sum[u](flat[b, u] * fc1_weight[t, u]) */
+            double flat_fc1_weight = 0.0;
             for (size_t u = 0; u < 400; ++u) {
-                total_f5 += flat[u] * fc1_weight[t * 400 + u];
+                flat_fc1_weight += flat[u] * fc1_weight[t * 400 + u];
             }
-            f5[b * 120 + t] = total_f5 + fc1_bias[t] < 0.0 ? 0.0 : total_f5
-                + fc1_bias[t];
+            f5[b * 120 + t] = flat_fc1_weight + fc1_bias[t] < 0.0
+                ? 0.0 : flat_fc1_weight + fc1_bias[t];
         }
         for (size_t v = 0; v < 84; ++v) {
-            /* total_f6[b,v] = sum[t](f5[b, t] * fc2_weight[v, t]) */
-            double total_f6 = 0.0;
+            /* f5_fc2_weight[b,v] = sum[t](f5[b, t] * fc2_weight[v, t]) */
+            double f5_fc2_weight = 0.0;
             for (size_t t = 0; t < 120; ++t) {
-                total_f6 += f5[b * 120 + t] * fc2_weight[v * 120 + t];
+                f5_fc2_weight += f5[b * 120 + t] * fc2_weight[v * 120 + t];
             }
-            f6[b * 84 + v] = total_f6 + fc2_bias[v] < 0.0 ? 0.0 : total_f6
-                + fc2_bias[v];
+            f6[b * 84 + v] = f5_fc2_weight + fc2_bias[v] < 0.0
+                ? 0.0 : f5_fc2_weight + fc2_bias[v];
         }
         for (size_t k = 0; k < 10; ++k) {
-            /* total_out[b,k] = sum[v](f6[b, v] * fc3_weight[k, v]) */
-            double total_out = 0.0;
+            /* f6_fc3_weight[b,k] = sum[v](f6[b, v] * fc3_weight[k, v]) */
+            double f6_fc3_weight = 0.0;
             for (size_t v = 0; v < 84; ++v) {
-                total_out += f6[b * 84 + v] * fc3_weight[k * 84 + v];
+                f6_fc3_weight += f6[b * 84 + v] * fc3_weight[k * 84 + v];
             }
-            out[b * 10 + k] = total_out + fc3_bias[k];
+            out[b * 10 + k] = f6_fc3_weight + fc3_bias[k];
         }
     }
 }
@@ -241,13 +251,13 @@ void lenet_backward(size_t n, const double *restrict x,
 {
     double count_s4[25];
     double count_s2[196];
-    double *restrict const grad_total_f6 = work;
-    double *restrict const grad_total_f5 = work + n * 84;
+    double *restrict const grad_f5_fc2_weight = work;
+    double *restrict const grad_flat_fc1_weight = work + n * 84;
     double *restrict const grad_flat = work + (n * 84 + n * 120);
-    double *restrict const grad_total_c3 = work + (n * 84 + n * 120 + n * 400);
+    double *restrict const grad_total_2 = work + (n * 84 + n * 120 + n * 400);
     double *restrict const grad_s2 = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10);
-    double *restrict const grad_total_c1 = work
+    double *restrict const grad_total = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10 + n * 6 * 14 * 14);
     double *restrict const flat = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10 + n * 6 * 14 * 14
@@ -259,18 +269,18 @@ void lenet_backward(size_t n, const double *restrict x,
         for (size_t b = 0; b < n; ++b) {
             /* grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v]) */
             for (size_t v = 0; v < 84; ++v) {
-                grad_total_f6[b * 84 + v] = 0.0;
+                grad_f5_fc2_weight[b * 84 + v] = 0.0;
             }
             for (size_t k = 0; k < 10; ++k) {
                 for (size_t v = 0; v < 84; ++v) {
-                    grad_total_f6[b * 84 + v] += grad_output[b * 10 + k]
+                    grad_f5_fc2_weight[b * 84 + v] += grad_output[b * 10 + k]
                         * fc3_weight[k * 84 + v];
                 }
             }
-            /* grad_total_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0) */
+            /* grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0) */
             for (size_t v = 0; v < 84; ++v) {
-                grad_total_f6[b * 84 + v] = f6[b * 84 + v] > 0.0
-                    ? grad_total_f6[b * 84 + v] : 0.0;
+                grad_f5_fc2_weight[b * 84 + v] = f6[b * 84 + v] > 0.0
+                    ? grad_f5_fc2_weight[b * 84 + v] : 0.0;
             }
         }
     }
@@ -278,34 +288,34 @@ void lenet_backward(size_t n, const double *restrict x,
     if (grad_x || grad_conv1_weight || grad_conv1_bias || grad_conv2_weight
         || grad_conv2_bias || grad_fc1_weight || grad_fc1_bias) {
         for (size_t b = 0; b < n; ++b) {
-            /* grad_f5[b,t] = sum[v](grad_total_f6[b, v] * fc2_weight[v, t]) */
+            /* grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t]) */
             for (size_t t = 0; t < 120; ++t) {
-                grad_total_f5[b * 120 + t] = 0.0;
+                grad_flat_fc1_weight[b * 120 + t] = 0.0;
             }
             for (size_t v = 0; v < 84; ++v) {
                 for (size_t t = 0; t < 120; ++t) {
-                    grad_total_f5[b * 120 + t] += grad_total_f6[b * 84 + v]
+                    grad_flat_fc1_weight[b * 120 + t] += grad_f5_fc2_weight[b * 84 + v]
                         * fc2_weight[v * 120 + t];
                 }
             }
-            /* grad_total_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0) */
+            /* grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0) */
             for (size_t t = 0; t < 120; ++t) {
-                grad_total_f5[b * 120 + t] = f5[b * 120 + t] > 0.0
-                    ? grad_total_f5[b * 120 + t] : 0.0;
+                grad_flat_fc1_weight[b * 120 + t] = f5[b * 120 + t] > 0.0
+                    ? grad_flat_fc1_weight[b * 120 + t] : 0.0;
             }
         }
     }
 
     if (grad_x || grad_conv1_weight || grad_conv1_bias || grad_conv2_weight
         || grad_conv2_bias) {
-        /* grad_flat[b,u] = sum[t](grad_total_f5[b, t] * fc1_weight[t, u]) */
+        /* grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u]) */
         for (size_t b = 0; b < n; ++b) {
             for (size_t u = 0; u < 400; ++u) {
                 grad_flat[b * 400 + u] = 0.0;
             }
             for (size_t t = 0; t < 120; ++t) {
                 for (size_t u = 0; u < 400; ++u) {
-                    grad_flat[b * 400 + u] += grad_total_f5[b * 120 + t]
+                    grad_flat[b * 400 + u] += grad_flat_fc1_weight[b * 120 + t]
                         * fc1_weight[t * 400 + u];
                 }
             }
@@ -318,35 +328,34 @@ void lenet_backward(size_t n, const double *restrict x,
                  */
                 for (size_t i = 0; i < 5; ++i) {
                     for (size_t j = 0; j < 5; ++j) {
-                        double total = 0.0;
+                        double total_3 = 0.0;
                         for (size_t r = 0; r < 2; ++r) {
                             const size_t c3_row = ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t s4_row = ((b * 16 + d) * 5 + i) * 5;
                             for (size_t s = 0; s < 2; ++s) {
-                                total += c3[c3_row + 2 * j + s] == s4[s4_row + j]
+                                total_3 += c3[c3_row + 2 * j + s] == s4[s4_row + j]
                                     ? 1.0 : 0.0;
                             }
                         }
-                        count_s4[i * 5 + j] = total;
+                        count_s4[i * 5 + j] = total_3;
                     }
                 }
                 /* grad_c3[b,d,2 * i + r,2 * j + s] =
-                 *     where(c3[b, d, 2 * i + r, 2 * j + s]
-                 *     == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j]
-                 *     / count_s4[b, d, i, j], 0)
+                 *     where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j],
+                 *     grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < 100; ++k) {
-                    grad_total_c3[(b * 16 + d) * 10 * 10 + k] = 0.0;
+                    grad_total_2[(b * 16 + d) * 10 * 10 + k] = 0.0;
                 }
                 for (size_t i = 0; i < 5; ++i) {
                     for (size_t r = 0; r < 2; ++r) {
                         for (size_t j = 0; j < 5; ++j) {
-                            const size_t grad_total_c3_row =
+                            const size_t grad_total_2_row =
                                 ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t c3_row = ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t s4_row = ((b * 16 + d) * 5 + i) * 5;
                             for (size_t s = 0; s < 2; ++s) {
-                                grad_total_c3[grad_total_c3_row + 2 * j + s] +=
+                                grad_total_2[grad_total_2_row + 2 * j + s] +=
                                     c3[c3_row + 2 * j + s] == s4[s4_row + j]
                                     ? grad_flat[b * 400 + (d * 5 + i) * 5 + j]
                                     / count_s4[i * 5 + j] : 0.0;
@@ -354,15 +363,15 @@ void lenet_backward(size_t n, const double *restrict x,
                         }
                     }
                 }
-                /* grad_total_c3[b,d,k,l] =
+                /* grad_total_2[b,d,k,l] =
                  *     where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
                  */
                 for (size_t k = 0; k < 10; ++k) {
-                    const size_t grad_total_c3_row = ((b * 16 + d) * 10 + k) * 10;
+                    const size_t grad_total_2_row = ((b * 16 + d) * 10 + k) * 10;
                     const size_t c3_row = ((b * 16 + d) * 10 + k) * 10;
                     for (size_t l = 0; l < 10; ++l) {
-                        grad_total_c3[grad_total_c3_row + l] = c3[c3_row + l] > 0.0
-                            ? grad_total_c3[grad_total_c3_row + l] : 0.0;
+                        grad_total_2[grad_total_2_row + l] = c3[c3_row + l] > 0.0
+                            ? grad_total_2[grad_total_2_row + l] : 0.0;
                     }
                 }
             }
@@ -371,7 +380,7 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_x || grad_conv1_weight || grad_conv1_bias) {
         /* grad_s2[b,d,i + r,j + s] =
-         *     sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
+         *     sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
          */
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < 6; ++d) {
@@ -384,13 +393,13 @@ void lenet_backward(size_t n, const double *restrict x,
                             for (size_t f = 0; f < 16; ++f) {
                                 const size_t grad_s2_row = ((b * 6 + d) * 14 + i + r)
                                     * 14;
-                                const size_t grad_total_c3_row = ((b * 16 + f) * 10 + i)
+                                const size_t grad_total_2_row = ((b * 16 + f) * 10 + i)
                                     * 10;
                                 const size_t conv2_weight_row = ((f * 6 + d) * 5 + r)
                                     * 5;
                                 for (size_t s = 0; s < 5; ++s) {
                                     grad_s2[grad_s2_row + j + s] +=
-                                        grad_total_c3[grad_total_c3_row + j]
+                                        grad_total_2[grad_total_2_row + j]
                                         * conv2_weight[conv2_weight_row + s];
                                 }
                             }
@@ -407,36 +416,35 @@ void lenet_backward(size_t n, const double *restrict x,
                  */
                 for (size_t i = 0; i < 14; ++i) {
                     for (size_t j = 0; j < 14; ++j) {
-                        double total = 0.0;
+                        double total_3 = 0.0;
                         for (size_t r = 0; r < 2; ++r) {
                             const size_t c1_row = ((b * 6 + d) * 28 + 2 * i + r) * 28;
                             const size_t s2_row = ((b * 6 + d) * 14 + i) * 14;
                             for (size_t s = 0; s < 2; ++s) {
-                                total += c1[c1_row + 2 * j + s] == s2[s2_row + j]
+                                total_3 += c1[c1_row + 2 * j + s] == s2[s2_row + j]
                                     ? 1.0 : 0.0;
                             }
                         }
-                        count_s2[i * 14 + j] = total;
+                        count_s2[i * 14 + j] = total_3;
                     }
                 }
                 /* grad_c1[b,d,2 * i + r,2 * j + s] =
-                 *     where(c1[b, d, 2 * i + r, 2 * j + s]
-                 *     == s2[b, d, i, j], grad_s2[b, d, i, j]
-                 *     / count_s2[b, d, i, j], 0)
+                 *     where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j],
+                 *     grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < 784; ++k) {
-                    grad_total_c1[(b * 6 + d) * 28 * 28 + k] = 0.0;
+                    grad_total[(b * 6 + d) * 28 * 28 + k] = 0.0;
                 }
                 for (size_t i = 0; i < 14; ++i) {
                     for (size_t r = 0; r < 2; ++r) {
                         for (size_t j = 0; j < 14; ++j) {
-                            const size_t grad_total_c1_row =
-                                ((b * 6 + d) * 28 + 2 * i + r) * 28;
+                            const size_t grad_total_row = ((b * 6 + d) * 28 + 2 * i + r)
+                                * 28;
                             const size_t c1_row = ((b * 6 + d) * 28 + 2 * i + r) * 28;
                             const size_t s2_row = ((b * 6 + d) * 14 + i) * 14;
                             const size_t grad_s2_row = ((b * 6 + d) * 14 + i) * 14;
                             for (size_t s = 0; s < 2; ++s) {
-                                grad_total_c1[grad_total_c1_row + 2 * j + s] +=
+                                grad_total[grad_total_row + 2 * j + s] +=
                                     c1[c1_row + 2 * j + s] == s2[s2_row + j]
                                     ? grad_s2[grad_s2_row + j] / count_s2[i * 14 + j]
                                     : 0.0;
@@ -444,15 +452,15 @@ void lenet_backward(size_t n, const double *restrict x,
                         }
                     }
                 }
-                /* grad_total_c1[b,d,i,j] =
+                /* grad_total[b,d,i,j] =
                  *     where(c1[b, d, i, j] > 0, grad_c1[b, d, i, j], 0)
                  */
                 for (size_t i = 0; i < 28; ++i) {
-                    const size_t grad_total_c1_row = ((b * 6 + d) * 28 + i) * 28;
+                    const size_t grad_total_row = ((b * 6 + d) * 28 + i) * 28;
                     const size_t c1_row = ((b * 6 + d) * 28 + i) * 28;
                     for (size_t j = 0; j < 28; ++j) {
-                        grad_total_c1[grad_total_c1_row + j] = c1[c1_row + j] > 0.0
-                            ? grad_total_c1[grad_total_c1_row + j] : 0.0;
+                        grad_total[grad_total_row + j] = c1[c1_row + j] > 0.0
+                            ? grad_total[grad_total_row + j] : 0.0;
                     }
                 }
             }
@@ -461,7 +469,7 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_x) {
         /* grad_x[b,d,i + r,j + s] =
-         *     sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
+         *     sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
          */
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < 1; ++d) {
@@ -473,12 +481,12 @@ void lenet_backward(size_t n, const double *restrict x,
                         for (size_t j = 0; j < 28; ++j) {
                             for (size_t f = 0; f < 6; ++f) {
                                 const size_t grad_x_row = ((b + d) * 32 + i + r) * 32;
-                                const size_t grad_total_c1_row = ((b * 6 + f) * 28 + i)
+                                const size_t grad_total_row = ((b * 6 + f) * 28 + i)
                                     * 28;
                                 const size_t conv1_weight_row = ((f + d) * 5 + r) * 5;
                                 for (size_t s = 0; s < 5; ++s) {
                                     grad_x[grad_x_row + j + s] +=
-                                        grad_total_c1[grad_total_c1_row + j]
+                                        grad_total[grad_total_row + j]
                                         * conv1_weight[conv1_weight_row + s];
                                 }
                             }
@@ -491,25 +499,25 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_conv1_weight) {
         /* grad_conv1_weight[f,d,r,s] =
-         *     sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
+         *     sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
          */
         for (size_t f = 0; f < 6; ++f) {
             for (size_t d = 0; d < 1; ++d) {
                 for (size_t r = 0; r < 5; ++r) {
                     for (size_t s = 0; s < 5; ++s) {
-                        double total = 0.0;
+                        double total_3 = 0.0;
                         for (size_t b = 0; b < n; ++b) {
                             for (size_t i = 0; i < 28; ++i) {
-                                const size_t grad_total_c1_row = ((b * 6 + f) * 28 + i)
+                                const size_t grad_total_row = ((b * 6 + f) * 28 + i)
                                     * 28;
                                 const size_t x_row = ((b + d) * 32 + i + r) * 32;
                                 for (size_t j = 0; j < 28; ++j) {
-                                    total += grad_total_c1[grad_total_c1_row + j]
+                                    total_3 += grad_total[grad_total_row + j]
                                         * x[x_row + j + s];
                                 }
                             }
                         }
-                        grad_conv1_weight[((f + d) * 5 + r) * 5 + s] = total;
+                        grad_conv1_weight[((f + d) * 5 + r) * 5 + s] = total_3;
                     }
                 }
             }
@@ -517,41 +525,41 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_conv1_bias) {
-        /* grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j]) */
+        /* grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j]) */
         for (size_t f = 0; f < 6; ++f) {
-            double total = 0.0;
+            double total_3 = 0.0;
             for (size_t b = 0; b < n; ++b) {
                 for (size_t i = 0; i < 28; ++i) {
                     for (size_t j = 0; j < 28; ++j) {
-                        total += grad_total_c1[((b * 6 + f) * 28 + i) * 28 + j];
+                        total_3 += grad_total[((b * 6 + f) * 28 + i) * 28 + j];
                     }
                 }
             }
-            grad_conv1_bias[f] = total;
+            grad_conv1_bias[f] = total_3;
         }
     }
 
     if (grad_conv2_weight) {
         /* grad_conv2_weight[f,d,r,s] =
-         *     sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
+         *     sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
          */
         for (size_t f = 0; f < 16; ++f) {
             for (size_t d = 0; d < 6; ++d) {
                 for (size_t r = 0; r < 5; ++r) {
                     for (size_t s = 0; s < 5; ++s) {
-                        double total = 0.0;
+                        double total_3 = 0.0;
                         for (size_t b = 0; b < n; ++b) {
                             for (size_t i = 0; i < 10; ++i) {
-                                const size_t grad_total_c3_row = ((b * 16 + f) * 10 + i)
+                                const size_t grad_total_2_row = ((b * 16 + f) * 10 + i)
                                     * 10;
                                 const size_t s2_row = ((b * 6 + d) * 14 + i + r) * 14;
                                 for (size_t j = 0; j < 10; ++j) {
-                                    total += grad_total_c3[grad_total_c3_row + j]
+                                    total_3 += grad_total_2[grad_total_2_row + j]
                                         * s2[s2_row + j + s];
                                 }
                             }
                         }
-                        grad_conv2_weight[((f * 6 + d) * 5 + r) * 5 + s] = total;
+                        grad_conv2_weight[((f * 6 + d) * 5 + r) * 5 + s] = total_3;
                     }
                 }
             }
@@ -559,17 +567,17 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_conv2_bias) {
-        /* grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l]) */
+        /* grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l]) */
         for (size_t d = 0; d < 16; ++d) {
-            double total = 0.0;
+            double total_3 = 0.0;
             for (size_t b = 0; b < n; ++b) {
                 for (size_t k = 0; k < 10; ++k) {
                     for (size_t l = 0; l < 10; ++l) {
-                        total += grad_total_c3[((b * 16 + d) * 10 + k) * 10 + l];
+                        total_3 += grad_total_2[((b * 16 + d) * 10 + k) * 10 + l];
                     }
                 }
             }
-            grad_conv2_bias[d] = total;
+            grad_conv2_bias[d] = total_3;
         }
     }
 
@@ -588,14 +596,14 @@ void lenet_backward(size_t n, const double *restrict x,
                 }
             }
         }
-        /* grad_fc1_weight[t,u] = sum[b](grad_total_f5[b, t] * flat[b, u]) */
+        /* grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u]) */
         for (size_t t = 0; t < 120; ++t) {
             for (size_t u = 0; u < 400; ++u) {
                 grad_fc1_weight[t * 400 + u] = 0.0;
             }
             for (size_t b = 0; b < n; ++b) {
                 for (size_t u = 0; u < 400; ++u) {
-                    grad_fc1_weight[t * 400 + u] += grad_total_f5[b * 120 + t]
+                    grad_fc1_weight[t * 400 + u] += grad_flat_fc1_weight[b * 120 + t]
                         * flat[b * 400 + u];
                 }
             }
@@ -603,26 +611,26 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_fc1_bias) {
-        /* grad_fc1_bias[t] = sum[b](grad_total_f5[b, t]) */
+        /* grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t]) */
         for (size_t t = 0; t < 120; ++t) {
             grad_fc1_bias[t] = 0.0;
         }
         for (size_t b = 0; b < n; ++b) {
             for (size_t t = 0; t < 120; ++t) {
-                grad_fc1_bias[t] += grad_total_f5[b * 120 + t];
+                grad_fc1_bias[t] += grad_flat_fc1_weight[b * 120 + t];
             }
         }
     }
 
     if (grad_fc2_weight) {
-        /* grad_fc2_weight[v,t] = sum[b](grad_total_f6[b, v] * f5[b, t]) */
+        /* grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t]) */
         for (size_t v = 0; v < 84; ++v) {
             for (size_t t = 0; t < 120; ++t) {
                 grad_fc2_weight[v * 120 + t] = 0.0;
             }
             for (size_t b = 0; b < n; ++b) {
                 for (size_t t = 0; t < 120; ++t) {
-                    grad_fc2_weight[v * 120 + t] += grad_total_f6[b * 84 + v]
+                    grad_fc2_weight[v * 120 + t] += grad_f5_fc2_weight[b * 84 + v]
                         * f5[b * 120 + t];
                 }
             }
@@ -630,13 +638,13 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_fc2_bias) {
-        /* grad_fc2_bias[v] = sum[b](grad_total_f6[b, v]) */
+        /* grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v]) */
         for (size_t v = 0; v < 84; ++v) {
             grad_fc2_bias[v] = 0.0;
         }
         for (size_t b = 0; b < n; ++b) {
             for (size_t v = 0; v < 84; ++v) {
-                grad_fc2_bias[v] += grad_total_f6[b * 84 + v];
+                grad_fc2_bias[v] += grad_f5_fc2_weight[b * 84 + v];
             }
         }
     }

@@ -1,8 +1,10 @@
 /*
  * lenet
- *     c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s]) + conv1_bias[f])
+ *     c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s])
+ *         + conv1_bias[f])
  *     s2[b,d,i,j] = max[r,s](c1[b, d, 2 * i + r, 2 * j + s])
- *     c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s]) + conv2_bias[d])
+ *     c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s])
+ *         + conv2_bias[d])
  *     s4[b,d,i,j] = max[r,s](c3[b, d, 2 * i + r, 2 * j + s])
  *     flat[b,(d * 5 + p) * 5 + q] = s4[b, d, p, q]
  *     f5[b,t] = relu(sum[u](flat[b, u] * fc1_weight[t, u]) + fc1_bias[t])
@@ -28,28 +30,35 @@
  *
  * Gradients
  *     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
- *     grad_total_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
- *     grad_f5[b,t] = sum[v](grad_total_f6[b, v] * fc2_weight[v, t])
- *     grad_total_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
- *     grad_flat[b,u] = sum[t](grad_total_f5[b, t] * fc1_weight[t, u])
- *     count_s4[b,d,i,j] = sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
- *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], grad_flat[b, (d *
- *         5 + i) * 5 + j] / count_s4[b, d, i, j], 0)
- *     grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
- *     grad_s2[b,d,i + r,j + s] = sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
- *     count_s2[b,d,i,j] = sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
- *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], grad_s2[b, d, i,
- *         j] / count_s2[b, d, i, j], 0)
- *     grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
- *     grad_x[b,d,i + r,j + s] = sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
- *     grad_conv1_weight[f,d,r,s] = sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
- *     grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
- *     grad_conv2_weight[f,d,r,s] = sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
- *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
- *     grad_fc1_weight[t,u] = sum[b](grad_total_f5[b, t] * flat[b, u])
- *     grad_fc1_bias[t] = sum[b](grad_total_f5[b, t])
- *     grad_fc2_weight[v,t] = sum[b](grad_total_f6[b, v] * f5[b, t])
- *     grad_fc2_bias[v] = sum[b](grad_total_f6[b, v])
+ *     grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+ *     grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
+ *     grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+ *     grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+ *     count_s4[b,d,i,j] =
+ *         sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
+ *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
+ *         == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
+ *         0)
+ *     grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+ *     grad_s2[b,d,i + r,j + s] =
+ *         sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+ *     count_s2[b,d,i,j] =
+ *         sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
+ *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
+ *         == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
+ *     grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+ *     grad_x[b,d,i + r,j + s] =
+ *         sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+ *     grad_conv1_weight[f,d,r,s] =
+ *         sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
+ *     grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+ *     grad_conv2_weight[f,d,r,s] =
+ *         sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
+ *     grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+ *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
+ *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
+ *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
+ *     grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
  *     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
  *     grad_fc3_bias[k] = sum[b](grad_output[b, k])
  *
@@ -57,18 +66,21 @@
  *     x             (n, 1, 32, 32)   for grad_conv1_weight
  *     conv1_weight  (6, 1, 5, 5)     for grad_x
  *     conv2_weight  (16, 6, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias
- *     fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias
- *     fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias, grad_fc1_weight, grad_fc1_bias
+ *     fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias
+ *     fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias, grad_fc1_weight,
+ *                   grad_fc1_bias
  *     fc3_weight    (10, 84)         for all but grad_fc3_weight, grad_fc3_bias
  *     c1            (n, 6, 28, 28)   for grad_x, grad_conv1_weight, grad_conv1_bias
- *     s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight
- *     c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias
- *     s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
- *                       grad_conv2_bias, grad_fc1_weight
- *     f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight, grad_fc3_bias
+ *     s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight
+ *     c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias
+ *     s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias,
+ *                   grad_conv2_weight, grad_conv2_bias, grad_fc1_weight
+ *     f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight,
+ *                   grad_fc3_bias
  *     f6            (n, 84)          for all but grad_fc3_bias
  *     64672 bytes for each of n, besides inputs and outputs
  */

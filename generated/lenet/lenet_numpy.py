@@ -1,7 +1,9 @@
 """lenet
-    c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s]) + conv1_bias[f])
+    c1[b,f,i,j] = relu(sum[d,r,s](x[b, d, i + r, j + s] * conv1_weight[f, d, r, s])
+        + conv1_bias[f])
     s2[b,d,i,j] = max[r,s](c1[b, d, 2 * i + r, 2 * j + s])
-    c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s]) + conv2_bias[d])
+    c3[b,d,k,l] = relu(sum[p,r,s](s2[b, p, k + r, l + s] * conv2_weight[d, p, r, s])
+        + conv2_bias[d])
     s4[b,d,i,j] = max[r,s](c3[b, d, 2 * i + r, 2 * j + s])
     flat[b,(d * 5 + p) * 5 + q] = s4[b, d, p, q]
     f5[b,t] = relu(sum[u](flat[b, u] * fc1_weight[t, u]) + fc1_bias[t])
@@ -27,28 +29,35 @@ Shapes
 
 Gradients
     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
-    grad_total_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
-    grad_f5[b,t] = sum[v](grad_total_f6[b, v] * fc2_weight[v, t])
-    grad_total_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
-    grad_flat[b,u] = sum[t](grad_total_f5[b, t] * fc1_weight[t, u])
-    count_s4[b,d,i,j] = sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
-    grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], grad_flat[b, (d *
-        5 + i) * 5 + j] / count_s4[b, d, i, j], 0)
-    grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
-    grad_s2[b,d,i + r,j + s] = sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
-    count_s2[b,d,i,j] = sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
-    grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], grad_s2[b, d, i,
-        j] / count_s2[b, d, i, j], 0)
-    grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
-    grad_x[b,d,i + r,j + s] = sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
-    grad_conv1_weight[f,d,r,s] = sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
-    grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
-    grad_conv2_weight[f,d,r,s] = sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
-    grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
-    grad_fc1_weight[t,u] = sum[b](grad_total_f5[b, t] * flat[b, u])
-    grad_fc1_bias[t] = sum[b](grad_total_f5[b, t])
-    grad_fc2_weight[v,t] = sum[b](grad_total_f6[b, v] * f5[b, t])
-    grad_fc2_bias[v] = sum[b](grad_total_f6[b, v])
+    grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+    grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
+    grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+    grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+    count_s4[b,d,i,j] =
+        sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
+    grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
+        == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
+        0)
+    grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+    grad_s2[b,d,i + r,j + s] =
+        sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+    count_s2[b,d,i,j] =
+        sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
+    grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
+        == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
+    grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+    grad_x[b,d,i + r,j + s] =
+        sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+    grad_conv1_weight[f,d,r,s] =
+        sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
+    grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+    grad_conv2_weight[f,d,r,s] =
+        sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
+    grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+    grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
+    grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
+    grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
+    grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
     grad_fc3_bias[k] = sum[b](grad_output[b, k])
 
@@ -56,18 +65,21 @@ Saved
     x             (n, 1, 32, 32)   for grad_conv1_weight
     conv1_weight  (6, 1, 5, 5)     for grad_x
     conv2_weight  (16, 6, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias
-    fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
-                      grad_conv2_bias
-    fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
-                      grad_conv2_bias, grad_fc1_weight, grad_fc1_bias
+    fc1_weight    (120, 400)       for grad_x, grad_conv1_weight, grad_conv1_bias,
+                  grad_conv2_weight, grad_conv2_bias
+    fc2_weight    (84, 120)        for grad_x, grad_conv1_weight, grad_conv1_bias,
+                  grad_conv2_weight, grad_conv2_bias, grad_fc1_weight,
+                  grad_fc1_bias
     fc3_weight    (10, 84)         for all but grad_fc3_weight, grad_fc3_bias
     c1            (n, 6, 28, 28)   for grad_x, grad_conv1_weight, grad_conv1_bias
-    s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight
-    c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
-                      grad_conv2_bias
-    s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight,
-                      grad_conv2_bias, grad_fc1_weight
-    f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight, grad_fc3_bias
+    s2            (n, 6, 14, 14)   for grad_x, grad_conv1_weight, grad_conv1_bias,
+                  grad_conv2_weight
+    c3            (n, 16, 10, 10)  for grad_x, grad_conv1_weight, grad_conv1_bias,
+                  grad_conv2_weight, grad_conv2_bias
+    s4            (n, 16, 5, 5)    for grad_x, grad_conv1_weight, grad_conv1_bias,
+                  grad_conv2_weight, grad_conv2_bias, grad_fc1_weight
+    f5            (n, 120)         for all but grad_fc2_bias, grad_fc3_weight,
+                  grad_fc3_bias
     f6            (n, 84)          for all but grad_fc3_bias
     64672 bytes for each of n, besides inputs and outputs
 """
@@ -78,44 +90,105 @@ __all__ = ["backward", "forward"]
 
 
 def forward(
-    x, conv1_weight, conv1_bias, conv2_weight, conv2_bias, fc1_weight, fc1_bias,
-    fc2_weight, fc2_bias, fc3_weight, fc3_bias,
+    x,
+    conv1_weight,
+    conv1_bias,
+    conv2_weight,
+    conv2_bias,
+    fc1_weight,
+    fc1_bias,
+    fc2_weight,
+    fc2_bias,
+    fc3_weight,
+    fc3_bias,
 ):
-    """Return out (n, 10), and what backward needs."""
+    """Return out (n, 10), and what backward needs.
+
+    The arguments are floating point: x (n, 1, 32, 32), conv1_weight (6, 1, 5, 5),
+    conv1_bias (6,), conv2_weight (16, 6, 5, 5), conv2_bias (16,),
+    fc1_weight (120, 400), fc1_bias (120,), fc2_weight (84, 120), fc2_bias (84,),
+    fc3_weight (10, 84) and fc3_bias (10,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     (
-        x, conv1_weight, conv1_bias, conv2_weight, conv2_bias, fc1_weight, fc1_bias,
-        fc2_weight, fc2_bias, fc3_weight, fc3_bias,
+        x,
+        conv1_weight,
+        conv1_bias,
+        conv2_weight,
+        conv2_bias,
+        fc1_weight,
+        fc1_bias,
+        fc2_weight,
+        fc2_bias,
+        fc3_weight,
+        fc3_bias,
     ) = _inputs(
-        x, conv1_weight, conv1_bias, conv2_weight, conv2_bias, fc1_weight, fc1_bias,
-        fc2_weight, fc2_bias, fc3_weight, fc3_bias,
+        x,
+        conv1_weight,
+        conv1_bias,
+        conv2_weight,
+        conv2_bias,
+        fc1_weight,
+        fc1_bias,
+        fc2_weight,
+        fc2_bias,
+        fc3_weight,
+        fc3_bias,
     )
     n = x.shape[0]
 
     windows_x = _windows(x, 2, 5)
     windows_x = _windows(windows_x, 3, 5)
-    total_c1 = np.einsum("bdijrs,fdrs->bfij", windows_x, conv1_weight, optimize=True)
-    c1 = np.maximum(total_c1 + conv1_bias[:, None, None], 0)
+    total = np.einsum("bdijrs,fdrs->bfij", windows_x, conv1_weight, optimize=True)
+    c1 = np.maximum(total + conv1_bias[:, None, None], 0)
     s2 = c1.reshape(n, 6, 14, 2, 14, 2).max(axis=(3, 5))
     windows_s2 = _windows(s2, 2, 5)
     windows_s2 = _windows(windows_s2, 3, 5)
-    total_c3 = np.einsum("bdijrs,fdrs->bfij", windows_s2, conv2_weight, optimize=True)
-    c3 = np.maximum(total_c3 + conv2_bias[:, None, None], 0)
+    total_2 = np.einsum("bdijrs,fdrs->bfij", windows_s2, conv2_weight, optimize=True)
+    c3 = np.maximum(total_2 + conv2_bias[:, None, None], 0)
     s4 = c3.reshape(n, 16, 5, 2, 5, 2).max(axis=(3, 5))
     flat = s4.reshape(n, 400)
     f5 = np.maximum(flat @ fc1_weight.T + fc1_bias, 0)
     f6 = np.maximum(f5 @ fc2_weight.T + fc2_bias, 0)
     out = f6 @ fc3_weight.T + fc3_bias
     return out, (
-        x, conv1_weight, conv2_weight, fc1_weight, fc2_weight, fc3_weight, c1, s2, c3,
-        s4, f5, f6,
+        x,
+        conv1_weight,
+        conv2_weight,
+        fc1_weight,
+        fc2_weight,
+        fc3_weight,
+        c1,
+        s2,
+        c3,
+        s4,
+        f5,
+        f6,
     )
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+def backward(
+    saved,
+    grad_output=None,
+    needs_input_grad=(True, True, True, True, True, True, True, True, True, True, True),
+):
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, 10).
+    """
     (
-        x, conv1_weight, conv2_weight, fc1_weight, fc2_weight, fc3_weight, c1, s2, c3,
-        s4, f5, f6,
+        x,
+        conv1_weight,
+        conv2_weight,
+        fc1_weight,
+        fc2_weight,
+        fc3_weight,
+        c1,
+        s2,
+        c3,
+        s4,
+        f5,
+        f6,
     ) = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (n, 10))
@@ -123,11 +196,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
     grad_conv2_bias = grad_fc1_weight = grad_fc1_bias = grad_fc2_weight = None
     grad_fc2_bias = grad_fc3_weight = grad_fc3_bias = None
     if any(needs_input_grad[:9]):
-        grad_total_f6 = np.where(f6 > 0, grad_output @ fc3_weight, 0)
+        grad_f5_fc2_weight = np.where(f6 > 0, grad_output @ fc3_weight, 0)
     if any(needs_input_grad[:7]):
-        grad_total_f5 = np.where(f5 > 0, grad_total_f6 @ fc2_weight, 0)
+        grad_flat_fc1_weight = np.where(f5 > 0, grad_f5_fc2_weight @ fc2_weight, 0)
     if any(needs_input_grad[:5]):
-        grad_flat = grad_total_f5 @ fc1_weight
+        grad_flat = grad_flat_fc1_weight @ fc1_weight
         count_s4 = (
             (c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None])
             .astype(x.dtype)
@@ -140,14 +213,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                 0,
             ).reshape(n, 16, 10, 10)
         )
-        grad_total_c3 = np.where(c3 > 0, grad_c3, 0)
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
+        grad_total_2 = np.where(c3 > 0, grad_c3, 0)
+    if any(needs_input_grad[:3]):
         grad_s2 = np.zeros((n, 6, 14, 14), dtype=x.dtype)
         for r in range(5):
             for s in range(5):
                 grad_s2[:, :, r : r + 10, s : s + 10] += np.einsum(
                     "bfij,fd->bdij",
-                    grad_total_c3,
+                    grad_total_2,
                     conv2_weight[:, :, r, s],
                     optimize=True,
                 )
@@ -163,55 +236,69 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                 0,
             ).reshape(n, 6, 28, 28)
         )
-        grad_total_c1 = np.where(c1 > 0, grad_c1, 0)
+        grad_total = np.where(c1 > 0, grad_c1, 0)
     if needs_input_grad[0]:
         grad_x = np.zeros((n, 1, 32, 32), dtype=x.dtype)
         for r in range(5):
             for s in range(5):
                 grad_x[:, :, r : r + 28, s : s + 28] += np.einsum(
-                    "bfij,fd->bdij",
-                    grad_total_c1,
-                    conv1_weight[:, :, r, s],
-                    optimize=True,
+                    "bfij,fd->bdij", grad_total, conv1_weight[:, :, r, s], optimize=True
                 )
     if needs_input_grad[1]:
         windows_x = _windows(x, 2, 5)
         windows_x = _windows(windows_x, 3, 5)
         grad_conv1_weight = np.einsum(
-            "bfij,bdijrs->fdrs", grad_total_c1, windows_x, optimize=True
+            "bfij,bdijrs->fdrs", grad_total, windows_x, optimize=True
         )
     if needs_input_grad[2]:
-        grad_conv1_bias = grad_total_c1.sum(axis=(0, 2, 3))
+        grad_conv1_bias = grad_total.sum(axis=(0, 2, 3))
     if needs_input_grad[3]:
         windows_s2 = _windows(s2, 2, 5)
         windows_s2 = _windows(windows_s2, 3, 5)
         grad_conv2_weight = np.einsum(
-            "bfij,bdijrs->fdrs", grad_total_c3, windows_s2, optimize=True
+            "bfij,bdijrs->fdrs", grad_total_2, windows_s2, optimize=True
         )
     if needs_input_grad[4]:
-        grad_conv2_bias = grad_total_c3.sum(axis=(0, 2, 3))
+        grad_conv2_bias = grad_total_2.sum(axis=(0, 2, 3))
     if needs_input_grad[5]:
-        grad_fc1_weight = grad_total_f5.T @ s4.reshape(n, 400)
+        grad_fc1_weight = grad_flat_fc1_weight.T @ s4.reshape(n, 400)
     if needs_input_grad[6]:
-        grad_fc1_bias = grad_total_f5.sum(axis=0)
+        grad_fc1_bias = grad_flat_fc1_weight.sum(axis=0)
     if needs_input_grad[7]:
-        grad_fc2_weight = grad_total_f6.T @ f5
+        grad_fc2_weight = grad_f5_fc2_weight.T @ f5
     if needs_input_grad[8]:
-        grad_fc2_bias = grad_total_f6.sum(axis=0)
+        grad_fc2_bias = grad_f5_fc2_weight.sum(axis=0)
     if needs_input_grad[9]:
         grad_fc3_weight = grad_output.T @ f6
     if needs_input_grad[10]:
         grad_fc3_bias = grad_output.sum(axis=0)
     return (
-        grad_x, grad_conv1_weight, grad_conv1_bias, grad_conv2_weight, grad_conv2_bias,
-        grad_fc1_weight, grad_fc1_bias, grad_fc2_weight, grad_fc2_bias, grad_fc3_weight,
+        grad_x,
+        grad_conv1_weight,
+        grad_conv1_bias,
+        grad_conv2_weight,
+        grad_conv2_bias,
+        grad_fc1_weight,
+        grad_fc1_bias,
+        grad_fc2_weight,
+        grad_fc2_bias,
+        grad_fc3_weight,
         grad_fc3_bias,
     )
 
 
 def _inputs(
-    x, conv1_weight, conv1_bias, conv2_weight, conv2_bias, fc1_weight, fc1_bias,
-    fc2_weight, fc2_bias, fc3_weight, fc3_bias,
+    x,
+    conv1_weight,
+    conv1_bias,
+    conv2_weight,
+    conv2_bias,
+    fc1_weight,
+    fc1_bias,
+    fc2_weight,
+    fc2_bias,
+    fc3_weight,
+    fc3_bias,
 ):
     """Return the inputs as arrays; refuse what is of another type or shape."""
     x = _real("x", x)
@@ -235,152 +322,127 @@ def _inputs(
         raise ValueError(f"lenet: x has {x.shape[3]} in axis 3, expected 32")
     if conv1_weight.ndim != 4:
         raise ValueError(
-            f"lenet: conv1_weight has shape {conv1_weight.shape}, expected (6, 1, 5,"
-            " 5)"
+            f"lenet: conv1_weight has shape {conv1_weight.shape}, expected (6, 1, 5, 5)"
         )
     if conv1_weight.shape[0] != 6:
         raise ValueError(
-            f"lenet: conv1_weight has {conv1_weight.shape[0]} in axis 0,"
-            " expected 6"
+            f"lenet: conv1_weight has {conv1_weight.shape[0]} in axis 0, expected 6"
         )
     if conv1_weight.shape[1] != 1:
         raise ValueError(
-            f"lenet: conv1_weight has {conv1_weight.shape[1]} in axis 1,"
-            " expected 1"
+            f"lenet: conv1_weight has {conv1_weight.shape[1]} in axis 1, expected 1"
         )
     if conv1_weight.shape[2] != 5:
         raise ValueError(
-            f"lenet: conv1_weight has {conv1_weight.shape[2]} in axis 2,"
-            " expected 5"
+            f"lenet: conv1_weight has {conv1_weight.shape[2]} in axis 2, expected 5"
         )
     if conv1_weight.shape[3] != 5:
         raise ValueError(
-            f"lenet: conv1_weight has {conv1_weight.shape[3]} in axis 3,"
-            " expected 5"
+            f"lenet: conv1_weight has {conv1_weight.shape[3]} in axis 3, expected 5"
         )
     if conv1_bias.ndim != 1:
         raise ValueError(
-            f"lenet: conv1_bias has shape {conv1_bias.shape},"
-            " expected (6,)"
+            f"lenet: conv1_bias has shape {conv1_bias.shape}, expected (6,)"
         )
     if conv1_bias.shape[0] != 6:
         raise ValueError(
-            f"lenet: conv1_bias has {conv1_bias.shape[0]} in axis 0,"
-            " expected 6"
+            f"lenet: conv1_bias has {conv1_bias.shape[0]} in axis 0, expected 6"
         )
     if conv2_weight.ndim != 4:
         raise ValueError(
-            f"lenet: conv2_weight has shape {conv2_weight.shape}, expected (16, 6, 5,"
-            " 5)"
+            f"lenet: conv2_weight has shape {conv2_weight.shape}, "
+            "expected (16, 6, 5, 5)"
         )
     if conv2_weight.shape[0] != 16:
         raise ValueError(
-            f"lenet: conv2_weight has {conv2_weight.shape[0]} in axis 0,"
-            " expected 16"
+            f"lenet: conv2_weight has {conv2_weight.shape[0]} in axis 0, expected 16"
         )
     if conv2_weight.shape[1] != 6:
         raise ValueError(
-            f"lenet: conv2_weight has {conv2_weight.shape[1]} in axis 1,"
-            " expected 6"
+            f"lenet: conv2_weight has {conv2_weight.shape[1]} in axis 1, expected 6"
         )
     if conv2_weight.shape[2] != 5:
         raise ValueError(
-            f"lenet: conv2_weight has {conv2_weight.shape[2]} in axis 2,"
-            " expected 5"
+            f"lenet: conv2_weight has {conv2_weight.shape[2]} in axis 2, expected 5"
         )
     if conv2_weight.shape[3] != 5:
         raise ValueError(
-            f"lenet: conv2_weight has {conv2_weight.shape[3]} in axis 3,"
-            " expected 5"
+            f"lenet: conv2_weight has {conv2_weight.shape[3]} in axis 3, expected 5"
         )
     if conv2_bias.ndim != 1:
         raise ValueError(
-            f"lenet: conv2_bias has shape {conv2_bias.shape},"
-            " expected (16,)"
+            f"lenet: conv2_bias has shape {conv2_bias.shape}, expected (16,)"
         )
     if conv2_bias.shape[0] != 16:
         raise ValueError(
-            f"lenet: conv2_bias has {conv2_bias.shape[0]} in axis 0,"
-            " expected 16"
+            f"lenet: conv2_bias has {conv2_bias.shape[0]} in axis 0, expected 16"
         )
     if fc1_weight.ndim != 2:
         raise ValueError(
-            f"lenet: fc1_weight has shape {fc1_weight.shape}, expected (120,"
-            " 400)"
+            f"lenet: fc1_weight has shape {fc1_weight.shape}, expected (120, 400)"
         )
     if fc1_weight.shape[0] != 120:
         raise ValueError(
-            f"lenet: fc1_weight has {fc1_weight.shape[0]} in axis 0,"
-            " expected 120"
+            f"lenet: fc1_weight has {fc1_weight.shape[0]} in axis 0, expected 120"
         )
     if fc1_weight.shape[1] != 400:
         raise ValueError(
-            f"lenet: fc1_weight has {fc1_weight.shape[1]} in axis 1,"
-            " expected 400"
+            f"lenet: fc1_weight has {fc1_weight.shape[1]} in axis 1, expected 400"
         )
     if fc1_bias.ndim != 1:
-        raise ValueError(
-            f"lenet: fc1_bias has shape {fc1_bias.shape},"
-            " expected (120,)"
-        )
+        raise ValueError(f"lenet: fc1_bias has shape {fc1_bias.shape}, expected (120,)")
     if fc1_bias.shape[0] != 120:
         raise ValueError(
-            f"lenet: fc1_bias has {fc1_bias.shape[0]} in axis 0,"
-            " expected 120"
+            f"lenet: fc1_bias has {fc1_bias.shape[0]} in axis 0, expected 120"
         )
     if fc2_weight.ndim != 2:
         raise ValueError(
-            f"lenet: fc2_weight has shape {fc2_weight.shape}, expected (84,"
-            " 120)"
+            f"lenet: fc2_weight has shape {fc2_weight.shape}, expected (84, 120)"
         )
     if fc2_weight.shape[0] != 84:
         raise ValueError(
-            f"lenet: fc2_weight has {fc2_weight.shape[0]} in axis 0,"
-            " expected 84"
+            f"lenet: fc2_weight has {fc2_weight.shape[0]} in axis 0, expected 84"
         )
     if fc2_weight.shape[1] != 120:
         raise ValueError(
-            f"lenet: fc2_weight has {fc2_weight.shape[1]} in axis 1,"
-            " expected 120"
+            f"lenet: fc2_weight has {fc2_weight.shape[1]} in axis 1, expected 120"
         )
     if fc2_bias.ndim != 1:
-        raise ValueError(
-            f"lenet: fc2_bias has shape {fc2_bias.shape},"
-            " expected (84,)"
-        )
+        raise ValueError(f"lenet: fc2_bias has shape {fc2_bias.shape}, expected (84,)")
     if fc2_bias.shape[0] != 84:
         raise ValueError(
-            f"lenet: fc2_bias has {fc2_bias.shape[0]} in axis 0,"
-            " expected 84"
+            f"lenet: fc2_bias has {fc2_bias.shape[0]} in axis 0, expected 84"
         )
     if fc3_weight.ndim != 2:
         raise ValueError(
-            f"lenet: fc3_weight has shape {fc3_weight.shape}, expected (10,"
-            " 84)"
+            f"lenet: fc3_weight has shape {fc3_weight.shape}, expected (10, 84)"
         )
     if fc3_weight.shape[0] != 10:
         raise ValueError(
-            f"lenet: fc3_weight has {fc3_weight.shape[0]} in axis 0,"
-            " expected 10"
+            f"lenet: fc3_weight has {fc3_weight.shape[0]} in axis 0, expected 10"
         )
     if fc3_weight.shape[1] != 84:
         raise ValueError(
-            f"lenet: fc3_weight has {fc3_weight.shape[1]} in axis 1,"
-            " expected 84"
+            f"lenet: fc3_weight has {fc3_weight.shape[1]} in axis 1, expected 84"
         )
     if fc3_bias.ndim != 1:
-        raise ValueError(
-            f"lenet: fc3_bias has shape {fc3_bias.shape},"
-            " expected (10,)"
-        )
+        raise ValueError(f"lenet: fc3_bias has shape {fc3_bias.shape}, expected (10,)")
     if fc3_bias.shape[0] != 10:
         raise ValueError(
-            f"lenet: fc3_bias has {fc3_bias.shape[0]} in axis 0,"
-            " expected 10"
+            f"lenet: fc3_bias has {fc3_bias.shape[0]} in axis 0, expected 10"
         )
     return (
-        x, conv1_weight, conv1_bias, conv2_weight, conv2_bias, fc1_weight, fc1_bias,
-        fc2_weight, fc2_bias, fc3_weight, fc3_bias,
+        x,
+        conv1_weight,
+        conv1_bias,
+        conv2_weight,
+        conv2_bias,
+        fc1_weight,
+        fc1_bias,
+        fc2_weight,
+        fc2_bias,
+        fc3_weight,
+        fc3_bias,
     )
 
 
@@ -389,8 +451,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lenet: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lenet: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -405,8 +466,7 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"lenet: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"lenet: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output
 

@@ -16,7 +16,7 @@
  *     [ 24 * sigma**6 * epsilon * (1 - 2 * s) / r**7 ]
  *
  * Saved
- *     r  (...,)  for grad_r
+ *     r        (...,)  for grad_r
  *     epsilon
  *     sigma
  */

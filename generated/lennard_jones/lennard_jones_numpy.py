@@ -15,7 +15,7 @@ Jacobian
     [ 24 * sigma**6 * epsilon * (1 - 2 * s) / r**7 ]
 
 Saved
-    r  (...,)  for grad_r
+    r        (...,)  for grad_r
     epsilon
     sigma
 """
@@ -26,15 +26,22 @@ __all__ = ["backward", "forward"]
 
 
 def forward(r, *, epsilon=1.0, sigma=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: r (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     r = _inputs(r)
     s = (sigma / r) ** 6
-    out = (4 * epsilon) * (s**2 - s)
+    out = 4 * epsilon * (s**2 - s)
     return out, (r, epsilon, sigma)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     r, epsilon, sigma = saved
     grad_output = _cotangent(grad_output, r.shape, r.dtype)
     grad_r = None
@@ -56,8 +63,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lennard_jones: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lennard_jones: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -67,7 +73,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "lennard_jones: grad can be implicitly created only for scalar outputs; "
+                "lennard_jones: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

@@ -24,14 +24,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b, t):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a, b and t, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b, t = _inputs(a, b, t)
     out = a + t * (b - a)
     return out, (a, b, t)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     a, b, t = saved
     grad_output = _cotangent(grad_output, a.shape, a.dtype)
     grad_a = grad_b = grad_t = None
@@ -61,8 +68,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lerp: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lerp: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -79,7 +85,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"lerp: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"lerp: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

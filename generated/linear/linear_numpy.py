@@ -25,7 +25,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, bias=None):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k), weight (m, k) and bias (m,) or None.
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight, bias = _inputs(x, weight, bias)
     out = x @ weight.T
     if bias is not None:
@@ -34,7 +38,10 @@ def forward(x, weight, bias=None):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, weight, has_bias = saved
     n = x.shape[0]
     m = weight.shape[0]
@@ -57,22 +64,19 @@ def _inputs(x, weight, bias):
     if x.ndim != 2:
         raise ValueError(f"linear: x has shape {x.shape}, expected (n, k)")
     if weight.ndim != 2:
-        raise ValueError(
-            f"linear: weight has shape {weight.shape}, expected (m,"
-            " k)"
-        )
+        raise ValueError(f"linear: weight has shape {weight.shape}, expected (m, k)")
     if weight.shape[1] != x.shape[1]:
         raise ValueError(
-            f"linear: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[1]} (axis 1)"
+            f"linear: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[1]} (axis 1)"
         )
     if bias is not None:
         if bias.ndim != 1:
             raise ValueError(f"linear: bias has shape {bias.shape}, expected (m,)")
         if bias.shape[0] != weight.shape[0]:
             raise ValueError(
-                f"linear: weight has m = {weight.shape[0]} (axis 0),"
-                f" bias has m = {bias.shape[0]} (axis 0)"
+                f"linear: weight has m = {weight.shape[0]} (axis 0), "
+                f"bias has m = {bias.shape[0]} (axis 0)"
             )
     return x, weight, bias
 
@@ -82,8 +86,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"linear: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"linear: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -98,7 +101,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"linear: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"linear: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

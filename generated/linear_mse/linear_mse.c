@@ -14,7 +14,8 @@
  *     out     ()
  *
  * Gradients
- *     grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+ *     grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j])
+ *         / (n * m)
  *     grad_x[i,l] = sum[j](grad_prediction[i, j] * weight[j, l])
  *     grad_weight[j,l] = sum[i](grad_prediction[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_prediction[i, j])
@@ -37,12 +38,12 @@ void linear_mse_forward(size_t n, size_t k, size_t m, const double *restrict x,
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
-            /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
-            double total = 0.0;
+            /* x_weight[i,j] = sum[l](x[i, l] * weight[j, l]) */
+            double x_weight = 0.0;
             for (size_t l = 0; l < k; ++l) {
-                total += x[i * k + l] * weight[j * k + l];
+                x_weight += x[i * k + l] * weight[j * k + l];
             }
-            const double prediction_ij = total + bias[j];
+            const double prediction_ij = x_weight + bias[j];
             if (prediction) {
                 prediction[i * m + j] = prediction_ij;
             }

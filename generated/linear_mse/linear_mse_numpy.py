@@ -13,7 +13,8 @@ Shapes
     out     ()
 
 Gradients
-    grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+    grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j])
+        / (n * m)
     grad_x[i,l] = sum[j](grad_prediction[i, j] * weight[j, l])
     grad_weight[j,l] = sum[i](grad_prediction[i, j] * x[i, l])
     grad_bias[j] = sum[i](grad_prediction[i, j])
@@ -33,7 +34,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, bias, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x (n, k), weight (m, k),
+    bias (m,) and target (n, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight, bias, target = _inputs(x, weight, bias, target)
     prediction = x @ weight.T + bias
     out = ((prediction - target) ** 2).mean()
@@ -41,12 +47,15 @@ def forward(x, weight, bias, target):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, weight, target, prediction = saved
     n, m = target.shape
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_weight = grad_bias = grad_target = None
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
+    if any(needs_input_grad[:3]):
         grad_prediction = 2 * grad_output * (prediction - target) / (n * m)
     if needs_input_grad[0]:
         grad_x = grad_prediction @ weight
@@ -69,35 +78,33 @@ def _inputs(x, weight, bias, target):
         raise ValueError(f"linear_mse: x has shape {x.shape}, expected (n, k)")
     if weight.ndim != 2:
         raise ValueError(
-            f"linear_mse: weight has shape {weight.shape}, expected (m,"
-            " k)"
+            f"linear_mse: weight has shape {weight.shape}, expected (m, k)"
         )
     if weight.shape[1] != x.shape[1]:
         raise ValueError(
-            f"linear_mse: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[1]} (axis 1)"
+            f"linear_mse: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[1]} (axis 1)"
         )
     if bias.ndim != 1:
         raise ValueError(f"linear_mse: bias has shape {bias.shape}, expected (m,)")
     if bias.shape[0] != weight.shape[0]:
         raise ValueError(
-            f"linear_mse: weight has m = {weight.shape[0]} (axis 0),"
-            f" bias has m = {bias.shape[0]} (axis 0)"
+            f"linear_mse: weight has m = {weight.shape[0]} (axis 0), "
+            f"bias has m = {bias.shape[0]} (axis 0)"
         )
     if target.ndim != 2:
         raise ValueError(
-            f"linear_mse: target has shape {target.shape}, expected (n,"
-            " m)"
+            f"linear_mse: target has shape {target.shape}, expected (n, m)"
         )
     if target.shape[0] != x.shape[0]:
         raise ValueError(
-            f"linear_mse: x has n = {x.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"linear_mse: x has n = {x.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if target.shape[1] != weight.shape[0]:
         raise ValueError(
-            f"linear_mse: weight has m = {weight.shape[0]} (axis 0),"
-            f" target has m = {target.shape[1]} (axis 1)"
+            f"linear_mse: weight has m = {weight.shape[0]} (axis 0), "
+            f"target has m = {target.shape[1]} (axis 1)"
         )
     return x, weight, bias, target
 
@@ -107,8 +114,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"linear_mse: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"linear_mse: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

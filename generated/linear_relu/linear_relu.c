@@ -11,10 +11,10 @@
  *     out     (n, m)
  *
  * Gradients
- *     grad_total[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
- *     grad_x[i,l] = sum[j](grad_total[i, j] * weight[j, l])
- *     grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total[i, j])
+ *     grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+ *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
+ *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *
  * Saved
  *     x       (n, k)  for grad_weight
@@ -29,12 +29,12 @@ void linear_relu_forward(size_t n, size_t k, size_t m, const double *restrict x,
 {
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
-            /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
-            double total = 0.0;
+            /* x_weight[i,j] = sum[l](x[i, l] * weight[j, l]) */
+            double x_weight = 0.0;
             for (size_t l = 0; l < k; ++l) {
-                total += x[i * k + l] * weight[j * k + l];
+                x_weight += x[i * k + l] * weight[j * k + l];
             }
-            out[i * m + j] = total + bias[j] < 0.0 ? 0.0 : total + bias[j];
+            out[i * m + j] = x_weight + bias[j] < 0.0 ? 0.0 : x_weight + bias[j];
         }
     }
 }
@@ -45,54 +45,54 @@ void linear_relu_backward(size_t n, size_t k, size_t m, const double *restrict x
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_weight = work;
 
     if (grad_x || grad_weight || grad_bias) {
-        /* grad_total[i,j] = where(out[i, j] > 0, grad_output[i, j], 0) */
+        /* grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * m + j] = out[i * m + j] > 0.0
+                grad_x_weight[i * m + j] = out[i * m + j] > 0.0
                     ? grad_output[i * m + j] : 0.0;
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,l] = sum[j](grad_total[i, j] * weight[j, l]) */
+        /* grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_total[i * m + j] * weight[j * k + l];
+                    grad_x[i * k + l] += grad_x_weight[i * m + j] * weight[j * k + l];
                 }
             }
         }
     }
 
     if (grad_weight) {
-        /* grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l]) */
+        /* grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight[j * k + l] += grad_total[i * m + j] * x[i * k + l];
+                    grad_weight[j * k + l] += grad_x_weight[i * m + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[j] = sum[i](grad_total[i, j]) */
+        /* grad_bias[j] = sum[i](grad_x_weight[i, j]) */
         for (size_t j = 0; j < m; ++j) {
             grad_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_bias[j] += grad_total[i * m + j];
+                grad_bias[j] += grad_x_weight[i * m + j];
             }
         }
     }

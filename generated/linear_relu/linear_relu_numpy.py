@@ -10,10 +10,10 @@ Shapes
     out     (n, m)
 
 Gradients
-    grad_total[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
-    grad_x[i,l] = sum[j](grad_total[i, j] * weight[j, l])
-    grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
-    grad_bias[j] = sum[i](grad_total[i, j])
+    grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+    grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
+    grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+    grad_bias[j] = sum[i](grad_x_weight[i, j])
 
 Saved
     x       (n, k)  for grad_weight
@@ -27,24 +27,31 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, bias):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k), weight (m, k) and bias (m,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight, bias = _inputs(x, weight, bias)
     out = np.maximum(x @ weight.T + bias, 0)
     return out, (x, weight, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, weight, out = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = grad_weight = grad_bias = None
-    grad_total = np.where(out > 0, grad_output, 0)
+    grad_x_weight = np.where(out > 0, grad_output, 0)
     if needs_input_grad[0]:
-        grad_x = grad_total @ weight
+        grad_x = grad_x_weight @ weight
     if needs_input_grad[1]:
-        grad_weight = grad_total.T @ x
+        grad_weight = grad_x_weight.T @ x
     if needs_input_grad[2]:
-        grad_bias = grad_total.sum(axis=0)
+        grad_bias = grad_x_weight.sum(axis=0)
     return grad_x, grad_weight, grad_bias
 
 
@@ -57,20 +64,19 @@ def _inputs(x, weight, bias):
         raise ValueError(f"linear_relu: x has shape {x.shape}, expected (n, k)")
     if weight.ndim != 2:
         raise ValueError(
-            f"linear_relu: weight has shape {weight.shape}, expected (m,"
-            " k)"
+            f"linear_relu: weight has shape {weight.shape}, expected (m, k)"
         )
     if weight.shape[1] != x.shape[1]:
         raise ValueError(
-            f"linear_relu: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[1]} (axis 1)"
+            f"linear_relu: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[1]} (axis 1)"
         )
     if bias.ndim != 1:
         raise ValueError(f"linear_relu: bias has shape {bias.shape}, expected (m,)")
     if bias.shape[0] != weight.shape[0]:
         raise ValueError(
-            f"linear_relu: weight has m = {weight.shape[0]} (axis 0),"
-            f" bias has m = {bias.shape[0]} (axis 0)"
+            f"linear_relu: weight has m = {weight.shape[0]} (axis 0), "
+            f"bias has m = {bias.shape[0]} (axis 0)"
         )
     return x, weight, bias
 
@@ -80,8 +86,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"linear_relu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"linear_relu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -10,8 +10,9 @@
  *     out         ()
  *
  * Gradients
- *     grad_prediction[...] = grad_output * tanh(prediction[...] - target[...]) / ...
- *     grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / ...
+ *     grad_prediction[...] = grad_output * tanh(prediction[...] - target[...])
+ *         / size(...)
+ *     grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / size(...)
  *
  * Saved
  *     prediction  (...,)  for grad_prediction, grad_target

@@ -9,8 +9,9 @@ Shapes
     out         ()
 
 Gradients
-    grad_prediction[...] = grad_output * tanh(prediction[...] - target[...]) / ...
-    grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / ...
+    grad_prediction[...] = grad_output * tanh(prediction[...] - target[...])
+        / size(...)
+    grad_target[...] = -grad_output * tanh(prediction[...] - target[...]) / size(...)
 
 Saved
     prediction  (...,)  for grad_prediction, grad_target
@@ -25,7 +26,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     abs_prediction = np.abs(prediction - target)
     out = (abs_prediction + np.log1p(np.exp(-2 * abs_prediction)) - math.log(2)).mean()
@@ -33,7 +38,10 @@ def forward(prediction, target):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -52,8 +60,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"log_cosh_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"log_cosh_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -63,8 +71,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"log_cosh_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"log_cosh_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -21,7 +21,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (..., n), and what backward needs."""
+    """Return out (..., n), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     max_x = x.max(axis=-1, keepdims=True)
     out = x - (max_x + np.log(np.exp(x - max_x).sum(axis=-1, keepdims=True)))
@@ -29,7 +33,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n).
+    """
     (out,) = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = None
@@ -51,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"log_softmax: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"log_softmax: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -10,8 +10,10 @@
  *
  * Gradients
  *     grad_out_total[i] = grad_output[i]
- *     grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])  where t > 0
- *     grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]), grad_out_total[t])
+ *     grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])
+ *         where t > 0
+ *     grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]),
+ *         grad_out_total[t])
  *
  * Saved
  *     x    (n,)  for grad_x
@@ -22,12 +24,12 @@
 
 void logcumsumexp_forward(size_t n, const double *restrict x, double *restrict out)
 {
-    /* out[t] =
-     *     where(t > 0, maximum(out[t - 1], x[t])
-     *     + log1p(exp(-abs(out[t - 1] - x[t]))), x[t])
+    /* out[t] = where(t > 0,
+     *     maximum(out[t - 1], x[t]) + log1p(exp(-abs(out[t - 1] - x[t]))), x[t])
      */
     for (size_t t = 0; t < n; ++t) {
-        out[t] = t > 0 ? (out[t - 1] >= x[t] || isnan(out[t - 1]) ? out[t - 1] : x[t])
+        out[t] = t > 0
+            ? (out[t - 1] >= x[t] || isnan(out[t - 1]) ? out[t - 1] : x[t])
             + log1p(exp(-fabs(out[t - 1] - x[t]))) : x[t];
     }
 }
@@ -54,8 +56,8 @@ void logcumsumexp_backward(size_t n, const double *restrict x,
                     / (1.0 + exp_minus_abs_out_minus_x);
             }
         }
-        /* grad_x[t] =
-         *     where(t > 0, grad_out_total[t]
+        /* grad_x[t] = where(t > 0,
+         *     grad_out_total[t]
          *     * where(x[t] - out[t - 1] >= 0, 1, exp(-abs(x[t] - out[t - 1])))
          *     / (1 + exp(-abs(x[t] - out[t - 1]))), grad_out_total[t])
          */

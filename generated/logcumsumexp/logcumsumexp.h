@@ -10,8 +10,10 @@
  *
  * Gradients
  *     grad_out_total[i] = grad_output[i]
- *     grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])  where t > 0
- *     grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]), grad_out_total[t])
+ *     grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])
+ *         where t > 0
+ *     grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]),
+ *         grad_out_total[t])
  *
  * Saved
  *     x    (n,)  for grad_x

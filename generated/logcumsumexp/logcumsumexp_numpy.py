@@ -9,8 +9,10 @@ Shapes
 
 Gradients
     grad_out_total[i] = grad_output[i]
-    grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])  where t > 0
-    grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]), grad_out_total[t])
+    grad_out_total[t - 1] += grad_out_total[t] * sigmoid(out[t - 1] - x[t])
+        where t > 0
+    grad_x[t] = where(t > 0, grad_out_total[t] * sigmoid(x[t] - out[t - 1]),
+        grad_out_total[t])
 
 Saved
     x    (n,)  for grad_x
@@ -23,7 +25,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (n,), and what backward needs."""
+    """Return out (n,), and what backward needs.
+
+    The arguments are floating point: x (n,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     n = x.shape[0]
 
@@ -37,7 +43,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n,).
+    """
     x, out = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, x.shape)
@@ -53,12 +62,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
                         1,
                         np.exp(
                             np.where(
-                                out[t - 1] - x[t] >= 0,
-                                0,
-                                -np.abs(
-                                    out[np.where(out[t - 1] - x[t] >= 0, 0, (t - 1))]
-                                    - x[t]
-                                ),
+                                out[t - 1] - x[t] >= 0, 0, -np.abs(out[t - 1] - x[t])
                             )
                         ),
                     )
@@ -104,8 +108,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"logcumsumexp: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"logcumsumexp: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

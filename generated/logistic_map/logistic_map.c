@@ -10,7 +10,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ r * (1 - x - x)   x * (1 - x) ]
+ *     [ r * (1 - 2 * x)   x * (1 - x) ]
  *
  * Saved
  *     x  (...,)  for grad_x, grad_r
@@ -35,7 +35,7 @@ void logistic_map_backward(double x, double r, double grad_output,
                            double *restrict grad_x, double *restrict grad_r)
 {
     if (grad_x) {
-        *grad_x = grad_output * r * (1.0 - x - x);
+        *grad_x = grad_output * r * (1.0 - 2.0 * x);
     }
 
     if (grad_r) {

@@ -10,7 +10,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ r * (1 - x - x)   x * (1 - x) ]
+ *     [ r * (1 - 2 * x)   x * (1 - x) ]
  *
  * Saved
  *     x  (...,)  for grad_x, grad_r

@@ -9,7 +9,7 @@ Shapes
     out  (...,)
 
 Jacobian
-    [ r * (1 - x - x)   x * (1 - x) ]
+    [ r * (1 - 2 * x)   x * (1 - x) ]
 
 Saved
     x  (...,)  for grad_x, grad_r
@@ -22,19 +22,26 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, r):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and r, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, r = _inputs(x, r)
     out = r * x * (1 - x)
     return out, (x, r)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, r = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_r = None
     if needs_input_grad[0]:
-        grad_x = grad_output * r * (1 - x - x)
+        grad_x = grad_output * r * (1 - 2 * x)
     if needs_input_grad[1]:
         grad_r = grad_output * x * (1 - x)
     return grad_x, grad_r
@@ -45,10 +52,7 @@ def _inputs(x, r):
     x = _real("x", x)
     r = _real("r", r)
     if r.shape != x.shape:
-        raise ValueError(
-            f"logistic_map: x has shape {x.shape},"
-            f" r has shape {r.shape}"
-        )
+        raise ValueError(f"logistic_map: x has shape {x.shape}, r has shape {r.shape}")
     return x, r
 
 
@@ -57,8 +61,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"logistic_map: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"logistic_map: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -68,7 +71,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "logistic_map: grad can be implicitly created only for scalar outputs; "
+                "logistic_map: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

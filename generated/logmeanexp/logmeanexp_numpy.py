@@ -22,7 +22,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     mean_x = np.exp(x).mean(axis=-1)
     out = np.log(mean_x)
@@ -30,7 +34,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, mean_x = saved
     n = x.shape[-1]
     grad_output = _cotangent(grad_output, mean_x.shape, x.dtype)
@@ -53,8 +60,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"logmeanexp: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"logmeanexp: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -28,9 +28,9 @@
  *     [ y * dt           x * dt       1 - beta * dt ]
  *
  * Saved
- *     x  (...,)  for grad_y, grad_z
- *     y  (...,)  for grad_x
- *     z  (...,)  for grad_x
+ *     x      (...,)  for grad_y, grad_z
+ *     y      (...,)  for grad_x
+ *     z      (...,)  for grad_x
  *     sigma
  *     rho
  *     beta

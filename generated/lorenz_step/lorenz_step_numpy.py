@@ -27,9 +27,9 @@ Jacobian
     [ y * dt           x * dt       1 - beta * dt ]
 
 Saved
-    x  (...,)  for grad_y, grad_z
-    y  (...,)  for grad_x
-    z  (...,)  for grad_x
+    x      (...,)  for grad_y, grad_z
+    y      (...,)  for grad_x
+    z      (...,)  for grad_x
     sigma
     rho
     beta
@@ -42,7 +42,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, z, *, sigma=10.0, rho=28.0, beta=2.6666666666666665, dt=0.01):
-    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs."""
+    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
+
+    The arguments are floating point: x, y and z, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y, z = _inputs(x, y, z)
     dx = sigma * (y - x)
     dy = x * (rho - z) - y
@@ -79,15 +83,9 @@ def _inputs(x, y, z):
     y = _real("y", y)
     z = _real("z", z)
     if y.shape != x.shape:
-        raise ValueError(
-            f"lorenz_step: x has shape {x.shape},"
-            f" y has shape {y.shape}"
-        )
+        raise ValueError(f"lorenz_step: x has shape {x.shape}, y has shape {y.shape}")
     if z.shape != x.shape:
-        raise ValueError(
-            f"lorenz_step: x has shape {x.shape},"
-            f" z has shape {z.shape}"
-        )
+        raise ValueError(f"lorenz_step: x has shape {x.shape}, z has shape {z.shape}")
     return x, y, z
 
 
@@ -96,27 +94,30 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lorenz_step: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lorenz_step: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of out0, out1, out2 as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "lorenz_step: grad can be implicitly created only for scalar outputs; "
             f"pass a tuple of 3 gradients of the shapes {shapes}"
         )
     if len(grad_output) != 3:
-        raise ValueError(f"lorenz_step: {len(grad_output)} gradients given for 3 outputs")
+        raise ValueError(
+            f"lorenz_step: {len(grad_output)} gradients given for 3 outputs"
+        )
     gradients = []
-    for name, g, shape in zip(("out0", "out1", "out2"), grad_output, shapes, strict=True):
+    names = ("out0", "out1", "out2")
+    for name, g, shape in zip(names, grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"lorenz_step: grad_{name} has shape {g.shape}, {name} has shape {shape}"
+                f"lorenz_step: grad_{name} has shape {g.shape}, "
+                f"{name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

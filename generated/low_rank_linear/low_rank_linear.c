@@ -11,107 +11,107 @@
  *     out   (n, m)
  *
  * Gradients
- *     grad_total[i,l] = sum[j](grad_output[i, j] * up[j, l])
- *     grad_x[i,p] = sum[l](grad_total[i, l] * down[l, p])
- *     grad_down[l,p] = sum[i](grad_total[i, l] * x[i, p])
- *     grad_up[j,l] = sum[i](grad_output[i, j] * total[i, l])
+ *     grad_x_down[i,l] = sum[j](grad_output[i, j] * up[j, l])
+ *     grad_x[i,p] = sum[l](grad_x_down[i, l] * down[l, p])
+ *     grad_down[l,p] = sum[i](grad_x_down[i, l] * x[i, p])
+ *     grad_up[j,l] = sum[i](grad_output[i, j] * x_down[i, l])
  *
  * Saved
- *     x      (n, k)  for grad_down
- *     down   (r, k)  for grad_x
- *     up     (m, r)  for grad_x, grad_down
- *     total  (n, r)  for grad_up
+ *     x       (n, k)  for grad_down
+ *     down    (r, k)  for grad_x
+ *     up      (m, r)  for grad_x, grad_down
+ *     x_down  (n, r)  for grad_up
  *     8 * r bytes for each of n, besides inputs and outputs
  */
 #include "low_rank_linear.h"
 
 void low_rank_linear_forward(size_t n, size_t k, size_t r, size_t m,
                              const double *restrict x, const double *restrict down,
-                             const double *restrict up, double *restrict total,
+                             const double *restrict up, double *restrict x_down,
                              double *restrict out, double *work)
 {
-    total = total ? total : work;
+    x_down = x_down ? x_down : work;
 
     for (size_t i = 0; i < n; ++i) {
-        /* total[i,l] = sum[p](x[i, p] * down[l, p]) */
+        /* x_down[i,l] = sum[p](x[i, p] * down[l, p]) */
         for (size_t l = 0; l < r; ++l) {
-            double total_2 = 0.0;
+            double total = 0.0;
             for (size_t p = 0; p < k; ++p) {
-                total_2 += x[i * k + p] * down[l * k + p];
+                total += x[i * k + p] * down[l * k + p];
             }
-            total[i * r + l] = total_2;
+            x_down[i * r + l] = total;
         }
-        /* out[i,j] = sum[l](total[i, l] * up[j, l]) */
+        /* out[i,j] = sum[l](x_down[i, l] * up[j, l]) */
         for (size_t j = 0; j < m; ++j) {
-            double total_2 = 0.0;
+            double total = 0.0;
             for (size_t l = 0; l < r; ++l) {
-                total_2 += total[i * r + l] * up[j * r + l];
+                total += x_down[i * r + l] * up[j * r + l];
             }
-            out[i * m + j] = total_2;
+            out[i * m + j] = total;
         }
     }
 }
 
 void low_rank_linear_backward(size_t n, size_t k, size_t r, size_t m,
                               const double *restrict x, const double *restrict down,
-                              const double *restrict up, const double *restrict total,
+                              const double *restrict up, const double *restrict x_down,
                               const double *restrict grad_output,
                               double *restrict grad_x, double *restrict grad_down,
                               double *restrict grad_up, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_down = work;
 
     if (grad_x || grad_down) {
-        /* grad_total[i,l] = sum[j](grad_output[i, j] * up[j, l]) */
+        /* grad_x_down[i,l] = sum[j](grad_output[i, j] * up[j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < r; ++l) {
-                grad_total[i * r + l] = 0.0;
+                grad_x_down[i * r + l] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_total[i * r + l] += grad_output[i * m + j] * up[j * r + l];
+                    grad_x_down[i * r + l] += grad_output[i * m + j] * up[j * r + l];
                 }
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,p] = sum[l](grad_total[i, l] * down[l, p]) */
+        /* grad_x[i,p] = sum[l](grad_x_down[i, l] * down[l, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < k; ++p) {
                 grad_x[i * k + p] = 0.0;
             }
             for (size_t l = 0; l < r; ++l) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_x[i * k + p] += grad_total[i * r + l] * down[l * k + p];
+                    grad_x[i * k + p] += grad_x_down[i * r + l] * down[l * k + p];
                 }
             }
         }
     }
 
     if (grad_down) {
-        /* grad_down[l,p] = sum[i](grad_total[i, l] * x[i, p]) */
+        /* grad_down[l,p] = sum[i](grad_x_down[i, l] * x[i, p]) */
         for (size_t l = 0; l < r; ++l) {
             for (size_t p = 0; p < k; ++p) {
                 grad_down[l * k + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_down[l * k + p] += grad_total[i * r + l] * x[i * k + p];
+                    grad_down[l * k + p] += grad_x_down[i * r + l] * x[i * k + p];
                 }
             }
         }
     }
 
     if (grad_up) {
-        /* grad_up[j,l] = sum[i](grad_output[i, j] * total[i, l]) */
+        /* grad_up[j,l] = sum[i](grad_output[i, j] * x_down[i, l]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t l = 0; l < r; ++l) {
                 grad_up[j * r + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_up[j * r + l] += grad_output[i * m + j] * total[i * r + l];
+                    grad_up[j * r + l] += grad_output[i * m + j] * x_down[i * r + l];
                 }
             }
         }

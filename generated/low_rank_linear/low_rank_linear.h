@@ -11,16 +11,16 @@
  *     out   (n, m)
  *
  * Gradients
- *     grad_total[i,l] = sum[j](grad_output[i, j] * up[j, l])
- *     grad_x[i,p] = sum[l](grad_total[i, l] * down[l, p])
- *     grad_down[l,p] = sum[i](grad_total[i, l] * x[i, p])
- *     grad_up[j,l] = sum[i](grad_output[i, j] * total[i, l])
+ *     grad_x_down[i,l] = sum[j](grad_output[i, j] * up[j, l])
+ *     grad_x[i,p] = sum[l](grad_x_down[i, l] * down[l, p])
+ *     grad_down[l,p] = sum[i](grad_x_down[i, l] * x[i, p])
+ *     grad_up[j,l] = sum[i](grad_output[i, j] * x_down[i, l])
  *
  * Saved
- *     x      (n, k)  for grad_down
- *     down   (r, k)  for grad_x
- *     up     (m, r)  for grad_x, grad_down
- *     total  (n, r)  for grad_up
+ *     x       (n, k)  for grad_down
+ *     down    (r, k)  for grad_x
+ *     up      (m, r)  for grad_x, grad_down
+ *     x_down  (n, r)  for grad_up
  *     8 * r bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LOW_RANK_LINEAR_H
@@ -33,12 +33,12 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: x_down; pass NULL for what is not needed.
  * work has room for LOW_RANK_LINEAR_FORWARD_WORK(n, r) doubles.
  */
 #define LOW_RANK_LINEAR_FORWARD_WORK(n, r) ((n) * (r))
 void low_rank_linear_forward(size_t n, size_t k, size_t r, size_t m, const double *x,
-                             const double *down, const double *up, double *total,
+                             const double *down, const double *up, double *x_down,
                              double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -46,9 +46,10 @@ void low_rank_linear_forward(size_t n, size_t k, size_t r, size_t m, const doubl
  */
 #define LOW_RANK_LINEAR_BACKWARD_WORK(n, r) ((n) * (r))
 void low_rank_linear_backward(size_t n, size_t k, size_t r, size_t m, const double *x,
-                              const double *down, const double *up, const double *total,
-                              const double *grad_output, double *grad_x,
-                              double *grad_down, double *grad_up, double *work);
+                              const double *down, const double *up,
+                              const double *x_down, const double *grad_output,
+                              double *grad_x, double *grad_down, double *grad_up,
+                              double *work);
 
 #ifdef __cplusplus
 }

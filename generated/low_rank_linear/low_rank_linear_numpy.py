@@ -10,16 +10,16 @@ Shapes
     out   (n, m)
 
 Gradients
-    grad_total[i,l] = sum[j](grad_output[i, j] * up[j, l])
-    grad_x[i,p] = sum[l](grad_total[i, l] * down[l, p])
-    grad_down[l,p] = sum[i](grad_total[i, l] * x[i, p])
-    grad_up[j,l] = sum[i](grad_output[i, j] * total[i, l])
+    grad_x_down[i,l] = sum[j](grad_output[i, j] * up[j, l])
+    grad_x[i,p] = sum[l](grad_x_down[i, l] * down[l, p])
+    grad_down[l,p] = sum[i](grad_x_down[i, l] * x[i, p])
+    grad_up[j,l] = sum[i](grad_output[i, j] * x_down[i, l])
 
 Saved
-    x      (n, k)  for grad_down
-    down   (r, k)  for grad_x
-    up     (m, r)  for grad_x, grad_down
-    total  (n, r)  for grad_up
+    x       (n, k)  for grad_down
+    down    (r, k)  for grad_x
+    up      (m, r)  for grad_x, grad_down
+    x_down  (n, r)  for grad_up
     8 * r bytes for each of n, besides inputs and outputs
 """
 
@@ -29,28 +29,35 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, down, up):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k), down (r, k) and up (m, r).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, down, up = _inputs(x, down, up)
-    total = x @ down.T
-    out = total @ up.T
-    return out, (x, down, up, total)
+    x_down = x @ down.T
+    out = x_down @ up.T
+    return out, (x, down, up, x_down)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, down, up, total = saved
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
+    x, down, up, x_down = saved
     n = x.shape[0]
     m = up.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_down = grad_up = None
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total = grad_output @ up
+        grad_x_down = grad_output @ up
     if needs_input_grad[0]:
-        grad_x = grad_total @ down
+        grad_x = grad_x_down @ down
     if needs_input_grad[1]:
-        grad_down = grad_total.T @ x
+        grad_down = grad_x_down.T @ x
     if needs_input_grad[2]:
-        grad_up = grad_output.T @ total
+        grad_up = grad_output.T @ x_down
     return grad_x, grad_down, grad_up
 
 
@@ -63,23 +70,19 @@ def _inputs(x, down, up):
         raise ValueError(f"low_rank_linear: x has shape {x.shape}, expected (n, k)")
     if down.ndim != 2:
         raise ValueError(
-            f"low_rank_linear: down has shape {down.shape}, expected (r,"
-            " k)"
+            f"low_rank_linear: down has shape {down.shape}, expected (r, k)"
         )
     if down.shape[1] != x.shape[1]:
         raise ValueError(
-            f"low_rank_linear: x has k = {x.shape[1]} (axis 1),"
-            f" down has k = {down.shape[1]} (axis 1)"
+            f"low_rank_linear: x has k = {x.shape[1]} (axis 1), "
+            f"down has k = {down.shape[1]} (axis 1)"
         )
     if up.ndim != 2:
-        raise ValueError(
-            f"low_rank_linear: up has shape {up.shape}, expected (m,"
-            " r)"
-        )
+        raise ValueError(f"low_rank_linear: up has shape {up.shape}, expected (m, r)")
     if up.shape[1] != down.shape[0]:
         raise ValueError(
-            f"low_rank_linear: down has r = {down.shape[0]} (axis 0),"
-            f" up has r = {up.shape[1]} (axis 1)"
+            f"low_rank_linear: down has r = {down.shape[0]} (axis 0), "
+            f"up has r = {up.shape[1]} (axis 1)"
         )
     return x, down, up
 
@@ -89,8 +92,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"low_rank_linear: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"low_rank_linear: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -3,9 +3,9 @@
  *     from_input[t,r,g,i] = sum[l](x[t, r, l] * weight_input[g, i, l])
  *     from_hidden[t,r,g,i] = sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
  *     gates[t,r,g,i] = from_input[t, r, g, i] + from_hidden[t, r, g, i] + bias[g, i]
+ *     entering[t,r,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
  *     cell[0,r,i] = cell_start[r, i]
- *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r,
- *         2, i])
+ *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering[t, r, i]
  *     hidden[0,r,i] = hidden_start[r, i]
  *     hidden[t + 1,r,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
  *
@@ -25,18 +25,20 @@
  * Gradients
  *     grad_hidden_total[i,j,k] = grad_hidden[i, j, k]
  *     grad_cell_total[i,j,k] = grad_cell[i, j, k]
- *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i]) * (1 - sigmoid(gates[t, r, 3,
- *         i])) * grad_hidden_total[t + 1, r, i]
- *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i]) * (1 - tanh(cell[t + 1, r, i])**2) *
- *         grad_hidden_total[t + 1, r, i]
- *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] * (1 - sigmoid(gates[t, r, 1, i])) *
- *         grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i]) * (1 - sigmoid(gates[t, r, 0,
- *         i])) * grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i]) * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1,
- *         r, i]
- *     grad_hidden_total[t,r,j] += sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
- *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i]) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
+ *         * (1 - sigmoid(gates[t, r, 3, i])) * grad_hidden_total[t + 1, r, i]
+ *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i])
+ *         * (1 - tanh(cell[t + 1, r, i])**2) * grad_hidden_total[t + 1, r, i]
+ *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i]
+ *         * (1 - sigmoid(gates[t, r, 1, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
+ *         * (1 - sigmoid(gates[t, r, 0, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i])
+ *         * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1, r, i]
+ *     grad_hidden_total[t,r,j] +=
+ *         sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
+ *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i])
+ *         * grad_cell_total[t + 1, r, i]
  *     grad_x[t,r,l] = sum[g,i](weight_input[g, i, l] * grad_gates[t, r, g, i])
  *     grad_weight_input[g,i,l] = sum[t,r](x[t, r, l] * grad_gates[t, r, g, i])
  *     grad_weight_hidden[g,i,j] = sum[t,r](hidden[t, r, j] * grad_gates[t, r, g, i])
@@ -45,15 +47,15 @@
  *     grad_cell_start[r,i] = grad_cell_total[0, r, i]
  *
  * Saved
- *     x                (n, b, d)      for grad_weight_input
- *     weight_input     (4, m, d)      for grad_x
- *     weight_hidden    (4, m, m)      for all
- *     cell             (n + 1, b, m)  for all
- *     hidden           (n + 1, b, m)  for grad_weight_hidden
- *     tanh_gates       (n, b, m)      for all
- *     sigmoid_gates    (n, b, m)      for all
- *     sigmoid_gates_2  (n, b, m)      for all
- *     sigmoid_gates_3  (n, b, m)      for all
+ *     x               (n, b, d)      for grad_weight_input
+ *     weight_input    (4, m, d)      for grad_x
+ *     weight_hidden   (4, m, m)      for all
+ *     cell            (n + 1, b, m)  for all
+ *     hidden          (n + 1, b, m)  for grad_weight_hidden
+ *     tanh_gates2     (n, b, m)      for all
+ *     sigmoid_gates0  (n, b, m)      for all
+ *     sigmoid_gates1  (n, b, m)      for all
+ *     sigmoid_gates3  (n, b, m)      for all
  *     32 * b * m bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
@@ -63,9 +65,9 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                   const double *restrict weight_input,
                   const double *restrict weight_hidden, const double *restrict bias,
                   const double *restrict hidden_start,
-                  const double *restrict cell_start, double *restrict tanh_gates,
-                  double *restrict sigmoid_gates, double *restrict sigmoid_gates_2,
-                  double *restrict sigmoid_gates_3, double *restrict hidden,
+                  const double *restrict cell_start, double *restrict tanh_gates2,
+                  double *restrict sigmoid_gates0, double *restrict sigmoid_gates1,
+                  double *restrict sigmoid_gates3, double *restrict hidden,
                   double *restrict cell, double *work)
 {
     double *restrict const from_input = work;
@@ -114,42 +116,43 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                         + from_hidden + bias[g * m + i];
                 }
             }
-            /* hidden[t + 1,r,i] = sigmoid_gates_3[t, r, i] * tanh_cell[t, r, i] */
-            const size_t tanh_gates_row = (t * b + r) * m;
-            const size_t sigmoid_gates_row = (t * b + r) * m;
-            const size_t sigmoid_gates_2_row = (t * b + r) * m;
-            const size_t sigmoid_gates_3_row = (t * b + r) * m;
+            /* hidden[t + 1,r,i] = sigmoid_gates3[t, r, i] * tanh_cell[t, r, i] */
+            const size_t tanh_gates2_row = (t * b + r) * m;
+            const size_t sigmoid_gates0_row = (t * b + r) * m;
+            const size_t sigmoid_gates1_row = (t * b + r) * m;
+            const size_t sigmoid_gates3_row = (t * b + r) * m;
             const size_t cell_row = (t * b + r) * m;
             const size_t cell_row_2 = ((t + 1) * b + r) * m;
             const size_t hidden_row = ((t + 1) * b + r) * m;
             for (size_t i = 0; i < m; ++i) {
-                const double tanh_gates_tri = tanh(gates[2 * m + i]);
-                if (tanh_gates) {
-                    tanh_gates[tanh_gates_row + i] = tanh_gates_tri;
+                const double tanh_gates2_tri = tanh(gates[2 * m + i]);
+                if (tanh_gates2) {
+                    tanh_gates2[tanh_gates2_row + i] = tanh_gates2_tri;
                 }
-                const double exp_gates = exp(-fabs(gates[i]));
-                const double sigmoid_gates_tri = (gates[i] >= 0.0 ? 1.0 : exp_gates)
-                    / (1.0 + exp_gates);
-                if (sigmoid_gates) {
-                    sigmoid_gates[sigmoid_gates_row + i] = sigmoid_gates_tri;
+                const double exp_gates0 = exp(-fabs(gates[i]));
+                const double sigmoid_gates0_tri = (gates[i] >= 0.0 ? 1.0 : exp_gates0)
+                    / (1.0 + exp_gates0);
+                if (sigmoid_gates0) {
+                    sigmoid_gates0[sigmoid_gates0_row + i] = sigmoid_gates0_tri;
                 }
-                const double exp_gates_2 = exp(-fabs(gates[m + i]));
-                const double sigmoid_gates_2_tri =
-                    (gates[m + i] >= 0.0 ? 1.0 : exp_gates_2) / (1.0 + exp_gates_2);
-                if (sigmoid_gates_2) {
-                    sigmoid_gates_2[sigmoid_gates_2_row + i] = sigmoid_gates_2_tri;
+                const double entering = sigmoid_gates0_tri * tanh_gates2_tri;
+                const double exp_gates1 = exp(-fabs(gates[m + i]));
+                const double sigmoid_gates1_tri =
+                    (gates[m + i] >= 0.0 ? 1.0 : exp_gates1) / (1.0 + exp_gates1);
+                if (sigmoid_gates1) {
+                    sigmoid_gates1[sigmoid_gates1_row + i] = sigmoid_gates1_tri;
                 }
-                const double exp_gates_3 = exp(-fabs(gates[3 * m + i]));
-                const double sigmoid_gates_3_tri =
-                    (gates[3 * m + i] >= 0.0 ? 1.0 : exp_gates_3) / (1.0 + exp_gates_3);
-                if (sigmoid_gates_3) {
-                    sigmoid_gates_3[sigmoid_gates_3_row + i] = sigmoid_gates_3_tri;
+                const double exp_gates3 = exp(-fabs(gates[3 * m + i]));
+                const double sigmoid_gates3_tri =
+                    (gates[3 * m + i] >= 0.0 ? 1.0 : exp_gates3) / (1.0 + exp_gates3);
+                if (sigmoid_gates3) {
+                    sigmoid_gates3[sigmoid_gates3_row + i] = sigmoid_gates3_tri;
                 }
-                const double cell_ri = sigmoid_gates_2_tri * cell[cell_row + i]
-                    + sigmoid_gates_tri * tanh_gates_tri;
+                const double cell_ri = sigmoid_gates1_tri * cell[cell_row + i]
+                    + entering;
                 const double tanh_cell = tanh(cell_ri);
                 cell[cell_row_2 + i] = cell_ri;
-                hidden[hidden_row + i] = sigmoid_gates_3_tri * tanh_cell;
+                hidden[hidden_row + i] = sigmoid_gates3_tri * tanh_cell;
             }
         }
     }
@@ -158,10 +161,10 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *restrict
 void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict x,
                    const double *restrict weight_input,
                    const double *restrict weight_hidden, const double *restrict cell,
-                   const double *restrict hidden, const double *restrict tanh_gates,
-                   const double *restrict sigmoid_gates,
-                   const double *restrict sigmoid_gates_2,
-                   const double *restrict sigmoid_gates_3,
+                   const double *restrict hidden, const double *restrict tanh_gates2,
+                   const double *restrict sigmoid_gates0,
+                   const double *restrict sigmoid_gates1,
+                   const double *restrict sigmoid_gates3,
                    const double *restrict grad_hidden, const double *restrict grad_cell,
                    double *restrict grad_x, double *restrict grad_weight_input,
                    double *restrict grad_weight_hidden, double *restrict grad_bias,
@@ -204,61 +207,61 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
         }
         for (size_t t = n; t-- > 0;) {
             for (size_t r = 0; r < b; ++r) {
-                /* grad_gates[t,r,3,i] = sigmoid_gates_3[t, r, i]
-                 *     * tanh_cell[t, r, i] * (1 - sigmoid_gates_3[t, r, i])
+                /* grad_gates[t,r,3,i] = sigmoid_gates3[t, r, i] * tanh_cell[t, r, i]
+                 *     * (1 - sigmoid_gates3[t, r, i])
                  *     * grad_hidden_total[t + 1, r, i]
-                 * grad_cell_total[t + 1,r,i] = sigmoid_gates_3[t, r, i]
+                 * grad_cell_total[t + 1,r,i] = sigmoid_gates3[t, r, i]
                  *     * (1 - tanh_cell[t, r, i]**2) * grad_hidden_total[t + 1, r, i]
-                 * grad_gates[t,r,1,i] = sigmoid_gates_2[t, r, i] * cell[t, r, i]
-                 *     * (1 - sigmoid_gates_2[t, r, i])
+                 * grad_gates[t,r,1,i] = sigmoid_gates1[t, r, i] * cell[t, r, i]
+                 *     * (1 - sigmoid_gates1[t, r, i]) * grad_cell_total[t + 1, r, i]
+                 * grad_gates[t,r,0,i] = sigmoid_gates0[t, r, i]
+                 *     * tanh_gates2[t, r, i] * (1 - sigmoid_gates0[t, r, i])
                  *     * grad_cell_total[t + 1, r, i]
-                 * grad_gates[t,r,0,i] = sigmoid_gates[t, r, i] * tanh_gates[t, r, i]
-                 *     * (1 - sigmoid_gates[t, r, i]) * grad_cell_total[t + 1, r, i]
-                 * grad_gates[t,r,2,i] = sigmoid_gates[t, r, i]
-                 *     * (1 - tanh_gates[t, r, i]**2) * grad_cell_total[t + 1, r, i]
-                 * grad_cell_total[t,r,i] += sigmoid_gates_2[t, r, i]
+                 * grad_gates[t,r,2,i] = sigmoid_gates0[t, r, i]
+                 *     * (1 - tanh_gates2[t, r, i]**2) * grad_cell_total[t + 1, r, i]
+                 * grad_cell_total[t,r,i] += sigmoid_gates1[t, r, i]
                  *     * grad_cell_total[t + 1, r, i]
                  */
                 const size_t grad_gates_row = ((t * b + r) * 4 + 3) * m;
-                const size_t sigmoid_gates_3_row = (t * b + r) * m;
+                const size_t sigmoid_gates3_row = (t * b + r) * m;
                 const size_t tanh_cell_row = (t * b + r) * m;
                 const size_t grad_hidden_total_row = ((t + 1) * b + r) * m;
                 const size_t grad_cell_total_row = ((t + 1) * b + r) * m;
                 const size_t grad_gates_row_2 = ((t * b + r) * 4 + 1) * m;
-                const size_t sigmoid_gates_2_row = (t * b + r) * m;
+                const size_t sigmoid_gates1_row = (t * b + r) * m;
                 const size_t cell_row = (t * b + r) * m;
                 const size_t grad_gates_row_3 = (t * b + r) * 4 * m;
-                const size_t sigmoid_gates_row = (t * b + r) * m;
-                const size_t tanh_gates_row = (t * b + r) * m;
+                const size_t sigmoid_gates0_row = (t * b + r) * m;
+                const size_t tanh_gates2_row = (t * b + r) * m;
                 const size_t grad_gates_row_4 = ((t * b + r) * 4 + 2) * m;
                 const size_t grad_cell_total_row_2 = (t * b + r) * m;
                 for (size_t i = 0; i < m; ++i) {
                     grad_gates[grad_gates_row + i] =
-                        sigmoid_gates_3[sigmoid_gates_3_row + i]
+                        sigmoid_gates3[sigmoid_gates3_row + i]
                         * tanh_cell[tanh_cell_row + i]
-                        * (1.0 - sigmoid_gates_3[sigmoid_gates_3_row + i])
+                        * (1.0 - sigmoid_gates3[sigmoid_gates3_row + i])
                         * grad_hidden_total[grad_hidden_total_row + i];
                     grad_cell_total[grad_cell_total_row + i] +=
-                        sigmoid_gates_3[sigmoid_gates_3_row + i]
+                        sigmoid_gates3[sigmoid_gates3_row + i]
                         * (1.0 - tanh_cell[tanh_cell_row + i]
                         * tanh_cell[tanh_cell_row + i])
                         * grad_hidden_total[grad_hidden_total_row + i];
                     grad_gates[grad_gates_row_2 + i] =
-                        sigmoid_gates_2[sigmoid_gates_2_row + i] * cell[cell_row + i]
-                        * (1.0 - sigmoid_gates_2[sigmoid_gates_2_row + i])
+                        sigmoid_gates1[sigmoid_gates1_row + i] * cell[cell_row + i]
+                        * (1.0 - sigmoid_gates1[sigmoid_gates1_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_gates[grad_gates_row_3 + i] =
-                        sigmoid_gates[sigmoid_gates_row + i]
-                        * tanh_gates[tanh_gates_row + i]
-                        * (1.0 - sigmoid_gates[sigmoid_gates_row + i])
+                        sigmoid_gates0[sigmoid_gates0_row + i]
+                        * tanh_gates2[tanh_gates2_row + i]
+                        * (1.0 - sigmoid_gates0[sigmoid_gates0_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_gates[grad_gates_row_4 + i] =
-                        sigmoid_gates[sigmoid_gates_row + i]
-                        * (1.0 - tanh_gates[tanh_gates_row + i]
-                        * tanh_gates[tanh_gates_row + i])
+                        sigmoid_gates0[sigmoid_gates0_row + i]
+                        * (1.0 - tanh_gates2[tanh_gates2_row + i]
+                        * tanh_gates2[tanh_gates2_row + i])
                         * grad_cell_total[grad_cell_total_row + i];
                     grad_cell_total[grad_cell_total_row_2 + i] +=
-                        sigmoid_gates_2[sigmoid_gates_2_row + i]
+                        sigmoid_gates1[sigmoid_gates1_row + i]
                         * grad_cell_total[grad_cell_total_row + i];
                 }
                 /* grad_hidden_total[t,r,j] =

@@ -3,9 +3,9 @@
  *     from_input[t,r,g,i] = sum[l](x[t, r, l] * weight_input[g, i, l])
  *     from_hidden[t,r,g,i] = sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
  *     gates[t,r,g,i] = from_input[t, r, g, i] + from_hidden[t, r, g, i] + bias[g, i]
+ *     entering[t,r,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
  *     cell[0,r,i] = cell_start[r, i]
- *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r,
- *         2, i])
+ *     cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering[t, r, i]
  *     hidden[0,r,i] = hidden_start[r, i]
  *     hidden[t + 1,r,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
  *
@@ -25,18 +25,20 @@
  * Gradients
  *     grad_hidden_total[i,j,k] = grad_hidden[i, j, k]
  *     grad_cell_total[i,j,k] = grad_cell[i, j, k]
- *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i]) * (1 - sigmoid(gates[t, r, 3,
- *         i])) * grad_hidden_total[t + 1, r, i]
- *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i]) * (1 - tanh(cell[t + 1, r, i])**2) *
- *         grad_hidden_total[t + 1, r, i]
- *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] * (1 - sigmoid(gates[t, r, 1, i])) *
- *         grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i]) * (1 - sigmoid(gates[t, r, 0,
- *         i])) * grad_cell_total[t + 1, r, i]
- *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i]) * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1,
- *         r, i]
- *     grad_hidden_total[t,r,j] += sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
- *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i]) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
+ *         * (1 - sigmoid(gates[t, r, 3, i])) * grad_hidden_total[t + 1, r, i]
+ *     grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i])
+ *         * (1 - tanh(cell[t + 1, r, i])**2) * grad_hidden_total[t + 1, r, i]
+ *     grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i]
+ *         * (1 - sigmoid(gates[t, r, 1, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
+ *         * (1 - sigmoid(gates[t, r, 0, i])) * grad_cell_total[t + 1, r, i]
+ *     grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i])
+ *         * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1, r, i]
+ *     grad_hidden_total[t,r,j] +=
+ *         sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
+ *     grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i])
+ *         * grad_cell_total[t + 1, r, i]
  *     grad_x[t,r,l] = sum[g,i](weight_input[g, i, l] * grad_gates[t, r, g, i])
  *     grad_weight_input[g,i,l] = sum[t,r](x[t, r, l] * grad_gates[t, r, g, i])
  *     grad_weight_hidden[g,i,j] = sum[t,r](hidden[t, r, j] * grad_gates[t, r, g, i])
@@ -45,15 +47,15 @@
  *     grad_cell_start[r,i] = grad_cell_total[0, r, i]
  *
  * Saved
- *     x                (n, b, d)      for grad_weight_input
- *     weight_input     (4, m, d)      for grad_x
- *     weight_hidden    (4, m, m)      for all
- *     cell             (n + 1, b, m)  for all
- *     hidden           (n + 1, b, m)  for grad_weight_hidden
- *     tanh_gates       (n, b, m)      for all
- *     sigmoid_gates    (n, b, m)      for all
- *     sigmoid_gates_2  (n, b, m)      for all
- *     sigmoid_gates_3  (n, b, m)      for all
+ *     x               (n, b, d)      for grad_weight_input
+ *     weight_input    (4, m, d)      for grad_x
+ *     weight_hidden   (4, m, m)      for all
+ *     cell            (n + 1, b, m)  for all
+ *     hidden          (n + 1, b, m)  for grad_weight_hidden
+ *     tanh_gates2     (n, b, m)      for all
+ *     sigmoid_gates0  (n, b, m)      for all
+ *     sigmoid_gates1  (n, b, m)      for all
+ *     sigmoid_gates3  (n, b, m)      for all
  *     32 * b * m bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_LSTM_H
@@ -66,15 +68,16 @@ extern "C" {
 #endif
 
 /* Compute hidden and cell.
- * For backward: tanh_gates, sigmoid_gates, sigmoid_gates_2 and sigmoid_gates_3; pass NULL for what is not needed.
+ * For backward: tanh_gates2, sigmoid_gates0, sigmoid_gates1 and sigmoid_gates3;
+ *     pass NULL for what is not needed.
  * work has room for LSTM_FORWARD_WORK(n, b, m) doubles.
  */
 #define LSTM_FORWARD_WORK(n, b, m) ((n) * (b) * 4 * (m) + 4 * (m))
 void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *x,
                   const double *weight_input, const double *weight_hidden,
                   const double *bias, const double *hidden_start,
-                  const double *cell_start, double *tanh_gates, double *sigmoid_gates,
-                  double *sigmoid_gates_2, double *sigmoid_gates_3, double *hidden,
+                  const double *cell_start, double *tanh_gates2, double *sigmoid_gates0,
+                  double *sigmoid_gates1, double *sigmoid_gates3, double *hidden,
                   double *cell, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -84,9 +87,9 @@ void lstm_forward(size_t n, size_t b, size_t d, size_t m, const double *x,
     ((n) * (b) * (m) + 2 * ((n) + 1) * (b) * (m) + (n) * (b) * 4 * (m))
 void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *x,
                    const double *weight_input, const double *weight_hidden,
-                   const double *cell, const double *hidden, const double *tanh_gates,
-                   const double *sigmoid_gates, const double *sigmoid_gates_2,
-                   const double *sigmoid_gates_3, const double *grad_hidden,
+                   const double *cell, const double *hidden, const double *tanh_gates2,
+                   const double *sigmoid_gates0, const double *sigmoid_gates1,
+                   const double *sigmoid_gates3, const double *grad_hidden,
                    const double *grad_cell, double *grad_x, double *grad_weight_input,
                    double *grad_weight_hidden, double *grad_bias,
                    double *grad_hidden_start, double *grad_cell_start, double *work);

@@ -2,9 +2,9 @@
     from_input[t,r,g,i] = sum[l](x[t, r, l] * weight_input[g, i, l])
     from_hidden[t,r,g,i] = sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
     gates[t,r,g,i] = from_input[t, r, g, i] + from_hidden[t, r, g, i] + bias[g, i]
+    entering[t,r,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
     cell[0,r,i] = cell_start[r, i]
-    cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r,
-        2, i])
+    cell[t + 1,r,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering[t, r, i]
     hidden[0,r,i] = hidden_start[r, i]
     hidden[t + 1,r,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
 
@@ -24,18 +24,20 @@ Shapes
 Gradients
     grad_hidden_total[i,j,k] = grad_hidden[i, j, k]
     grad_cell_total[i,j,k] = grad_cell[i, j, k]
-    grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i]) * (1 - sigmoid(gates[t, r, 3,
-        i])) * grad_hidden_total[t + 1, r, i]
-    grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i]) * (1 - tanh(cell[t + 1, r, i])**2) *
-        grad_hidden_total[t + 1, r, i]
-    grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i] * (1 - sigmoid(gates[t, r, 1, i])) *
-        grad_cell_total[t + 1, r, i]
-    grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i]) * (1 - sigmoid(gates[t, r, 0,
-        i])) * grad_cell_total[t + 1, r, i]
-    grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i]) * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1,
-        r, i]
-    grad_hidden_total[t,r,j] += sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
-    grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i]) * grad_cell_total[t + 1, r, i]
+    grad_gates[t,r,3,i] = sigmoid(gates[t, r, 3, i]) * tanh(cell[t + 1, r, i])
+        * (1 - sigmoid(gates[t, r, 3, i])) * grad_hidden_total[t + 1, r, i]
+    grad_cell_total[t + 1,r,i] += sigmoid(gates[t, r, 3, i])
+        * (1 - tanh(cell[t + 1, r, i])**2) * grad_hidden_total[t + 1, r, i]
+    grad_gates[t,r,1,i] = sigmoid(gates[t, r, 1, i]) * cell[t, r, i]
+        * (1 - sigmoid(gates[t, r, 1, i])) * grad_cell_total[t + 1, r, i]
+    grad_gates[t,r,0,i] = sigmoid(gates[t, r, 0, i]) * tanh(gates[t, r, 2, i])
+        * (1 - sigmoid(gates[t, r, 0, i])) * grad_cell_total[t + 1, r, i]
+    grad_gates[t,r,2,i] = sigmoid(gates[t, r, 0, i])
+        * (1 - tanh(gates[t, r, 2, i])**2) * grad_cell_total[t + 1, r, i]
+    grad_hidden_total[t,r,j] +=
+        sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
+    grad_cell_total[t,r,i] += sigmoid(gates[t, r, 1, i])
+        * grad_cell_total[t + 1, r, i]
     grad_x[t,r,l] = sum[g,i](weight_input[g, i, l] * grad_gates[t, r, g, i])
     grad_weight_input[g,i,l] = sum[t,r](x[t, r, l] * grad_gates[t, r, g, i])
     grad_weight_hidden[g,i,j] = sum[t,r](hidden[t, r, j] * grad_gates[t, r, g, i])
@@ -44,15 +46,15 @@ Gradients
     grad_cell_start[r,i] = grad_cell_total[0, r, i]
 
 Saved
-    x                (n, b, d)      for grad_weight_input
-    weight_input     (4, m, d)      for grad_x
-    weight_hidden    (4, m, m)      for all
-    cell             (n + 1, b, m)  for all
-    hidden           (n + 1, b, m)  for grad_weight_hidden
-    tanh_gates       (n, b, m)      for all
-    sigmoid_gates    (n, b, m)      for all
-    sigmoid_gates_2  (n, b, m)      for all
-    sigmoid_gates_3  (n, b, m)      for all
+    x               (n, b, d)      for grad_weight_input
+    weight_input    (4, m, d)      for grad_x
+    weight_hidden   (4, m, m)      for all
+    cell            (n + 1, b, m)  for all
+    hidden          (n + 1, b, m)  for grad_weight_hidden
+    tanh_gates2     (n, b, m)      for all
+    sigmoid_gates0  (n, b, m)      for all
+    sigmoid_gates1  (n, b, m)      for all
+    sigmoid_gates3  (n, b, m)      for all
     32 * b * m bytes for each of n, besides inputs and outputs
 """
 
@@ -62,7 +64,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
-    """Return hidden (n + 1, b, m), cell (n + 1, b, m), and what backward needs."""
+    """Return hidden (n + 1, b, m), cell (n + 1, b, m), and what backward needs.
+
+    The arguments are floating point: x (n, b, d), weight_input (4, m, d),
+    weight_hidden (4, m, m), bias (4, m), hidden_start (b, m) and cell_start (b, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight_input, weight_hidden, bias, hidden_start, cell_start = _inputs(
         x, weight_input, weight_hidden, bias, hidden_start, cell_start
     )
@@ -74,46 +81,57 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
     cell[0] = cell_start
     hidden = np.zeros((n + 1, b, m), dtype=x.dtype)
     hidden[0] = hidden_start
-    tanh_gates = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates_2 = np.zeros((n, b, m), dtype=x.dtype)
-    sigmoid_gates_3 = np.zeros((n, b, m), dtype=x.dtype)
+    tanh_gates2 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates0 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates1 = np.zeros((n, b, m), dtype=x.dtype)
+    sigmoid_gates3 = np.zeros((n, b, m), dtype=x.dtype)
     tanh_cell = np.zeros((n, b, m), dtype=x.dtype)
     for t in range(n):
         from_hidden = np.einsum("rj,gij->rgi", hidden[t], weight_hidden, optimize=True)
         gates = from_input[t] + from_hidden + bias
-        tanh_gates[t] = np.tanh(gates[:, 2])
-        exp_gates = np.exp(-np.abs(gates[:, 0]))
-        sigmoid_gates[t] = np.where(gates[:, 0] >= 0, 1, exp_gates) / (1 + exp_gates)
-        exp_gates_2 = np.exp(-np.abs(gates[:, 1]))
-        sigmoid_gates_2[t] = (
-            np.where(gates[:, 1] >= 0, 1, exp_gates_2) / (1 + exp_gates_2)
-        )
-        exp_gates_3 = np.exp(-np.abs(gates[:, 3]))
-        sigmoid_gates_3[t] = (
-            np.where(gates[:, 3] >= 0, 1, exp_gates_3) / (1 + exp_gates_3)
-        )
-        cell[t + 1] = sigmoid_gates_2[t] * cell[t] + sigmoid_gates[t] * tanh_gates[t]
+        tanh_gates2[t] = np.tanh(gates[:, 2])
+        exp_gates0 = np.exp(-np.abs(gates[:, 0]))
+        sigmoid_gates0[t] = np.where(gates[:, 0] >= 0, 1, exp_gates0) / (1 + exp_gates0)
+        entering = sigmoid_gates0[t] * tanh_gates2[t]
+        exp_gates1 = np.exp(-np.abs(gates[:, 1]))
+        sigmoid_gates1[t] = np.where(gates[:, 1] >= 0, 1, exp_gates1) / (1 + exp_gates1)
+        exp_gates3 = np.exp(-np.abs(gates[:, 3]))
+        sigmoid_gates3[t] = np.where(gates[:, 3] >= 0, 1, exp_gates3) / (1 + exp_gates3)
+        cell[t + 1] = sigmoid_gates1[t] * cell[t] + entering
         tanh_cell[t] = np.tanh(cell[t + 1])
-        hidden[t + 1] = sigmoid_gates_3[t] * tanh_cell[t]
+        hidden[t + 1] = sigmoid_gates3[t] * tanh_cell[t]
     return (hidden, cell), (
-        x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates,
-        sigmoid_gates_2, sigmoid_gates_3,
+        x,
+        weight_input,
+        weight_hidden,
+        cell,
+        hidden,
+        tanh_gates2,
+        sigmoid_gates0,
+        sigmoid_gates1,
+        sigmoid_gates3,
     )
 
 
 def backward(
-    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True),
+    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)
 ):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output is (grad_hidden, grad_cell); None in it counts as zero.
     """
     (
-        x, weight_input, weight_hidden, cell, hidden, tanh_gates, sigmoid_gates,
-        sigmoid_gates_2, sigmoid_gates_3,
+        x,
+        weight_input,
+        weight_hidden,
+        cell,
+        hidden,
+        tanh_gates2,
+        sigmoid_gates0,
+        sigmoid_gates1,
+        sigmoid_gates3,
     ) = saved
-    n, b, m = tanh_gates.shape
+    n, b, m = tanh_gates2.shape
     grad_hidden, grad_cell = _cotangents(grad_output, (cell.shape, cell.shape), x.dtype)
     grad_x = grad_weight_input = grad_weight_hidden = grad_bias = None
     grad_hidden_start = grad_cell_start = None
@@ -123,33 +141,33 @@ def backward(
     grad_gates = np.zeros((n, b, 4, m), dtype=x.dtype)
     for t in reversed(range(n)):
         grad_gates[t, :, 3] = (
-            sigmoid_gates_3[t]
+            sigmoid_gates3[t]
             * tanh_cell[t]
-            * (1 - sigmoid_gates_3[t])
+            * (1 - sigmoid_gates3[t])
             * grad_hidden_total[t + 1]
         )
         grad_cell_total[t + 1] += (
-            sigmoid_gates_3[t] * (1 - tanh_cell[t] ** 2) * grad_hidden_total[t + 1]
+            sigmoid_gates3[t] * (1 - tanh_cell[t] ** 2) * grad_hidden_total[t + 1]
         )
         grad_gates[t, :, 1] = (
-            sigmoid_gates_2[t]
+            sigmoid_gates1[t]
             * cell[t]
-            * (1 - sigmoid_gates_2[t])
+            * (1 - sigmoid_gates1[t])
             * grad_cell_total[t + 1]
         )
         grad_gates[t, :, 0] = (
-            sigmoid_gates[t]
-            * tanh_gates[t]
-            * (1 - sigmoid_gates[t])
+            sigmoid_gates0[t]
+            * tanh_gates2[t]
+            * (1 - sigmoid_gates0[t])
             * grad_cell_total[t + 1]
         )
         grad_gates[t, :, 2] = (
-            sigmoid_gates[t] * (1 - tanh_gates[t] ** 2) * grad_cell_total[t + 1]
+            sigmoid_gates0[t] * (1 - tanh_gates2[t] ** 2) * grad_cell_total[t + 1]
         )
         grad_hidden_total[t] += np.einsum(
             "gij,rgi->rj", weight_hidden, grad_gates[t], optimize=True
         )
-        grad_cell_total[t] += sigmoid_gates_2[t] * grad_cell_total[t + 1]
+        grad_cell_total[t] += sigmoid_gates1[t] * grad_cell_total[t + 1]
     if needs_input_grad[0]:
         grad_x = np.einsum("gil,trgi->trl", weight_input, grad_gates, optimize=True)
     if needs_input_grad[1]:
@@ -165,7 +183,11 @@ def backward(
     if needs_input_grad[5]:
         grad_cell_start = grad_cell_total[0]
     return (
-        grad_x, grad_weight_input, grad_weight_hidden, grad_bias, grad_hidden_start,
+        grad_x,
+        grad_weight_input,
+        grad_weight_hidden,
+        grad_bias,
+        grad_hidden_start,
         grad_cell_start,
     )
 
@@ -182,38 +204,34 @@ def _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
         raise ValueError(f"lstm: x has shape {x.shape}, expected (n, b, d)")
     if weight_input.ndim != 3:
         raise ValueError(
-            f"lstm: weight_input has shape {weight_input.shape}, expected (4, m,"
-            " d)"
+            f"lstm: weight_input has shape {weight_input.shape}, expected (4, m, d)"
         )
     if weight_input.shape[0] != 4:
         raise ValueError(
-            f"lstm: weight_input has {weight_input.shape[0]} in axis 0,"
-            " expected 4"
+            f"lstm: weight_input has {weight_input.shape[0]} in axis 0, expected 4"
         )
     if weight_input.shape[2] != x.shape[2]:
         raise ValueError(
-            f"lstm: x has d = {x.shape[2]} (axis 2),"
-            f" weight_input has d = {weight_input.shape[2]} (axis 2)"
+            f"lstm: x has d = {x.shape[2]} (axis 2), "
+            f"weight_input has d = {weight_input.shape[2]} (axis 2)"
         )
     if weight_hidden.ndim != 3:
         raise ValueError(
-            f"lstm: weight_hidden has shape {weight_hidden.shape}, expected (4, m,"
-            " m)"
+            f"lstm: weight_hidden has shape {weight_hidden.shape}, expected (4, m, m)"
         )
     if weight_hidden.shape[0] != 4:
         raise ValueError(
-            f"lstm: weight_hidden has {weight_hidden.shape[0]} in axis 0,"
-            " expected 4"
+            f"lstm: weight_hidden has {weight_hidden.shape[0]} in axis 0, expected 4"
         )
     if weight_hidden.shape[1] != weight_input.shape[1]:
         raise ValueError(
-            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1),"
-            f" weight_hidden has m = {weight_hidden.shape[1]} (axis 1)"
+            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1), "
+            f"weight_hidden has m = {weight_hidden.shape[1]} (axis 1)"
         )
     if weight_hidden.shape[2] != weight_input.shape[1]:
         raise ValueError(
-            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1),"
-            f" weight_hidden has m = {weight_hidden.shape[2]} (axis 2)"
+            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1), "
+            f"weight_hidden has m = {weight_hidden.shape[2]} (axis 2)"
         )
     if bias.ndim != 2:
         raise ValueError(f"lstm: bias has shape {bias.shape}, expected (4, m)")
@@ -221,38 +239,36 @@ def _inputs(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
         raise ValueError(f"lstm: bias has {bias.shape[0]} in axis 0, expected 4")
     if bias.shape[1] != weight_input.shape[1]:
         raise ValueError(
-            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1),"
-            f" bias has m = {bias.shape[1]} (axis 1)"
+            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1), "
+            f"bias has m = {bias.shape[1]} (axis 1)"
         )
     if hidden_start.ndim != 2:
         raise ValueError(
-            f"lstm: hidden_start has shape {hidden_start.shape}, expected (b,"
-            " m)"
+            f"lstm: hidden_start has shape {hidden_start.shape}, expected (b, m)"
         )
     if hidden_start.shape[0] != x.shape[1]:
         raise ValueError(
-            f"lstm: x has b = {x.shape[1]} (axis 1),"
-            f" hidden_start has b = {hidden_start.shape[0]} (axis 0)"
+            f"lstm: x has b = {x.shape[1]} (axis 1), "
+            f"hidden_start has b = {hidden_start.shape[0]} (axis 0)"
         )
     if hidden_start.shape[1] != weight_input.shape[1]:
         raise ValueError(
-            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1),"
-            f" hidden_start has m = {hidden_start.shape[1]} (axis 1)"
+            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1), "
+            f"hidden_start has m = {hidden_start.shape[1]} (axis 1)"
         )
     if cell_start.ndim != 2:
         raise ValueError(
-            f"lstm: cell_start has shape {cell_start.shape}, expected (b,"
-            " m)"
+            f"lstm: cell_start has shape {cell_start.shape}, expected (b, m)"
         )
     if cell_start.shape[0] != x.shape[1]:
         raise ValueError(
-            f"lstm: x has b = {x.shape[1]} (axis 1),"
-            f" cell_start has b = {cell_start.shape[0]} (axis 0)"
+            f"lstm: x has b = {x.shape[1]} (axis 1), "
+            f"cell_start has b = {cell_start.shape[0]} (axis 0)"
         )
     if cell_start.shape[1] != weight_input.shape[1]:
         raise ValueError(
-            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1),"
-            f" cell_start has m = {cell_start.shape[1]} (axis 1)"
+            f"lstm: weight_input has m = {weight_input.shape[1]} (axis 1), "
+            f"cell_start has m = {cell_start.shape[1]} (axis 1)"
         )
     return x, weight_input, weight_hidden, bias, hidden_start, cell_start
 
@@ -262,14 +278,13 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lstm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lstm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of hidden, cell as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "lstm: grad can be implicitly created only for scalar outputs; "

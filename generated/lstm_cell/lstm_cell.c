@@ -1,13 +1,13 @@
 /*
  * lstm_cell
- *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l]) + sum[p](hidden[i, p] * weight_h[0, j, p]) +
- *         bias[0, j])
- *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l]) + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1,
- *         j])
- *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l]) + sum[p](hidden[i, p] * weight_h[2, j, p]) +
- *         bias[2, j])
- *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l]) + sum[p](hidden[i, p] * weight_h[3, j, p]) +
- *         bias[3, j])
+ *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[0, j, p]) + bias[0, j])
+ *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1, j])
+ *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[2, j, p]) + bias[2, j])
+ *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[3, j, p]) + bias[3, j])
  *     new_cell[i,j] = keep[i, j] * cell[i, j] + enter[i, j] * candidate[i, j]
  *     out0[i,j] = leave[i, j] * tanh(new_cell[i, j])
  *
@@ -25,41 +25,46 @@
  *     new_cell  (n, h)
  *
  * Gradients
- *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
- *         j]
+ *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
+ *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
- *     sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
- *     sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
- *     sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
- *         sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
- *     sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
- *     sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
- *     sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
- *     sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
- *     grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
- *         sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
+ *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     sum_weight_x_grad_x_weight_x3[i,l] =
+ *         sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     sum_weight_x_grad_x_weight_x2[i,l] =
+ *         sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     sum_weight_x_grad_x_weight_x1[i,l] =
+ *         sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     sum_weight_x_grad_x_weight_x0[i,l] =
+ *         sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
+ *         + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
+ *         + sum_weight_x_grad_x_weight_x0[i, l]
+ *     row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
+ *         + row_sum_4[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -89,12 +94,12 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
                        double *restrict leave, double *restrict out0,
                        double *restrict new_cell, double *work)
 {
-    double *restrict const total_candidate = work;
-    double *restrict const total_leave = work + n * h;
+    double *restrict const x_weight_x2 = work;
+    double *restrict const x_weight_x3 = work + n * h;
     enter = enter ? enter : work + 2 * (n * h);
     keep = keep ? keep : work + 3 * (n * h);
 
-    /* total_enter[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
+    /* x_weight_x0[i,j] = sum[l](x[i, l] * weight_x[0, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -106,20 +111,19 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_enter_2[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
-            double total_enter_2 = 0.0;
+            /* hidden_weight_h0[i,j] = sum[p](hidden[i, p] * weight_h[0, j, p]) */
+            double hidden_weight_h0 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_enter_2 += hidden[i * h + p] * weight_h[j * h + p];
+                hidden_weight_h0 += hidden[i * h + p] * weight_h[j * h + p];
             }
-            const double exp_total_enter =
-                exp(-fabs(enter[i * h + j] + total_enter_2 + bias[j]));
-            enter[i * h + j] =
-                (enter[i * h + j] + total_enter_2 + bias[j] >= 0.0
-                ? 1.0 : exp_total_enter) / (1.0 + exp_total_enter);
+            const double exp_x_weight_x0 =
+                exp(-fabs(enter[i * h + j] + hidden_weight_h0 + bias[j]));
+            enter[i * h + j] = (enter[i * h + j] + hidden_weight_h0 + bias[j] >= 0.0
+                ? 1.0 : exp_x_weight_x0) / (1.0 + exp_x_weight_x0);
         }
     }
 
-    /* total_keep[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
+    /* x_weight_x1[i,j] = sum[l](x[i, l] * weight_x[1, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
@@ -131,38 +135,37 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_keep_2[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
-            double total_keep_2 = 0.0;
+            /* hidden_weight_h1[i,j] = sum[p](hidden[i, p] * weight_h[1, j, p]) */
+            double hidden_weight_h1 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_keep_2 += hidden[i * h + p] * weight_h[(h + j) * h + p];
+                hidden_weight_h1 += hidden[i * h + p] * weight_h[(h + j) * h + p];
             }
-            const double exp_total_keep =
-                exp(-fabs(keep[i * h + j] + total_keep_2 + bias[h + j]));
-            keep[i * h + j] =
-                (keep[i * h + j] + total_keep_2 + bias[h + j] >= 0.0
-                ? 1.0 : exp_total_keep) / (1.0 + exp_total_keep);
+            const double exp_x_weight_x1 =
+                exp(-fabs(keep[i * h + j] + hidden_weight_h1 + bias[h + j]));
+            keep[i * h + j] = (keep[i * h + j] + hidden_weight_h1 + bias[h + j] >= 0.0
+                ? 1.0 : exp_x_weight_x1) / (1.0 + exp_x_weight_x1);
         }
     }
 
-    /* total_candidate[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
+    /* x_weight_x2[i,j] = sum[l](x[i, l] * weight_x[2, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(2 * h + j) * k + l];
             }
-            total_candidate[i * h + j] = total;
+            x_weight_x2[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_candidate_2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
-            double total_candidate_2 = 0.0;
+            /* hidden_weight_h2[i,j] = sum[p](hidden[i, p] * weight_h[2, j, p]) */
+            double hidden_weight_h2 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_candidate_2 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
+                hidden_weight_h2 += hidden[i * h + p] * weight_h[(2 * h + j) * h + p];
             }
             const double candidate_ij =
-                tanh(total_candidate[i * h + j] + total_candidate_2 + bias[2 * h + j]);
+                tanh(x_weight_x2[i * h + j] + hidden_weight_h2 + bias[2 * h + j]);
             if (candidate) {
                 candidate[i * h + j] = candidate_ij;
             }
@@ -171,28 +174,28 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *restrict x,
         }
     }
 
-    /* total_leave[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
+    /* x_weight_x3[i,j] = sum[l](x[i, l] * weight_x[3, j, l]) */
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
             double total = 0.0;
             for (size_t l = 0; l < k; ++l) {
                 total += x[i * k + l] * weight_x[(3 * h + j) * k + l];
             }
-            total_leave[i * h + j] = total;
+            x_weight_x3[i * h + j] = total;
         }
     }
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < h; ++j) {
-            /* total_leave_2[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
-            double total_leave_2 = 0.0;
+            /* hidden_weight_h3[i,j] = sum[p](hidden[i, p] * weight_h[3, j, p]) */
+            double hidden_weight_h3 = 0.0;
             for (size_t p = 0; p < h; ++p) {
-                total_leave_2 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
+                hidden_weight_h3 += hidden[i * h + p] * weight_h[(3 * h + j) * h + p];
             }
-            const double exp_total_leave =
-                exp(-fabs(total_leave[i * h + j] + total_leave_2 + bias[3 * h + j]));
-            const double leave_ij =
-                (total_leave[i * h + j] + total_leave_2 + bias[3 * h + j] >= 0.0
-                ? 1.0 : exp_total_leave) / (1.0 + exp_total_leave);
+            const double exp_x_weight_x3 =
+                exp(-fabs(x_weight_x3[i * h + j] + hidden_weight_h3 + bias[3 * h + j]));
+            const double leave_ij = (x_weight_x3[i * h + j] + hidden_weight_h3
+                + bias[3 * h + j] >= 0.0 ? 1.0 : exp_x_weight_x3)
+                / (1.0 + exp_x_weight_x3);
             if (leave) {
                 leave[i * h + j] = leave_ij;
             }
@@ -220,25 +223,26 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     double *restrict const grad_candidate = work + 3 * (n * h);
     double *restrict const grad_keep = work + 4 * (n * h);
     double *restrict const grad_enter = work + 5 * (n * h);
-    double *restrict const grad_total_leave = work + 6 * (n * h);
-    double *restrict const grad_total_candidate = work + 7 * (n * h);
-    double *restrict const grad_total_keep = work + 8 * (n * h);
-    double *restrict const grad_total_enter = work + 9 * (n * h);
-    double *restrict const sum_weight_x_grad_total_candidate = work + 10 * (n * h);
-    double *restrict const sum_weight_x_grad_total_keep = work + (10 * (n * h) + n * k);
-    double *restrict const sum_weight_x_grad_total_enter = work
+    double *restrict const grad_x_weight_x3 = work + 6 * (n * h);
+    double *restrict const grad_x_weight_x2 = work + 7 * (n * h);
+    double *restrict const grad_x_weight_x1 = work + 8 * (n * h);
+    double *restrict const grad_x_weight_x0 = work + 9 * (n * h);
+    double *restrict const sum_weight_x_grad_x_weight_x2 = work + 10 * (n * h);
+    double *restrict const sum_weight_x_grad_x_weight_x1 = work
+        + (10 * (n * h) + n * k);
+    double *restrict const sum_weight_x_grad_x_weight_x0 = work
         + (10 * (n * h) + 2 * (n * k));
-    double *restrict const grad_total_leave_2 = work + (10 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_candidate_2 = work
+    double *restrict const grad_hidden_weight_h3 = work
+        + (10 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h2 = work
         + (11 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_keep_2 = work + (12 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_total_enter_2 = work + (13 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_candidate_2 = work
-        + (14 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_keep_2 = work
-        + (15 * (n * h) + 2 * (n * k) + k);
-    double *restrict const sum_weight_h_grad_total_enter_2 = work
-        + (16 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h1 = work
+        + (12 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_hidden_weight_h0 = work
+        + (13 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_2 = work + (14 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_3 = work + (15 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_4 = work + (16 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
         || grad_bias) {
@@ -276,36 +280,37 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j])
+            /* grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j])
              *     * grad_leave[i, j]
-             * grad_total_candidate[i,j] = (1 - candidate[i, j]**2)
+             * grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2)
              *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_leave[i * h + j] = leave[i * h + j]
+                grad_x_weight_x3[i * h + j] = leave[i * h + j]
                     * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
-                grad_total_candidate[i * h + j] =
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_x_weight_x2[i * h + j] = (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-             * grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j])
+            /* grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j])
+             *     * grad_keep[i, j]
+             * grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j])
              *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_keep[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
+                grad_x_weight_x1[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
                     * grad_keep[i * h + j];
-                grad_total_enter[i * h + j] = enter[i * h + j]
+                grad_x_weight_x0[i * h + j] = enter[i * h + j]
                     * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_x) {
-        /* sum_weight_x_grad_total_leave[i,l] =
-         *     sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
+        /* sum_weight_x_grad_x_weight_x3[i,l] =
+         *     sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
@@ -315,102 +320,100 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_x[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_total_leave[i * h + j];
+                        * grad_x_weight_x3[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_candidate[i,l] =
-         *     sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
+        /* sum_weight_x_grad_x_weight_x2[i,l] =
+         *     sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_candidate[i * k + l] = 0.0;
+                sum_weight_x_grad_x_weight_x2[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_candidate[i * k + l] +=
-                        weight_x[weight_x_row + l] * grad_total_candidate[i * h + j];
+                    sum_weight_x_grad_x_weight_x2[i * k + l] +=
+                        weight_x[weight_x_row + l] * grad_x_weight_x2[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_total_keep[i,l] =
-         *     sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
+        /* sum_weight_x_grad_x_weight_x1[i,l] =
+         *     sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_keep[i * k + l] = 0.0;
+                sum_weight_x_grad_x_weight_x1[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_keep[i * k + l] +=
-                        weight_x[weight_x_row + l] * grad_total_keep[i * h + j];
+                    sum_weight_x_grad_x_weight_x1[i * k + l] +=
+                        weight_x[weight_x_row + l] * grad_x_weight_x1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_x_grad_total_enter[i,l] =
-             *     sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
+            /* sum_weight_x_grad_x_weight_x0[i,l] =
+             *     sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
              */
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_total_enter[l] = 0.0;
+                sum_weight_x_grad_x_weight_x0[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_total_enter[l] += weight_x[weight_x_row + l]
-                        * grad_total_enter[i * h + j];
+                    sum_weight_x_grad_x_weight_x0[l] += weight_x[weight_x_row + l]
+                        * grad_x_weight_x0[i * h + j];
                 }
             }
-            /* grad_x[i,l] = sum_weight_x_grad_total_leave[i, l]
-             *     + sum_weight_x_grad_total_candidate[i, l]
-             *     + sum_weight_x_grad_total_keep[i, l]
-             *     + sum_weight_x_grad_total_enter[i, l]
+            /* grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
+             *     + sum_weight_x_grad_x_weight_x2[i, l]
+             *     + sum_weight_x_grad_x_weight_x1[i, l]
+             *     + sum_weight_x_grad_x_weight_x0[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_weight_x_grad_total_candidate[i * k + l]
-                    + sum_weight_x_grad_total_keep[i * k + l]
-                    + sum_weight_x_grad_total_enter[l];
+                    + sum_weight_x_grad_x_weight_x2[i * k + l]
+                    + sum_weight_x_grad_x_weight_x1[i * k + l]
+                    + sum_weight_x_grad_x_weight_x0[l];
             }
         }
     }
 
     if (grad_hidden || grad_weight_h) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j])
+            /* grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j])
              *     * grad_leave[i, j]
-             * grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2)
+             * grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2)
              *     * grad_candidate[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_leave_2[i * h + j] = leave[i * h + j]
+                grad_hidden_weight_h3[i * h + j] = leave[i * h + j]
                     * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
-                grad_total_candidate_2[i * h + j] =
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_hidden_weight_h2[i * h + j] = (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j])
+            /* grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j])
              *     * grad_keep[i, j]
-             * grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j])
+             * grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j])
              *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_total_keep_2[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
-                    * grad_keep[i * h + j];
-                grad_total_enter_2[i * h + j] = enter[i * h + j]
+                grad_hidden_weight_h1[i * h + j] = keep[i * h + j]
+                    * (1.0 - keep[i * h + j]) * grad_keep[i * h + j];
+                grad_hidden_weight_h0[i * h + j] = enter[i * h + j]
                     * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
             }
         }
     }
 
     if (grad_hidden) {
-        /* sum_weight_h_grad_total_leave_2[i,p] =
-         *     sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
-         */
+        /* row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = 0.0;
@@ -419,64 +422,56 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_hidden[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_total_leave_2[i * h + j];
+                        * grad_hidden_weight_h3[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_candidate_2[i,p] =
-         *     sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
-         */
+        /* row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_candidate_2[i * h + p] = 0.0;
+                row_sum_2[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_candidate_2[i * h + p] +=
-                        weight_h[weight_h_row + p] * grad_total_candidate_2[i * h + j];
+                    row_sum_2[i * h + p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h2[i * h + j];
                 }
             }
         }
-        /* sum_weight_h_grad_total_keep_2[i,p] =
-         *     sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
-         */
+        /* row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_keep_2[i * h + p] = 0.0;
+                row_sum_3[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_keep_2[i * h + p] +=
-                        weight_h[weight_h_row + p] * grad_total_keep_2[i * h + j];
+                    row_sum_3[i * h + p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_h_grad_total_enter_2[i,p] =
-             *     sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
+            /* row_sum_4[i,p] =
+             *     sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
              */
             for (size_t p = 0; p < h; ++p) {
-                sum_weight_h_grad_total_enter_2[p] = 0.0;
+                row_sum_4[p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    sum_weight_h_grad_total_enter_2[p] += weight_h[weight_h_row + p]
-                        * grad_total_enter_2[i * h + j];
+                    row_sum_4[p] += weight_h[weight_h_row + p]
+                        * grad_hidden_weight_h0[i * h + j];
                 }
             }
-            /* grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p]
-             *     + sum_weight_h_grad_total_candidate_2[i, p]
-             *     + sum_weight_h_grad_total_keep_2[i, p]
-             *     + sum_weight_h_grad_total_enter_2[i, p]
+            /* grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
+             *     + row_sum_4[i, p]
              */
             for (size_t p = 0; p < h; ++p) {
-                grad_hidden[i * h + p] = grad_hidden[i * h + p]
-                    + sum_weight_h_grad_total_candidate_2[i * h + p]
-                    + sum_weight_h_grad_total_keep_2[i * h + p]
-                    + sum_weight_h_grad_total_enter_2[p];
+                grad_hidden[i * h + p] = grad_hidden[i * h + p] + row_sum_2[i * h + p]
+                    + row_sum_3[i * h + p] + row_sum_4[p];
             }
         }
     }
@@ -491,10 +486,10 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
-         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
-         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
-         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
+        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -504,7 +499,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_leave[i * h + j];
+                        * grad_x_weight_x3[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -514,7 +509,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_candidate[i * h + j];
+                        * grad_x_weight_x2[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -524,7 +519,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_keep[i * h + j];
+                        * grad_x_weight_x1[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -534,17 +529,17 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_total_enter[i * h + j];
+                        * grad_x_weight_x0[i * h + j];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
-         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
-         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
-         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
+        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -554,7 +549,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_leave_2[i * h + j];
+                        * grad_hidden_weight_h3[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -564,7 +559,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_candidate_2[i * h + j];
+                        * grad_hidden_weight_h2[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -574,7 +569,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_keep_2[i * h + j];
+                        * grad_hidden_weight_h1[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -584,7 +579,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_total_enter_2[i * h + j];
+                        * grad_hidden_weight_h0[i * h + j];
                 }
             }
         }
@@ -612,8 +607,8 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[2 * h + j] +=
-                    (1.0 - candidate[i * h + j] * candidate[i * h + j])
+                grad_bias[2 * h + j] += (1.0
+                    - candidate[i * h + j] * candidate[i * h + j])
                     * grad_candidate[i * h + j];
             }
         }

@@ -1,13 +1,13 @@
 /*
  * lstm_cell
- *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l]) + sum[p](hidden[i, p] * weight_h[0, j, p]) +
- *         bias[0, j])
- *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l]) + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1,
- *         j])
- *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l]) + sum[p](hidden[i, p] * weight_h[2, j, p]) +
- *         bias[2, j])
- *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l]) + sum[p](hidden[i, p] * weight_h[3, j, p]) +
- *         bias[3, j])
+ *     enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[0, j, p]) + bias[0, j])
+ *     keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1, j])
+ *     candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[2, j, p]) + bias[2, j])
+ *     leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l])
+ *         + sum[p](hidden[i, p] * weight_h[3, j, p]) + bias[3, j])
  *     new_cell[i,j] = keep[i, j] * cell[i, j] + enter[i, j] * candidate[i, j]
  *     out0[i,j] = leave[i, j] * tanh(new_cell[i, j])
  *
@@ -25,41 +25,46 @@
  *     new_cell  (n, h)
  *
  * Gradients
- *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
- *         j]
+ *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
+ *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
- *     sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
- *     sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
- *     sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
- *         sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
- *     sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
- *     sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
- *     sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
- *     sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
- *     grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
- *         sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
+ *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     sum_weight_x_grad_x_weight_x3[i,l] =
+ *         sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     sum_weight_x_grad_x_weight_x2[i,l] =
+ *         sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     sum_weight_x_grad_x_weight_x1[i,l] =
+ *         sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     sum_weight_x_grad_x_weight_x0[i,l] =
+ *         sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
+ *         + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
+ *         + sum_weight_x_grad_x_weight_x0[i, l]
+ *     row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
+ *         + row_sum_4[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
  *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
  *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
  *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])

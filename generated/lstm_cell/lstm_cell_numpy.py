@@ -1,12 +1,12 @@
 """lstm_cell
-    enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l]) + sum[p](hidden[i, p] * weight_h[0, j, p]) +
-        bias[0, j])
-    keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l]) + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1,
-        j])
-    candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l]) + sum[p](hidden[i, p] * weight_h[2, j, p]) +
-        bias[2, j])
-    leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l]) + sum[p](hidden[i, p] * weight_h[3, j, p]) +
-        bias[3, j])
+    enter[i,j] = sigmoid(sum[l](x[i, l] * weight_x[0, j, l])
+        + sum[p](hidden[i, p] * weight_h[0, j, p]) + bias[0, j])
+    keep[i,j] = sigmoid(sum[l](x[i, l] * weight_x[1, j, l])
+        + sum[p](hidden[i, p] * weight_h[1, j, p]) + bias[1, j])
+    candidate[i,j] = tanh(sum[l](x[i, l] * weight_x[2, j, l])
+        + sum[p](hidden[i, p] * weight_h[2, j, p]) + bias[2, j])
+    leave[i,j] = sigmoid(sum[l](x[i, l] * weight_x[3, j, l])
+        + sum[p](hidden[i, p] * weight_h[3, j, p]) + bias[3, j])
     new_cell[i,j] = keep[i, j] * cell[i, j] + enter[i, j] * candidate[i, j]
     out0[i,j] = leave[i, j] * tanh(new_cell[i, j])
 
@@ -24,41 +24,46 @@ Shapes
     new_cell  (n, h)
 
 Gradients
-    grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2) * grad_out0[i, j] + grad_new_cell[i,
-        j]
+    grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
+        * grad_out0[i, j] + grad_new_cell[i, j]
     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
-    grad_total_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-    grad_total_leave_2[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-    grad_total_candidate_2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_total_keep_2[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_total_enter_2[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    grad_total_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_total_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_total_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    sum_weight_x_grad_total_leave[i,l] = sum[j](weight_x[3, j, l] * grad_total_leave[i, j])
-    sum_weight_x_grad_total_candidate[i,l] = sum[j](weight_x[2, j, l] * grad_total_candidate[i, j])
-    sum_weight_x_grad_total_keep[i,l] = sum[j](weight_x[1, j, l] * grad_total_keep[i, j])
-    sum_weight_x_grad_total_enter[i,l] = sum[j](weight_x[0, j, l] * grad_total_enter[i, j])
-    grad_x[i,l] = sum_weight_x_grad_total_leave[i, l] + sum_weight_x_grad_total_candidate[i, l] +
-        sum_weight_x_grad_total_keep[i, l] + sum_weight_x_grad_total_enter[i, l]
-    sum_weight_h_grad_total_leave_2[i,p] = sum[j](weight_h[3, j, p] * grad_total_leave_2[i, j])
-    sum_weight_h_grad_total_candidate_2[i,p] = sum[j](weight_h[2, j, p] * grad_total_candidate_2[i, j])
-    sum_weight_h_grad_total_keep_2[i,p] = sum[j](weight_h[1, j, p] * grad_total_keep_2[i, j])
-    sum_weight_h_grad_total_enter_2[i,p] = sum[j](weight_h[0, j, p] * grad_total_enter_2[i, j])
-    grad_hidden[i,p] = sum_weight_h_grad_total_leave_2[i, p] + sum_weight_h_grad_total_candidate_2[i, p] +
-        sum_weight_h_grad_total_keep_2[i, p] + sum_weight_h_grad_total_enter_2[i, p]
+    grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    sum_weight_x_grad_x_weight_x3[i,l] =
+        sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+    sum_weight_x_grad_x_weight_x2[i,l] =
+        sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+    sum_weight_x_grad_x_weight_x1[i,l] =
+        sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+    sum_weight_x_grad_x_weight_x0[i,l] =
+        sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+    grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
+        + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
+        + sum_weight_x_grad_x_weight_x0[i, l]
+    row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+    row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+    row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+    row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+    grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
+        + row_sum_4[i, p]
     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
-    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_total_leave[i, j])
-    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_total_candidate[i, j])
-    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_total_keep[i, j])
-    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_total_enter[i, j])
-    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_total_leave_2[i, j])
-    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_total_candidate_2[i, j])
-    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_total_keep_2[i, j])
-    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_total_enter_2[i, j])
+    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
+    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
+    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
+    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
+    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
+    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
+    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
@@ -84,42 +89,55 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, hidden, cell, weight_x, weight_h, bias):
-    """Return out0 (n, h), new_cell (n, h), and what backward needs."""
+    """Return out0 (n, h), new_cell (n, h), and what backward needs.
+
+    The arguments are floating point: x (n, k), hidden (n, h), cell (n, h),
+    weight_x (4, h, k), weight_h (4, h, h) and bias (4, h).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, hidden, cell, weight_x, weight_h, bias = _inputs(
         x, hidden, cell, weight_x, weight_h, bias
     )
-
-    total_enter = x @ weight_x[0].T
-    total_enter_2 = hidden @ weight_h[0].T
-    exp_total_enter = np.exp(-np.abs(total_enter + total_enter_2 + bias[0]))
+    x_weight_x0 = x @ weight_x[0].T
+    hidden_weight_h0 = hidden @ weight_h[0].T
+    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
     enter = (
-        np.where(total_enter + total_enter_2 + bias[0] >= 0, 1, exp_total_enter)
-        / (1 + exp_total_enter)
+        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
+        / (1 + exp_x_weight_x0)
     )
-    total_keep = x @ weight_x[1].T
-    total_keep_2 = hidden @ weight_h[1].T
-    exp_total_keep = np.exp(-np.abs(total_keep + total_keep_2 + bias[1]))
+    x_weight_x1 = x @ weight_x[1].T
+    hidden_weight_h1 = hidden @ weight_h[1].T
+    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
     keep = (
-        np.where(total_keep + total_keep_2 + bias[1] >= 0, 1, exp_total_keep)
-        / (1 + exp_total_keep)
+        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
+        / (1 + exp_x_weight_x1)
     )
     candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
-    total_leave = x @ weight_x[3].T
-    total_leave_2 = hidden @ weight_h[3].T
-    exp_total_leave = np.exp(-np.abs(total_leave + total_leave_2 + bias[3]))
+    x_weight_x3 = x @ weight_x[3].T
+    hidden_weight_h3 = hidden @ weight_h[3].T
+    exp_x_weight_x3 = np.exp(-np.abs(x_weight_x3 + hidden_weight_h3 + bias[3]))
     leave = (
-        np.where(total_leave + total_leave_2 + bias[3] >= 0, 1, exp_total_leave)
-        / (1 + exp_total_leave)
+        np.where(x_weight_x3 + hidden_weight_h3 + bias[3] >= 0, 1, exp_x_weight_x3)
+        / (1 + exp_x_weight_x3)
     )
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
     return (out0, new_cell), (
-        x, hidden, cell, weight_x, weight_h, new_cell, enter, keep, candidate, leave,
+        x,
+        hidden,
+        cell,
+        weight_x,
+        weight_h,
+        new_cell,
+        enter,
+        keep,
+        candidate,
+        leave,
     )
 
 
 def backward(
-    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True),
+    saved, grad_output=None, needs_input_grad=(True, True, True, True, True, True)
 ):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
@@ -131,80 +149,63 @@ def backward(
     )
     grad_x = grad_hidden = grad_cell = grad_weight_x = grad_weight_h = grad_bias = None
     tanh_new_cell = np.tanh(new_cell)
-    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
-        grad_leave = tanh_new_cell * grad_out0
-    if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_leave = leave * (1 - leave) * grad_leave
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_leave = grad_total_leave @ weight_x[3]
     grad_new_cell_total = leave * (1 - tanh_new_cell**2) * grad_out0 + grad_new_cell
-    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
+    if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
+        grad_leave = tanh_new_cell * grad_out0
         grad_candidate = enter * grad_new_cell_total
-    if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_candidate = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_candidate = grad_total_candidate @ weight_x[2]
-    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_keep = cell * grad_new_cell_total
-    if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_keep = keep * (1 - keep) * grad_keep
-    if needs_input_grad[0]:
-        sum_weight_x_grad_total_keep = grad_total_keep @ weight_x[1]
-    if any(needs_input_grad[k] for k in (0, 1, 3, 4, 5)):
         grad_enter = candidate * grad_new_cell_total
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_total_enter = enter * (1 - enter) * grad_enter
+        grad_x_weight_x3 = leave * (1 - leave) * grad_leave
+        grad_x_weight_x2 = (1 - candidate**2) * grad_candidate
+        grad_x_weight_x1 = keep * (1 - keep) * grad_keep
+        grad_x_weight_x0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[0]:
-        sum_weight_x_grad_total_enter = grad_total_enter @ weight_x[0]
+        sum_weight_x_grad_x_weight_x3 = grad_x_weight_x3 @ weight_x[3]
+        sum_weight_x_grad_x_weight_x2 = grad_x_weight_x2 @ weight_x[2]
+        sum_weight_x_grad_x_weight_x1 = grad_x_weight_x1 @ weight_x[1]
+        sum_weight_x_grad_x_weight_x0 = grad_x_weight_x0 @ weight_x[0]
         grad_x = (
-            sum_weight_x_grad_total_leave
-            + sum_weight_x_grad_total_candidate
-            + sum_weight_x_grad_total_keep
-            + sum_weight_x_grad_total_enter
+            sum_weight_x_grad_x_weight_x3
+            + sum_weight_x_grad_x_weight_x2
+            + sum_weight_x_grad_x_weight_x1
+            + sum_weight_x_grad_x_weight_x0
         )
     if needs_input_grad[1] or needs_input_grad[4]:
-        grad_total_leave_2 = leave * (1 - leave) * grad_leave
+        grad_hidden_weight_h3 = leave * (1 - leave) * grad_leave
+        grad_hidden_weight_h2 = (1 - candidate**2) * grad_candidate
+        grad_hidden_weight_h1 = keep * (1 - keep) * grad_keep
+        grad_hidden_weight_h0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[1]:
-        sum_weight_h_grad_total_leave_2 = grad_total_leave_2 @ weight_h[3]
-    if needs_input_grad[1] or needs_input_grad[4]:
-        grad_total_candidate_2 = (1 - candidate**2) * grad_candidate
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_candidate_2 = grad_total_candidate_2 @ weight_h[2]
-    if needs_input_grad[1] or needs_input_grad[4]:
-        grad_total_keep_2 = keep * (1 - keep) * grad_keep
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_keep_2 = grad_total_keep_2 @ weight_h[1]
-    if needs_input_grad[1] or needs_input_grad[4]:
-        grad_total_enter_2 = enter * (1 - enter) * grad_enter
-    if needs_input_grad[1]:
-        sum_weight_h_grad_total_enter_2 = grad_total_enter_2 @ weight_h[0]
+        row_sum_3 = grad_hidden_weight_h1 @ weight_h[1]
+        row_sum_4 = grad_hidden_weight_h0 @ weight_h[0]
         grad_hidden = (
-            sum_weight_h_grad_total_leave_2
-            + sum_weight_h_grad_total_candidate_2
-            + sum_weight_h_grad_total_keep_2
-            + sum_weight_h_grad_total_enter_2
+            grad_hidden_weight_h3 @ weight_h[3]
+            + grad_hidden_weight_h2 @ weight_h[2]
+            + row_sum_3
+            + row_sum_4
         )
     if needs_input_grad[2]:
         grad_cell = keep * grad_new_cell_total
     if needs_input_grad[3]:
         grad_weight_x = np.stack(
             [
-                grad_total_enter.T @ x,
-                grad_total_keep.T @ x,
-                grad_total_candidate.T @ x,
-                grad_total_leave.T @ x,
+                grad_x_weight_x0.T @ x,
+                grad_x_weight_x1.T @ x,
+                grad_x_weight_x2.T @ x,
+                grad_x_weight_x3.T @ x,
             ],
-            axis=0,
+            axis=-3,
         )
     if needs_input_grad[4]:
         grad_weight_h = np.stack(
             [
-                grad_total_enter_2.T @ hidden,
-                grad_total_keep_2.T @ hidden,
-                grad_total_candidate_2.T @ hidden,
-                grad_total_leave_2.T @ hidden,
+                grad_hidden_weight_h0.T @ hidden,
+                grad_hidden_weight_h1.T @ hidden,
+                grad_hidden_weight_h2.T @ hidden,
+                grad_hidden_weight_h3.T @ hidden,
             ],
-            axis=0,
+            axis=-3,
         )
     if needs_input_grad[5]:
         grad_bias = np.stack(
@@ -214,7 +215,7 @@ def backward(
                 ((1 - candidate**2) * grad_candidate).sum(axis=0),
                 (leave * (1 - leave) * grad_leave).sum(axis=0),
             ],
-            axis=0,
+            axis=-2,
         )
     return grad_x, grad_hidden, grad_cell, grad_weight_x, grad_weight_h, grad_bias
 
@@ -230,78 +231,68 @@ def _inputs(x, hidden, cell, weight_x, weight_h, bias):
     if x.ndim != 2:
         raise ValueError(f"lstm_cell: x has shape {x.shape}, expected (n, k)")
     if hidden.ndim != 2:
-        raise ValueError(
-            f"lstm_cell: hidden has shape {hidden.shape}, expected (n,"
-            " h)"
-        )
+        raise ValueError(f"lstm_cell: hidden has shape {hidden.shape}, expected (n, h)")
     if hidden.shape[0] != x.shape[0]:
         raise ValueError(
-            f"lstm_cell: x has n = {x.shape[0]} (axis 0),"
-            f" hidden has n = {hidden.shape[0]} (axis 0)"
+            f"lstm_cell: x has n = {x.shape[0]} (axis 0), "
+            f"hidden has n = {hidden.shape[0]} (axis 0)"
         )
     if cell.ndim != 2:
         raise ValueError(f"lstm_cell: cell has shape {cell.shape}, expected (n, h)")
     if cell.shape[0] != x.shape[0]:
         raise ValueError(
-            f"lstm_cell: x has n = {x.shape[0]} (axis 0),"
-            f" cell has n = {cell.shape[0]} (axis 0)"
+            f"lstm_cell: x has n = {x.shape[0]} (axis 0), "
+            f"cell has n = {cell.shape[0]} (axis 0)"
         )
     if cell.shape[1] != hidden.shape[1]:
         raise ValueError(
-            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1),"
-            f" cell has h = {cell.shape[1]} (axis 1)"
+            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1), "
+            f"cell has h = {cell.shape[1]} (axis 1)"
         )
     if weight_x.ndim != 3:
         raise ValueError(
-            f"lstm_cell: weight_x has shape {weight_x.shape}, expected (4, h,"
-            " k)"
+            f"lstm_cell: weight_x has shape {weight_x.shape}, expected (4, h, k)"
         )
     if weight_x.shape[0] != 4:
         raise ValueError(
-            f"lstm_cell: weight_x has {weight_x.shape[0]} in axis 0,"
-            " expected 4"
+            f"lstm_cell: weight_x has {weight_x.shape[0]} in axis 0, expected 4"
         )
     if weight_x.shape[1] != hidden.shape[1]:
         raise ValueError(
-            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1),"
-            f" weight_x has h = {weight_x.shape[1]} (axis 1)"
+            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1), "
+            f"weight_x has h = {weight_x.shape[1]} (axis 1)"
         )
     if weight_x.shape[2] != x.shape[1]:
         raise ValueError(
-            f"lstm_cell: x has k = {x.shape[1]} (axis 1),"
-            f" weight_x has k = {weight_x.shape[2]} (axis 2)"
+            f"lstm_cell: x has k = {x.shape[1]} (axis 1), "
+            f"weight_x has k = {weight_x.shape[2]} (axis 2)"
         )
     if weight_h.ndim != 3:
         raise ValueError(
-            f"lstm_cell: weight_h has shape {weight_h.shape}, expected (4, h,"
-            " h)"
+            f"lstm_cell: weight_h has shape {weight_h.shape}, expected (4, h, h)"
         )
     if weight_h.shape[0] != 4:
         raise ValueError(
-            f"lstm_cell: weight_h has {weight_h.shape[0]} in axis 0,"
-            " expected 4"
+            f"lstm_cell: weight_h has {weight_h.shape[0]} in axis 0, expected 4"
         )
     if weight_h.shape[1] != hidden.shape[1]:
         raise ValueError(
-            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1),"
-            f" weight_h has h = {weight_h.shape[1]} (axis 1)"
+            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1), "
+            f"weight_h has h = {weight_h.shape[1]} (axis 1)"
         )
     if weight_h.shape[2] != hidden.shape[1]:
         raise ValueError(
-            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1),"
-            f" weight_h has h = {weight_h.shape[2]} (axis 2)"
+            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1), "
+            f"weight_h has h = {weight_h.shape[2]} (axis 2)"
         )
     if bias.ndim != 2:
         raise ValueError(f"lstm_cell: bias has shape {bias.shape}, expected (4, h)")
     if bias.shape[0] != 4:
-        raise ValueError(
-            f"lstm_cell: bias has {bias.shape[0]} in axis 0,"
-            " expected 4"
-        )
+        raise ValueError(f"lstm_cell: bias has {bias.shape[0]} in axis 0, expected 4")
     if bias.shape[1] != hidden.shape[1]:
         raise ValueError(
-            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1),"
-            f" bias has h = {bias.shape[1]} (axis 1)"
+            f"lstm_cell: hidden has h = {hidden.shape[1]} (axis 1), "
+            f"bias has h = {bias.shape[1]} (axis 1)"
         )
     return x, hidden, cell, weight_x, weight_h, bias
 
@@ -311,14 +302,13 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"lstm_cell: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"lstm_cell: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of out0, new_cell as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "lstm_cell: grad can be implicitly created only for scalar outputs; "

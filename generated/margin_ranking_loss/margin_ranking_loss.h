@@ -12,15 +12,20 @@
  *     margin  option, 0.0
  *
  * Gradients
- *     grad_x[...] = -label[...] * where(relu(-label[...] * (x[...] - y[...]) + margin) > 0, grad_output / ..., 0)
- *     grad_y[...] = label[...] * where(relu(-label[...] * (x[...] - y[...]) + margin) > 0, grad_output / ..., 0)
- *     grad_label[...] = where(relu(-label[...] * (x[...] - y[...]) + margin) > 0, -where(relu(-label[...] *
- *         (x[...] - y[...]) + margin) > 0, grad_output / ..., 0) * (x[...] - y[...]), 0)
+ *     grad_x[...] = -label[...]
+ *         * where(relu(-label[...] * (x[...] - y[...]) + margin) > 0,
+ *         grad_output / size(...), 0)
+ *     grad_y[...] = label[...]
+ *         * where(relu(-label[...] * (x[...] - y[...]) + margin) > 0,
+ *         grad_output / size(...), 0)
+ *     grad_label[...] = where(relu(-label[...] * (x[...] - y[...]) + margin) > 0,
+ *         -where(relu(-label[...] * (x[...] - y[...]) + margin) > 0,
+ *         grad_output / size(...), 0) * (x[...] - y[...]), 0)
  *
  * Saved
- *     x      (...,)  for grad_x, grad_y, grad_label
- *     y      (...,)  for grad_x, grad_y, grad_label
- *     label  (...,)  for grad_x, grad_y, grad_label
+ *     x       (...,)  for grad_x, grad_y, grad_label
+ *     y       (...,)  for grad_x, grad_y, grad_label
+ *     label   (...,)  for grad_x, grad_y, grad_label
  *     margin
  */
 #ifndef SYMGRAD_MARGIN_RANKING_LOSS_H

@@ -13,8 +13,8 @@
  *
  * Gradients
  *     grad_logsumexp[i] = sum[j](-grad_output[i, j] * out[i, j])
- *     grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0) + where(mask[i, j], grad_logsumexp[i] *
- *         out[i, j], 0)
+ *     grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0)
+ *         + where(mask[i, j], grad_logsumexp[i] * out[i, j], 0)
  *
  * Saved
  *     mask  (n, m)  for grad_x
@@ -66,8 +66,8 @@ void masked_softmax_backward(size_t n, size_t m, const unsigned char *restrict m
              *     + where(mask[i, j], grad_logsumexp[i] * out[i, j], 0)
              */
             for (size_t j = 0; j < m; ++j) {
-                grad_x[i * m + j] =
-                    (mask[i * m + j] ? grad_output[i * m + j] * out[i * m + j] : 0.0)
+                grad_x[i * m + j] = (mask[i * m + j]
+                    ? grad_output[i * m + j] * out[i * m + j] : 0.0)
                     + (mask[i * m + j] ? grad_logsumexp * out[i * m + j] : 0.0);
             }
         }

@@ -13,8 +13,8 @@
  *
  * Gradients
  *     grad_logsumexp[i] = sum[j](-grad_output[i, j] * out[i, j])
- *     grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0) + where(mask[i, j], grad_logsumexp[i] *
- *         out[i, j], 0)
+ *     grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0)
+ *         + where(mask[i, j], grad_logsumexp[i] * out[i, j], 0)
  *
  * Saved
  *     mask  (n, m)  for grad_x

@@ -12,8 +12,8 @@ Shapes
 
 Gradients
     grad_logsumexp[i] = sum[j](-grad_output[i, j] * out[i, j])
-    grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0) + where(mask[i, j], grad_logsumexp[i] *
-        out[i, j], 0)
+    grad_x[i,j] = where(mask[i, j], grad_output[i, j] * out[i, j], 0)
+        + where(mask[i, j], grad_logsumexp[i] * out[i, j], 0)
 
 Saved
     mask  (n, m)  for grad_x
@@ -26,7 +26,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, mask):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are arrays: x and mask, all (n, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, mask = _inputs(x, mask)
     exp_mask = np.exp(
         np.where(mask, x, -1e+30) - np.where(mask, x, -1e+30).max(axis=1, keepdims=True)
@@ -36,7 +40,10 @@ def forward(x, mask):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     mask, out = saved
     grad_output = _cotangent(grad_output, mask.shape)
     grad_x = None
@@ -56,18 +63,17 @@ def _inputs(x, mask):
         raise ValueError(f"masked_softmax: x has shape {x.shape}, expected (n, m)")
     if mask.ndim != 2:
         raise ValueError(
-            f"masked_softmax: mask has shape {mask.shape}, expected (n,"
-            " m)"
+            f"masked_softmax: mask has shape {mask.shape}, expected (n, m)"
         )
     if mask.shape[0] != x.shape[0]:
         raise ValueError(
-            f"masked_softmax: x has n = {x.shape[0]} (axis 0),"
-            f" mask has n = {mask.shape[0]} (axis 0)"
+            f"masked_softmax: x has n = {x.shape[0]} (axis 0), "
+            f"mask has n = {mask.shape[0]} (axis 0)"
         )
     if mask.shape[1] != x.shape[1]:
         raise ValueError(
-            f"masked_softmax: x has m = {x.shape[1]} (axis 1),"
-            f" mask has m = {mask.shape[1]} (axis 1)"
+            f"masked_softmax: x has m = {x.shape[1]} (axis 1), "
+            f"mask has m = {mask.shape[1]} (axis 1)"
         )
     return x, mask
 
@@ -77,8 +83,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"masked_softmax: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"masked_softmax: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -88,8 +93,7 @@ def _boolean(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.bool_):
         raise TypeError(
-            f"masked_softmax: {name} has dtype {array.dtype},"
-            " expected boolean"
+            f"masked_softmax: {name} has dtype {array.dtype}, expected boolean"
         )
     return array
 

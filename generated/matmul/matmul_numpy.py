@@ -23,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, a):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k) and a (k, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, a = _inputs(x, a)
     out = x @ a
     return out, (x, a)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, a = saved
     n = x.shape[0]
     m = a.shape[1]
@@ -53,8 +60,7 @@ def _inputs(x, a):
         raise ValueError(f"matmul: a has shape {a.shape}, expected (k, m)")
     if a.shape[0] != x.shape[1]:
         raise ValueError(
-            f"matmul: x has k = {x.shape[1]} (axis 1),"
-            f" a has k = {a.shape[0]} (axis 0)"
+            f"matmul: x has k = {x.shape[1]} (axis 1), a has k = {a.shape[0]} (axis 0)"
         )
     return x, a
 
@@ -64,8 +70,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"matmul: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"matmul: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -80,7 +85,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"matmul: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"matmul: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

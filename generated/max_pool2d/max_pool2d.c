@@ -11,13 +11,16 @@
  *     stride  option, 2
  *
  * Gradients
- *     count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
- *     grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
- *         j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
+ *     count_out[b,d,i,j] =
+ *         sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1,
+ *         0))
+ *     grad_x[b,d,stride * i + r,stride * j + s] =
+ *         where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j],
+ *         grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
  *
  * Saved
- *     x    (n, c, h, w)  for grad_x
- *     out  (n, c, (h - size) // stride + 1, (w - size) // stride + 1)  for grad_x
+ *     x       (n, c, h, w)  for grad_x
+ *     out     (n, c, (h - size) // stride + 1, (w - size) // stride + 1)  for grad_x
  *     size
  *     stride
  */
@@ -102,8 +105,8 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                 }
                 /* grad_x[b,d,stride * i + r,stride * j + s] =
                  *     where(x[b, d, stride * i + r, stride * j + s]
-                 *     == out[b, d, i, j], grad_output[b, d, i, j]
-                 *     / count_out[b, d, i, j], 0)
+                 *     == out[b, d, i, j],
+                 *     grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < h * w; ++k) {
                     grad_x[(b * c + d) * h * w + k] = 0.0;

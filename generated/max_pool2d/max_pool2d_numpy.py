@@ -10,13 +10,16 @@ Shapes
     stride  option, 2
 
 Gradients
-    count_out[b,d,i,j] = sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1, 0))
-    grad_x[b,d,stride * i + r,stride * j + s] = where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i,
-        j], grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
+    count_out[b,d,i,j] =
+        sum[r,s](where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j], 1,
+        0))
+    grad_x[b,d,stride * i + r,stride * j + s] =
+        where(x[b, d, stride * i + r, stride * j + s] == out[b, d, i, j],
+        grad_output[b, d, i, j] / count_out[b, d, i, j], 0)
 
 Saved
-    x    (n, c, h, w)  for grad_x
-    out  (n, c, (h - size) // stride + 1, (w - size) // stride + 1)  for grad_x
+    x       (n, c, h, w)  for grad_x
+    out     (n, c, (h - size) // stride + 1, (w - size) // stride + 1)  for grad_x
     size
     stride
 """
@@ -27,7 +30,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, size=2, stride=2):
-    """Return out, and what backward needs."""
+    """Return out, and what backward needs.
+
+    The arguments are floating point: x (n, c, h, w).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     if not stride >= 1:
         raise ValueError(f"max_pool2d: needs stride >= 1, here stride = {stride}")
@@ -41,7 +48,11 @@ def forward(x, *, size=2, stride=2):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out,
+    (n, c, (h - size) // stride + 1, (w - size) // stride + 1).
+    """
     x, out, size, stride = saved
     n, c, h, w = x.shape
     count_i = max((h - size) // stride + 1, 0)
@@ -72,10 +83,7 @@ def _inputs(x):
     """Return the inputs as arrays; refuse what is of another type or shape."""
     x = _real("x", x)
     if x.ndim != 4:
-        raise ValueError(
-            f"max_pool2d: x has shape {x.shape}, expected (n, c, h,"
-            " w)"
-        )
+        raise ValueError(f"max_pool2d: x has shape {x.shape}, expected (n, c, h, w)")
     return x
 
 
@@ -84,8 +92,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"max_pool2d: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"max_pool2d: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

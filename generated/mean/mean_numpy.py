@@ -21,14 +21,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = x.mean(axis=-1)
     return out, (x.shape[:-1], x.shape[-1], x.dtype)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     batch, n, dtype = saved
     grad_output = _cotangent(grad_output, batch, dtype)
     grad_x = None
@@ -50,8 +57,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"mean: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"mean: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -68,7 +74,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"mean: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"mean: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

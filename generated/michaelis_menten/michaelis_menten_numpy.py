@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(substrate, rate, half):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: substrate, rate and half, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     substrate, rate, half = _inputs(substrate, rate, half)
     out = rate * substrate / (half + substrate)
     return out, (substrate, rate, half, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     substrate, rate, half, out = saved
     grad_output = _cotangent(grad_output, substrate.shape, substrate.dtype)
     grad_substrate = grad_rate = grad_half = None
@@ -49,13 +56,13 @@ def _inputs(substrate, rate, half):
     half = _real("half", half)
     if rate.shape != substrate.shape:
         raise ValueError(
-            f"michaelis_menten: substrate has shape {substrate.shape},"
-            f" rate has shape {rate.shape}"
+            f"michaelis_menten: substrate has shape {substrate.shape}, "
+            f"rate has shape {rate.shape}"
         )
     if half.shape != substrate.shape:
         raise ValueError(
-            f"michaelis_menten: substrate has shape {substrate.shape},"
-            f" half has shape {half.shape}"
+            f"michaelis_menten: substrate has shape {substrate.shape}, "
+            f"half has shape {half.shape}"
         )
     return substrate, rate, half
 
@@ -65,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"michaelis_menten: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"michaelis_menten: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -76,7 +82,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "michaelis_menten: grad can be implicitly created only for scalar outputs; "
+                "michaelis_menten: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

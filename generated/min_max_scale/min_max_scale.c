@@ -17,8 +17,9 @@
  *     sum_grad_output_out_2[...] = sum[j](grad_output[..., j] * (out[..., j] - 1))
  *     grad_low[...] = sum_grad_output_out_2[...] / (max_x[...] - low[...])
  *     count_low[...] = sum[j](where(x[..., j] == low[...], 1, 0))
- *     grad_x[...,j] = grad_output[..., j] / (max_x[...] - low[...]) + where(x[..., j] == max_x[...],
- *         grad_max_x[...] / count_max_x[...], 0) + where(x[..., j] == low[...], grad_low[...] / count_low[...], 0)
+ *     grad_x[...,j] = grad_output[..., j] / (max_x[...] - low[...])
+ *         + where(x[..., j] == max_x[...], grad_max_x[...] / count_max_x[...], 0)
+ *         + where(x[..., j] == low[...], grad_low[...] / count_low[...], 0)
  *
  * Saved
  *     x      (..., n)  for grad_x

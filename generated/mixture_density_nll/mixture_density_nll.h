@@ -19,7 +19,8 @@
  *     grad_norm[i] = grad_output / n
  *     grad_joint[i,j] = -grad_output * exp(joint[i, j] - logsumexp_joint[i]) / n
  *     grad_z[i,j] = -grad_joint[i, j] * z[i, j]
- *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i]) + grad_joint[i, j]
+ *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i])
+ *         + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
  *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
@@ -45,7 +46,8 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: max_logits, sum_exp_logits, max_joint and sum_exp_joint; pass NULL for what is not needed.
+ * For backward: max_logits, sum_exp_logits, max_joint and sum_exp_joint;
+ *     pass NULL for what is not needed.
  * work has room for MIXTURE_DENSITY_NLL_FORWARD_WORK(k) doubles.
  */
 #define MIXTURE_DENSITY_NLL_FORWARD_WORK(k) ((k))

@@ -16,11 +16,11 @@
  * Gradients
  *     grad_share[i,p] = sum[j,c](grad_output[i, j] * weight[p, j, c] * x[i, c])
  *     sum_grad_share_share[i] = sum[l](grad_share[i, l] * share[i, l])
- *     grad_total[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
- *     sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
- *     sum_grad_total_gate[i,c] = sum[l](grad_total[i, l] * gate[l, c])
- *     grad_x[i,c] = sum[i, c] + sum_grad_total_gate[i, c]
- *     grad_gate[l,q] = sum[i](grad_total[i, l] * x[i, q])
+ *     grad_x_gate[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
+ *     row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
+ *     sum_grad_x_gate_gate[i,c] = sum[l](grad_x_gate[i, l] * gate[l, c])
+ *     grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c]
+ *     grad_gate[l,q] = sum[i](grad_x_gate[i, l] * x[i, q])
  *     grad_weight[p,j,c] = sum[i](grad_output[i, j] * share[i, p] * x[i, c])
  *
  * Saved
@@ -41,7 +41,7 @@ void mixture_of_experts_forward(size_t n, size_t k, size_t h, size_t m,
     share = share ? share : work;
 
     for (size_t i = 0; i < n; ++i) {
-        /* total[i,l] = sum[q](x[i, q] * gate[l, q]) */
+        /* x_gate[i,l] = sum[q](x[i, q] * gate[l, q]) */
         for (size_t l = 0; l < h; ++l) {
             double total = 0.0;
             for (size_t q = 0; q < k; ++q) {
@@ -49,23 +49,23 @@ void mixture_of_experts_forward(size_t n, size_t k, size_t h, size_t m,
             }
             share[i * h + l] = total;
         }
-        /* max_total[i] = max[l](total[i, l]) */
-        double max_total = -INFINITY;
+        /* max_x_gate[i] = max[l](x_gate[i, l]) */
+        double max_x_gate = -INFINITY;
         for (size_t l = 0; l < h; ++l) {
-            if (share[i * h + l] > max_total || isnan(share[i * h + l])) {
-                max_total = share[i * h + l];
+            if (share[i * h + l] > max_x_gate || isnan(share[i * h + l])) {
+                max_x_gate = share[i * h + l];
             }
         }
-        /* sum_exp_total[i] = sum[l](exp_total[i, l]) */
-        double sum_exp_total = 0.0;
+        /* sum_exp_x_gate[i] = sum[l](exp_x_gate[i, l]) */
+        double sum_exp_x_gate = 0.0;
         for (size_t l = 0; l < h; ++l) {
-            const double exp_total = exp(share[i * h + l] - max_total);
-            share[i * h + l] = exp_total;
-            sum_exp_total += exp_total;
+            const double exp_x_gate = exp(share[i * h + l] - max_x_gate);
+            share[i * h + l] = exp_x_gate;
+            sum_exp_x_gate += exp_x_gate;
         }
-        /* share[i,l] = exp_total[i, l] / sum_exp_total[i] */
+        /* share[i,l] = exp_x_gate[i, l] / sum_exp_x_gate[i] */
         for (size_t l = 0; l < h; ++l) {
-            share[i * h + l] /= sum_exp_total;
+            share[i * h + l] /= sum_exp_x_gate;
         }
         /* out[i,j] = sum[p,c](share[i, p] * weight[p, j, c] * x[i, c]) */
         for (size_t j = 0; j < m; ++j) {
@@ -89,11 +89,11 @@ void mixture_of_experts_backward(size_t n, size_t k, size_t h, size_t m,
                                  double *restrict grad_x, double *restrict grad_gate,
                                  double *restrict grad_weight, double *work)
 {
-    double *restrict const grad_total = work;
-    double *restrict const sum_grad_total_gate = work + n * h;
+    double *restrict const grad_x_gate = work;
+    double *restrict const sum_grad_x_gate_gate = work + n * h;
 
     if (grad_x) {
-        /* sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c]) */
+        /* row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t c = 0; c < k; ++c) {
                 grad_x[i * k + c] = 0.0;
@@ -117,56 +117,56 @@ void mixture_of_experts_backward(size_t n, size_t k, size_t h, size_t m,
                 /* grad_share[i,p] =
                  *     sum[j,c](grad_output[i, j] * weight[p, j, c] * x[i, c])
                  */
-                double total_2 = 0.0;
+                double total = 0.0;
                 for (size_t j = 0; j < m; ++j) {
                     const size_t weight_row = (p * m + j) * k;
                     for (size_t c = 0; c < k; ++c) {
-                        total_2 += grad_output[i * m + j] * weight[weight_row + c]
+                        total += grad_output[i * m + j] * weight[weight_row + c]
                             * x[i * k + c];
                     }
                 }
-                const double grad_share = total_2;
-                grad_total[i * h + p] = grad_share;
+                const double grad_share = total;
+                grad_x_gate[i * h + p] = grad_share;
                 /* sum_grad_share_share[i] = sum[p](grad_share[i, p] * share[i, p]) */
                 sum_grad_share_share += grad_share * share[i * h + p];
             }
-            /* grad_total[i,l] = share[i, l]
+            /* grad_x_gate[i,l] = share[i, l]
              *     * (grad_share[i, l] - sum_grad_share_share[i])
              */
             for (size_t l = 0; l < h; ++l) {
-                grad_total[i * h + l] = share[i * h + l]
-                    * (grad_total[i * h + l] - sum_grad_share_share);
+                grad_x_gate[i * h + l] = share[i * h + l]
+                    * (grad_x_gate[i * h + l] - sum_grad_share_share);
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_gate[i,c] = sum[l](grad_total[i, l] * gate[l, c]) */
+            /* sum_grad_x_gate_gate[i,c] = sum[l](grad_x_gate[i, l] * gate[l, c]) */
             for (size_t c = 0; c < k; ++c) {
-                sum_grad_total_gate[c] = 0.0;
+                sum_grad_x_gate_gate[c] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 for (size_t c = 0; c < k; ++c) {
-                    sum_grad_total_gate[c] += grad_total[i * h + l] * gate[l * k + c];
+                    sum_grad_x_gate_gate[c] += grad_x_gate[i * h + l] * gate[l * k + c];
                 }
             }
-            /* grad_x[i,c] = sum[i, c] + sum_grad_total_gate[i, c] */
+            /* grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c] */
             for (size_t c = 0; c < k; ++c) {
-                grad_x[i * k + c] += sum_grad_total_gate[c];
+                grad_x[i * k + c] += sum_grad_x_gate_gate[c];
             }
         }
     }
 
     if (grad_gate) {
-        /* grad_gate[l,q] = sum[i](grad_total[i, l] * x[i, q]) */
+        /* grad_gate[l,q] = sum[i](grad_x_gate[i, l] * x[i, q]) */
         for (size_t l = 0; l < h; ++l) {
             for (size_t q = 0; q < k; ++q) {
                 grad_gate[l * k + q] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t q = 0; q < k; ++q) {
-                    grad_gate[l * k + q] += grad_total[i * h + l] * x[i * k + q];
+                    grad_gate[l * k + q] += grad_x_gate[i * h + l] * x[i * k + q];
                 }
             }
         }

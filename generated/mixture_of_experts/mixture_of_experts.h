@@ -16,11 +16,11 @@
  * Gradients
  *     grad_share[i,p] = sum[j,c](grad_output[i, j] * weight[p, j, c] * x[i, c])
  *     sum_grad_share_share[i] = sum[l](grad_share[i, l] * share[i, l])
- *     grad_total[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
- *     sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
- *     sum_grad_total_gate[i,c] = sum[l](grad_total[i, l] * gate[l, c])
- *     grad_x[i,c] = sum[i, c] + sum_grad_total_gate[i, c]
- *     grad_gate[l,q] = sum[i](grad_total[i, l] * x[i, q])
+ *     grad_x_gate[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
+ *     row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
+ *     sum_grad_x_gate_gate[i,c] = sum[l](grad_x_gate[i, l] * gate[l, c])
+ *     grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c]
+ *     grad_gate[l,q] = sum[i](grad_x_gate[i, l] * x[i, q])
  *     grad_weight[p,j,c] = sum[i](grad_output[i, j] * share[i, p] * x[i, c])
  *
  * Saved

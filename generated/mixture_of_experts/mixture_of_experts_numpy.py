@@ -15,11 +15,11 @@ Shapes
 Gradients
     grad_share[i,p] = sum[j,c](grad_output[i, j] * weight[p, j, c] * x[i, c])
     sum_grad_share_share[i] = sum[l](grad_share[i, l] * share[i, l])
-    grad_total[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
-    sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
-    sum_grad_total_gate[i,c] = sum[l](grad_total[i, l] * gate[l, c])
-    grad_x[i,c] = sum[i, c] + sum_grad_total_gate[i, c]
-    grad_gate[l,q] = sum[i](grad_total[i, l] * x[i, q])
+    grad_x_gate[i,l] = share[i, l] * (grad_share[i, l] - sum_grad_share_share[i])
+    row_sum[i,c] = sum[j,p](grad_output[i, j] * share[i, p] * weight[p, j, c])
+    sum_grad_x_gate_gate[i,c] = sum[l](grad_x_gate[i, l] * gate[l, c])
+    grad_x[i,c] = row_sum[i, c] + sum_grad_x_gate_gate[i, c]
+    grad_gate[l,q] = sum[i](grad_x_gate[i, l] * x[i, q])
     grad_weight[p,j,c] = sum[i](grad_output[i, j] * share[i, p] * x[i, c])
 
 Saved
@@ -36,17 +36,24 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, gate, weight):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k), gate (h, k) and weight (h, m, k).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, gate, weight = _inputs(x, gate, weight)
-    total = x @ gate.T
-    exp_total = np.exp(total - total.max(axis=1, keepdims=True))
-    share = exp_total / exp_total.sum(axis=1, keepdims=True)
+    x_gate = x @ gate.T
+    exp_x_gate = np.exp(x_gate - x_gate.max(axis=1, keepdims=True))
+    share = exp_x_gate / exp_x_gate.sum(axis=1, keepdims=True)
     out = np.einsum("ip,pjc,ic->ij", share, weight, x, optimize=True)
     return out, (x, gate, weight, share)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, gate, weight, share = saved
     n = x.shape[0]
     m = weight.shape[1]
@@ -54,16 +61,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_x = grad_gate = grad_weight = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_share = np.einsum("ij,pjc,ic->ip", grad_output, weight, x, optimize=True)
-        grad_total = share * (
+        grad_x_gate = share * (
             grad_share - (grad_share * share).sum(axis=1, keepdims=True)
         )
     if needs_input_grad[0]:
         grad_x = (
             np.einsum("ij,ip,pjc->ic", grad_output, share, weight, optimize=True)
-            + grad_total @ gate
+            + grad_x_gate @ gate
         )
     if needs_input_grad[1]:
-        grad_gate = grad_total.T @ x
+        grad_gate = grad_x_gate.T @ x
     if needs_input_grad[2]:
         grad_weight = np.einsum("ij,ip,ic->pjc", grad_output, share, x, optimize=True)
     return grad_x, grad_gate, grad_weight
@@ -75,34 +82,29 @@ def _inputs(x, gate, weight):
     gate = _real("gate", gate)
     weight = _real("weight", weight)
     if x.ndim != 2:
-        raise ValueError(
-            f"mixture_of_experts: x has shape {x.shape}, expected (n,"
-            " k)"
-        )
+        raise ValueError(f"mixture_of_experts: x has shape {x.shape}, expected (n, k)")
     if gate.ndim != 2:
         raise ValueError(
-            f"mixture_of_experts: gate has shape {gate.shape}, expected (h,"
-            " k)"
+            f"mixture_of_experts: gate has shape {gate.shape}, expected (h, k)"
         )
     if gate.shape[1] != x.shape[1]:
         raise ValueError(
-            f"mixture_of_experts: x has k = {x.shape[1]} (axis 1),"
-            f" gate has k = {gate.shape[1]} (axis 1)"
+            f"mixture_of_experts: x has k = {x.shape[1]} (axis 1), "
+            f"gate has k = {gate.shape[1]} (axis 1)"
         )
     if weight.ndim != 3:
         raise ValueError(
-            f"mixture_of_experts: weight has shape {weight.shape}, expected (h, m,"
-            " k)"
+            f"mixture_of_experts: weight has shape {weight.shape}, expected (h, m, k)"
         )
     if weight.shape[0] != gate.shape[0]:
         raise ValueError(
-            f"mixture_of_experts: gate has h = {gate.shape[0]} (axis 0),"
-            f" weight has h = {weight.shape[0]} (axis 0)"
+            f"mixture_of_experts: gate has h = {gate.shape[0]} (axis 0), "
+            f"weight has h = {weight.shape[0]} (axis 0)"
         )
     if weight.shape[2] != x.shape[1]:
         raise ValueError(
-            f"mixture_of_experts: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[2]} (axis 2)"
+            f"mixture_of_experts: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[2]} (axis 2)"
         )
     return x, gate, weight
 
@@ -112,8 +114,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"mixture_of_experts: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"mixture_of_experts: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 
@@ -122,7 +124,8 @@ def _cotangent(grad_output, shape):
     """Return grad_output as an array of the shape of out."""
     if grad_output is None:
         raise ValueError(
-            "mixture_of_experts: grad can be implicitly created only for scalar outputs; "
+            "mixture_of_experts: grad can be implicitly created only for scalar "
+            "outputs; "
             f"pass grad_output of shape {shape}, the shape of out"
         )
     grad_output = np.asarray(grad_output)

@@ -15,10 +15,10 @@ Shapes
 
 Gradients
     grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l])
-    grad_total_hidden[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
-    grad_x[i,p] = sum[l](grad_total_hidden[i, l] * weight1[l, p])
-    grad_weight1[l,p] = sum[i](grad_total_hidden[i, l] * x[i, p])
-    grad_bias1[l] = sum[i](grad_total_hidden[i, l])
+    grad_x_weight1[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
+    grad_x[i,p] = sum[l](grad_x_weight1[i, l] * weight1[l, p])
+    grad_weight1[l,p] = sum[i](grad_x_weight1[i, l] * x[i, p])
+    grad_bias1[l] = sum[i](grad_x_weight1[i, l])
     grad_weight2[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
     grad_bias2[j] = sum[i](grad_output[i, j])
 
@@ -36,7 +36,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight1, bias1, weight2, bias2):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, k), weight1 (h, k), bias1 (h,),
+    weight2 (m, h) and bias2 (m,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight1, bias1, weight2, bias2 = _inputs(x, weight1, bias1, weight2, bias2)
     hidden = np.maximum(x @ weight1.T + bias1, 0)
     out = hidden @ weight2.T + bias2
@@ -44,20 +49,23 @@ def forward(x, weight1, bias1, weight2, bias2):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, weight1, weight2, hidden = saved
     n = x.shape[0]
     m = weight2.shape[0]
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_weight1 = grad_bias1 = grad_weight2 = grad_bias2 = None
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[2]:
-        grad_total_hidden = np.where(hidden > 0, grad_output @ weight2, 0)
+    if any(needs_input_grad[:3]):
+        grad_x_weight1 = np.where(hidden > 0, grad_output @ weight2, 0)
     if needs_input_grad[0]:
-        grad_x = grad_total_hidden @ weight1
+        grad_x = grad_x_weight1 @ weight1
     if needs_input_grad[1]:
-        grad_weight1 = grad_total_hidden.T @ x
+        grad_weight1 = grad_x_weight1.T @ x
     if needs_input_grad[2]:
-        grad_bias1 = grad_total_hidden.sum(axis=0)
+        grad_bias1 = grad_x_weight1.sum(axis=0)
     if needs_input_grad[3]:
         grad_weight2 = grad_output.T @ hidden
     if needs_input_grad[4]:
@@ -78,29 +86,29 @@ def _inputs(x, weight1, bias1, weight2, bias2):
         raise ValueError(f"mlp: weight1 has shape {weight1.shape}, expected (h, k)")
     if weight1.shape[1] != x.shape[1]:
         raise ValueError(
-            f"mlp: x has k = {x.shape[1]} (axis 1),"
-            f" weight1 has k = {weight1.shape[1]} (axis 1)"
+            f"mlp: x has k = {x.shape[1]} (axis 1), "
+            f"weight1 has k = {weight1.shape[1]} (axis 1)"
         )
     if bias1.ndim != 1:
         raise ValueError(f"mlp: bias1 has shape {bias1.shape}, expected (h,)")
     if bias1.shape[0] != weight1.shape[0]:
         raise ValueError(
-            f"mlp: weight1 has h = {weight1.shape[0]} (axis 0),"
-            f" bias1 has h = {bias1.shape[0]} (axis 0)"
+            f"mlp: weight1 has h = {weight1.shape[0]} (axis 0), "
+            f"bias1 has h = {bias1.shape[0]} (axis 0)"
         )
     if weight2.ndim != 2:
         raise ValueError(f"mlp: weight2 has shape {weight2.shape}, expected (m, h)")
     if weight2.shape[1] != weight1.shape[0]:
         raise ValueError(
-            f"mlp: weight1 has h = {weight1.shape[0]} (axis 0),"
-            f" weight2 has h = {weight2.shape[1]} (axis 1)"
+            f"mlp: weight1 has h = {weight1.shape[0]} (axis 0), "
+            f"weight2 has h = {weight2.shape[1]} (axis 1)"
         )
     if bias2.ndim != 1:
         raise ValueError(f"mlp: bias2 has shape {bias2.shape}, expected (m,)")
     if bias2.shape[0] != weight2.shape[0]:
         raise ValueError(
-            f"mlp: weight2 has m = {weight2.shape[0]} (axis 0),"
-            f" bias2 has m = {bias2.shape[0]} (axis 0)"
+            f"mlp: weight2 has m = {weight2.shape[0]} (axis 0), "
+            f"bias2 has m = {bias2.shape[0]} (axis 0)"
         )
     return x, weight1, bias1, weight2, bias2
 
@@ -109,10 +117,7 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(
-            f"mlp: {name} has dtype {array.dtype},"
-            " expected floating point"
-        )
+        raise TypeError(f"mlp: {name} has dtype {array.dtype}, expected floating point")
     return array
 
 
@@ -126,7 +131,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"mlp: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"mlp: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

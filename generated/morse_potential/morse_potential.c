@@ -11,11 +11,8 @@
  *     width   option, 1.0
  *     center  option, 1.0
  *
- * Jacobian
- *     [ 2 * depth * width * exp(-width * (r - center)) * (1 - exp(-width * (r - center))) ]
- *
  * Saved
- *     r  (...,)  for grad_r
+ *     r       (...,)  for grad_r
  *     depth
  *     width
  *     center

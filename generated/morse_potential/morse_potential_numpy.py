@@ -10,11 +10,8 @@ Shapes
     width   option, 1.0
     center  option, 1.0
 
-Jacobian
-    [ 2 * depth * width * exp(-width * (r - center)) * (1 - exp(-width * (r - center))) ]
-
 Saved
-    r  (...,)  for grad_r
+    r       (...,)  for grad_r
     depth
     width
     center
@@ -26,20 +23,27 @@ __all__ = ["backward", "forward"]
 
 
 def forward(r, *, depth=1.0, width=1.0, center=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: r (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     r = _inputs(r)
     out = depth * (1 - np.exp(-width * (r - center))) ** 2
     return out, (r, depth, width, center)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     r, depth, width, center = saved
     grad_output = _cotangent(grad_output, r.shape, r.dtype)
     grad_r = None
     if needs_input_grad[0]:
         exp_width = np.exp(-width * (r - center))
-        grad_r = (2 * depth * width) * grad_output * exp_width * (1 - exp_width)
+        grad_r = 2 * depth * width * grad_output * exp_width * (1 - exp_width)
     return (grad_r,)
 
 
@@ -54,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"morse_potential: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"morse_potential: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -65,7 +68,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "morse_potential: grad can be implicitly created only for scalar outputs; "
+                "morse_potential: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

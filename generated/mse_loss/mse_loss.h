@@ -10,7 +10,8 @@
  *     out         ()
  *
  * Gradients
- *     grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+ *     grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j])
+ *         / (n * m)
  *     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
  *
  * Saved

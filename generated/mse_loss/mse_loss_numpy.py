@@ -9,7 +9,8 @@ Shapes
     out         ()
 
 Gradients
-    grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+    grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j])
+        / (n * m)
     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
 
 Saved
@@ -23,14 +24,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (n, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     out = ((prediction - target) ** 2).mean()
     return out, (prediction, target)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target = saved
     n, m = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -48,23 +56,19 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if prediction.ndim != 2:
         raise ValueError(
-            f"mse_loss: prediction has shape {prediction.shape}, expected (n,"
-            " m)"
+            f"mse_loss: prediction has shape {prediction.shape}, expected (n, m)"
         )
     if target.ndim != 2:
-        raise ValueError(
-            f"mse_loss: target has shape {target.shape}, expected (n,"
-            " m)"
-        )
+        raise ValueError(f"mse_loss: target has shape {target.shape}, expected (n, m)")
     if target.shape[0] != prediction.shape[0]:
         raise ValueError(
-            f"mse_loss: prediction has n = {prediction.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"mse_loss: prediction has n = {prediction.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if target.shape[1] != prediction.shape[1]:
         raise ValueError(
-            f"mse_loss: prediction has m = {prediction.shape[1]} (axis 1),"
-            f" target has m = {target.shape[1]} (axis 1)"
+            f"mse_loss: prediction has m = {prediction.shape[1]} (axis 1), "
+            f"target has m = {target.shape[1]} (axis 1)"
         )
     return prediction, target
 
@@ -74,8 +78,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"mse_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"mse_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

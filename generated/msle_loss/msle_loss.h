@@ -10,10 +10,12 @@
  *     out         ()
  *
  * Gradients
- *     grad_prediction[...] = 2 * grad_output * (log1p(prediction[...]) - log1p(target[...])) / (... * (1 +
- *         prediction[...]))
- *     grad_target[...] = -2 * grad_output * (log1p(prediction[...]) - log1p(target[...])) / (... * (1 +
- *         target[...]))
+ *     grad_prediction[...] = 2 * grad_output
+ *         * (log1p(prediction[...]) - log1p(target[...]))
+ *         / (size(...) * (1 + prediction[...]))
+ *     grad_target[...] = -2 * grad_output
+ *         * (log1p(prediction[...]) - log1p(target[...]))
+ *         / (size(...) * (1 + target[...]))
  *
  * Saved
  *     prediction  (...,)  for grad_prediction, grad_target

@@ -9,10 +9,12 @@ Shapes
     out         ()
 
 Gradients
-    grad_prediction[...] = 2 * grad_output * (log1p(prediction[...]) - log1p(target[...])) / (... * (1 +
-        prediction[...]))
-    grad_target[...] = -2 * grad_output * (log1p(prediction[...]) - log1p(target[...])) / (... * (1 +
-        target[...]))
+    grad_prediction[...] = 2 * grad_output
+        * (log1p(prediction[...]) - log1p(target[...]))
+        / (size(...) * (1 + prediction[...]))
+    grad_target[...] = -2 * grad_output
+        * (log1p(prediction[...]) - log1p(target[...]))
+        / (size(...) * (1 + target[...]))
 
 Saved
     prediction  (...,)  for grad_prediction, grad_target
@@ -27,14 +29,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     out = ((np.log1p(prediction) - np.log1p(target)) ** 2).mean()
     return out, (prediction, target)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -55,8 +64,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"msle_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"msle_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -66,8 +75,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"msle_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"msle_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,10 +13,9 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_weight
- *     grad_log_p[i,target[i]] = grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_weight**2
- *     grad_weight[target[i]] += grad_total * log_p[i, target[i]]
+ *     grad_log_p[i,target[i]] = -grad_output * weight[target[i]] / sum_weight
+ *     grad_weight[target[i]] = grad_output * (total / sum_weight - log_p[i, target[i]])
+ *         / sum_weight
  *
  * Saved
  *     log_p       (n, c)  for grad_weight
@@ -72,32 +71,29 @@ int nll_loss_backward(size_t n, size_t c, const double *restrict log_p,
         }
     }
 
-    const double grad_total = -grad_output / sum_weight;
     if (grad_log_p) {
-        /* grad_log_p[i,target[i]] = grad_total * weight[target[i]] */
+        /* grad_log_p[i,target[i]] = -grad_output * weight[target[i]] / sum_weight */
         for (size_t j = 0; j < n; ++j) {
             for (size_t k = 0; k < c; ++k) {
                 grad_log_p[j * c + k] = 0.0;
             }
-            grad_log_p[j * c + (size_t)target[j]] += grad_total
-                * weight[(size_t)target[j]];
+            grad_log_p[j * c + (size_t)target[j]] -= grad_output
+                * weight[(size_t)target[j]] / sum_weight;
         }
     }
 
     if (grad_weight) {
-        /* grad_weight[target[i]] = total * grad_output / sum_weight**2
-         * grad_weight[target[i]] += grad_total * log_p[i, target[i]]
+        /* grad_weight[target[i]] = grad_output
+         *     * (total / sum_weight - log_p[i, target[i]]) / sum_weight
          */
         for (size_t j = 0; j < c; ++j) {
             grad_weight[j] = 0.0;
         }
-        const double part = total * grad_output / (sum_weight * sum_weight);
+        const double total_over_sum_weight = total / sum_weight;
         for (size_t i = 0; i < n; ++i) {
-            grad_weight[(size_t)target[i]] += part;
-        }
-        for (size_t i = 0; i < n; ++i) {
-            grad_weight[(size_t)target[i]] += grad_total
-                * log_p[i * c + (size_t)target[i]];
+            grad_weight[(size_t)target[i]] += grad_output
+                * (total_over_sum_weight - log_p[i * c + (size_t)target[i]])
+                / sum_weight;
         }
     }
     return 0;

@@ -13,10 +13,9 @@
  *     out     ()
  *
  * Gradients
- *     grad_total = -grad_output / sum_weight
- *     grad_log_p[i,target[i]] = grad_total * weight[target[i]]
- *     grad_weight[target[i]] = total * grad_output / sum_weight**2
- *     grad_weight[target[i]] += grad_total * log_p[i, target[i]]
+ *     grad_log_p[i,target[i]] = -grad_output * weight[target[i]] / sum_weight
+ *     grad_weight[target[i]] = grad_output * (total / sum_weight - log_p[i, target[i]])
+ *         / sum_weight
  *
  * Saved
  *     log_p       (n, c)  for grad_weight

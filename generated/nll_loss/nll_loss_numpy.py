@@ -12,10 +12,9 @@ Shapes
     out     ()
 
 Gradients
-    grad_total = -grad_output / sum_weight
-    grad_log_p[i,target[i]] = grad_total * weight[target[i]]
-    grad_weight[target[i]] = total * grad_output / sum_weight**2
-    grad_weight[target[i]] += grad_total * log_p[i, target[i]]
+    grad_log_p[i,target[i]] = -grad_output * weight[target[i]] / sum_weight
+    grad_weight[target[i]] = grad_output * (total / sum_weight - log_p[i, target[i]])
+        / sum_weight
 
 Saved
     log_p       (n, c)  for grad_weight
@@ -32,7 +31,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(log_p, target, weight):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are arrays: log_p (n, c), target (n,) and weight (c,).
+    TypeError and ValueError tell which argument has another type or shape,
+    IndexError which subscript is out of range.
+    """
     log_p, target, weight = _inputs(log_p, target, weight)
     n = log_p.shape[0]
 
@@ -43,19 +47,26 @@ def forward(log_p, target, weight):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     log_p, target, weight, total, sum_weight = saved
     n, c = log_p.shape
     grad_output = _cotangent(grad_output, (), log_p.dtype)
     grad_log_p = grad_weight = None
-    grad_total = -grad_output / sum_weight
     if needs_input_grad[0]:
         grad_log_p = np.zeros((n, c), dtype=log_p.dtype)
-        grad_log_p[np.arange(n), target] = grad_total * weight[target]
+        grad_log_p[np.arange(n), target] = -grad_output * weight[target] / sum_weight
     if needs_input_grad[2]:
         grad_weight = np.zeros((c,), dtype=log_p.dtype)
-        np.add.at(grad_weight, target, total * grad_output / sum_weight**2)
-        np.add.at(grad_weight, target, grad_total * log_p[np.arange(n), target])
+        np.add.at(
+            grad_weight,
+            target,
+            grad_output
+            * (total / sum_weight - log_p[np.arange(n), target])
+            / sum_weight,
+        )
     return grad_log_p, None, grad_weight
 
 
@@ -65,34 +76,24 @@ def _inputs(log_p, target, weight):
     target = _integer("target", target)
     weight = _real("weight", weight)
     if log_p.ndim != 2:
-        raise ValueError(
-            f"nll_loss: log_p has shape {log_p.shape}, expected (n,"
-            " c)"
-        )
+        raise ValueError(f"nll_loss: log_p has shape {log_p.shape}, expected (n, c)")
     if target.ndim != 1:
-        raise ValueError(
-            f"nll_loss: target has shape {target.shape},"
-            " expected (n,)"
-        )
+        raise ValueError(f"nll_loss: target has shape {target.shape}, expected (n,)")
     if target.shape[0] != log_p.shape[0]:
         raise ValueError(
-            f"nll_loss: log_p has n = {log_p.shape[0]} (axis 0),"
-            f" target has n = {target.shape[0]} (axis 0)"
+            f"nll_loss: log_p has n = {log_p.shape[0]} (axis 0), "
+            f"target has n = {target.shape[0]} (axis 0)"
         )
     if weight.ndim != 1:
-        raise ValueError(
-            f"nll_loss: weight has shape {weight.shape},"
-            " expected (c,)"
-        )
+        raise ValueError(f"nll_loss: weight has shape {weight.shape}, expected (c,)")
     if weight.shape[0] != log_p.shape[1]:
         raise ValueError(
-            f"nll_loss: log_p has c = {log_p.shape[1]} (axis 1),"
-            f" weight has c = {weight.shape[0]} (axis 0)"
+            f"nll_loss: log_p has c = {log_p.shape[1]} (axis 1), "
+            f"weight has c = {weight.shape[0]} (axis 0)"
         )
     if target.size and not (0 <= target.min() and target.max() < log_p.shape[1]):
         raise IndexError(
-            "nll_loss: target must be in range(c),"
-            f" here range({log_p.shape[1]})"
+            f"nll_loss: target must be in range(c), here range({log_p.shape[1]})"
         )
     return log_p, target, weight
 
@@ -102,8 +103,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"nll_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"nll_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -112,10 +112,7 @@ def _integer(name, value):
     """Return `value` as an array, which must be integer."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(
-            f"nll_loss: {name} has dtype {array.dtype},"
-            " expected integer"
-        )
+        raise TypeError(f"nll_loss: {name} has dtype {array.dtype}, expected integer")
     return array
 
 

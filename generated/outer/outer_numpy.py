@@ -23,14 +23,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n,) and y (m,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = x[:, None] * y
     return out, (x, y)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, y = saved
     n = x.shape[0]
     m = y.shape[0]
@@ -59,8 +66,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"outer: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"outer: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -75,7 +81,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"outer: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"outer: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

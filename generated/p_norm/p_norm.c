@@ -10,8 +10,10 @@
  *     p    option, 3.0
  *
  * Gradients
- *     grad_sum_x[...] = where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
- *     grad_x[...,j] = where(p == 0, 0, p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
+ *     grad_sum_x[...] =
+ *         where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
+ *     grad_x[...,j] = where(p == 0, 0,
+ *         p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
  *
  * Saved
  *     x      (..., n)  for grad_x
@@ -50,9 +52,8 @@ void p_norm_backward(size_t batch, size_t n, double p, const double *restrict x,
         for (size_t b = 0; b < batch; ++b) {
             const double grad_sum_x = one_over_p == 0.0
                 ? 0.0 : grad_output[b] * pow(sum_x[b], one_over_p_minus_1) / p;
-            /* grad_x[b,j] =
-             *     where(p == 0, 0, p * grad_sum_x[b] * sign(x[b, j])
-             *     * abs_x[b, j]**(p - 1))
+            /* grad_x[b,j] = where(p == 0, 0,
+             *     p * grad_sum_x[b] * sign(x[b, j]) * abs_x[b, j]**(p - 1))
              */
             for (size_t j = 0; j < n; ++j) {
                 const double abs_x = fabs(x[b * n + j]);

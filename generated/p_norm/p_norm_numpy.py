@@ -9,8 +9,10 @@ Shapes
     p    option, 3.0
 
 Gradients
-    grad_sum_x[...] = where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
-    grad_x[...,j] = where(p == 0, 0, p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
+    grad_sum_x[...] =
+        where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
+    grad_x[...,j] = where(p == 0, 0,
+        p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
 
 Saved
     x      (..., n)  for grad_x
@@ -25,7 +27,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, p=3.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     sum_x = (np.abs(x) ** p).sum(axis=-1)
     out = sum_x ** (1 / p)
@@ -33,7 +39,10 @@ def forward(x, *, p=3.0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, sum_x, p = saved
     grad_output = _cotangent(grad_output, sum_x.shape, x.dtype)
     grad_x = None
@@ -67,8 +76,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"p_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"p_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -85,7 +93,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"p_norm: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"p_norm: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -20,16 +20,16 @@
  * Gradients
  *     grad_angle_total[i] = grad_angle[i]
  *     grad_velocity_total[i] = grad_velocity[i]
- *     grad_angle_total[t] += grad_angle_total[t + 1]
  *     grad_velocity_total[t + 1] += dt * grad_angle_total[t + 1]
- *     grad_angle_total[t] += -dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
+ *     grad_angle_total[t] += grad_angle_total[t + 1]
+ *         - dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
  *     grad_velocity_total[t] += grad_velocity_total[t + 1]
  *     grad_force[t] = dt * grad_velocity_total[t + 1]
  *     grad_angle0 = grad_angle_total[0]
  *     grad_velocity0 = grad_velocity_total[0]
  *
  * Saved
- *     angle  (n + 1,)  for grad_force, grad_angle0, grad_velocity0
+ *     angle    (n + 1,)  for grad_force, grad_angle0, grad_velocity0
  *     n
  *     dt
  *     gravity
@@ -68,17 +68,15 @@ void pendulum_backward(size_t n, double dt, double gravity,
             grad_angle_total[i] = grad_angle[i];
             grad_velocity_total[i] = grad_velocity[i];
         }
-        /* grad_angle_total[t] = grad_angle_total[t + 1]
-         * grad_velocity_total[t + 1] = dt * grad_angle_total[t + 1]
-         * grad_angle_total[t] += -dt * gravity * cos(angle[t])
-         *     * grad_velocity_total[t + 1]
+        /* grad_velocity_total[t + 1] = dt * grad_angle_total[t + 1]
+         * grad_angle_total[t] = grad_angle_total[t + 1]
+         *     - dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
          * grad_velocity_total[t] += grad_velocity_total[t + 1]
          */
         for (size_t t = n; t-- > 0;) {
-            grad_angle_total[t] += grad_angle_total[t + 1];
             grad_velocity_total[t + 1] += dt * grad_angle_total[t + 1];
-            grad_angle_total[t] -= dt * gravity * cos(angle[t])
-                * grad_velocity_total[t + 1];
+            grad_angle_total[t] += grad_angle_total[t + 1]
+                - dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1];
             grad_velocity_total[t] += grad_velocity_total[t + 1];
         }
     }

@@ -19,16 +19,16 @@ Shapes
 Gradients
     grad_angle_total[i] = grad_angle[i]
     grad_velocity_total[i] = grad_velocity[i]
-    grad_angle_total[t] += grad_angle_total[t + 1]
     grad_velocity_total[t + 1] += dt * grad_angle_total[t + 1]
-    grad_angle_total[t] += -dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
+    grad_angle_total[t] += grad_angle_total[t + 1]
+        - dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
     grad_velocity_total[t] += grad_velocity_total[t + 1]
     grad_force[t] = dt * grad_velocity_total[t + 1]
     grad_angle0 = grad_angle_total[0]
     grad_velocity0 = grad_velocity_total[0]
 
 Saved
-    angle  (n + 1,)  for grad_force, grad_angle0, grad_velocity0
+    angle    (n + 1,)  for grad_force, grad_angle0, grad_velocity0
     n
     dt
     gravity
@@ -40,7 +40,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(force, angle0, velocity0, *, dt=0.01, gravity=9.81):
-    """Return angle (n + 1,), velocity (n + 1,), and what backward needs."""
+    """Return angle (n + 1,), velocity (n + 1,), and what backward needs.
+
+    The arguments are floating point: force (n,), angle0 () and velocity0 ().
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     force, angle0, velocity0 = _inputs(force, angle0, velocity0)
     n = force.shape[0]
 
@@ -67,10 +71,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_angle_total = grad_angle.copy()
     grad_velocity_total = grad_velocity.copy()
     for t in reversed(range(n)):
-        grad_angle_total[t] += grad_angle_total[t + 1]
         grad_velocity_total[t + 1] += dt * grad_angle_total[t + 1]
-        grad_angle_total[t] -= (
-            (dt * gravity) * np.cos(angle[t]) * grad_velocity_total[t + 1]
+        grad_angle_total[t] += (
+            grad_angle_total[t + 1]
+            - dt * gravity * np.cos(angle[t]) * grad_velocity_total[t + 1]
         )
         grad_velocity_total[t] += grad_velocity_total[t + 1]
     if needs_input_grad[0]:
@@ -93,8 +97,7 @@ def _inputs(force, angle0, velocity0):
         raise ValueError(f"pendulum: angle0 has shape {angle0.shape}, expected ()")
     if velocity0.ndim != 0:
         raise ValueError(
-            f"pendulum: velocity0 has shape {velocity0.shape},"
-            " expected ()"
+            f"pendulum: velocity0 has shape {velocity0.shape}, expected ()"
         )
     return force, angle0, velocity0
 
@@ -104,14 +107,13 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"pendulum: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"pendulum: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of angle, velocity as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "pendulum: grad can be implicitly created only for scalar outputs; "

@@ -20,7 +20,7 @@
  *     [ -dt * g * cos(angle) / length           1  ]
  *
  * Saved
- *     angle  (...,)  for grad_angle
+ *     angle   (...,)  for grad_angle
  *     g
  *     length
  *     dt

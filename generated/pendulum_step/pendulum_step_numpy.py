@@ -19,7 +19,7 @@ Jacobian
     [ -dt * g * cos(angle) / length           1  ]
 
 Saved
-    angle  (...,)  for grad_angle
+    angle   (...,)  for grad_angle
     g
     length
     dt
@@ -31,9 +31,13 @@ __all__ = ["backward", "forward"]
 
 
 def forward(angle, velocity, *, g=9.81, length=1.0, dt=0.01):
-    """Return out0 (...,), faster (...,), and what backward needs."""
+    """Return out0 (...,), faster (...,), and what backward needs.
+
+    The arguments are floating point: angle and velocity, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     angle, velocity = _inputs(angle, velocity)
-    faster = velocity - (dt * g) / length * np.sin(angle)
+    faster = velocity - dt * g / length * np.sin(angle)
     out0 = angle + dt * faster
     return (out0, faster), (angle, g, length, dt)
 
@@ -50,7 +54,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_angle = grad_velocity = None
     grad_faster_total = dt * grad_out0 + grad_faster
     if needs_input_grad[0]:
-        grad_angle = grad_out0 - (dt * g) * np.cos(angle) * grad_faster_total / length
+        grad_angle = grad_out0 - dt * g * np.cos(angle) * grad_faster_total / length
     if needs_input_grad[1]:
         grad_velocity = grad_faster_total
     return grad_angle, grad_velocity
@@ -62,8 +66,8 @@ def _inputs(angle, velocity):
     velocity = _real("velocity", velocity)
     if velocity.shape != angle.shape:
         raise ValueError(
-            f"pendulum_step: angle has shape {angle.shape},"
-            f" velocity has shape {velocity.shape}"
+            f"pendulum_step: angle has shape {angle.shape}, "
+            f"velocity has shape {velocity.shape}"
         )
     return angle, velocity
 
@@ -73,27 +77,29 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"pendulum_step: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"pendulum_step: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of out0, faster as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "pendulum_step: grad can be implicitly created only for scalar outputs; "
             f"pass a tuple of 2 gradients of the shapes {shapes}"
         )
     if len(grad_output) != 2:
-        raise ValueError(f"pendulum_step: {len(grad_output)} gradients given for 2 outputs")
+        raise ValueError(
+            f"pendulum_step: {len(grad_output)} gradients given for 2 outputs"
+        )
     gradients = []
     for name, g, shape in zip(("out0", "faster"), grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"pendulum_step: grad_{name} has shape {g.shape}, {name} has shape {shape}"
+                f"pendulum_step: grad_{name} has shape {g.shape}, "
+                f"{name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

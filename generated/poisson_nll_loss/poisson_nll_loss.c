@@ -10,8 +10,8 @@
  *     out       ()
  *
  * Gradients
- *     grad_log_rate[...] = grad_output * (exp(log_rate[...]) - target[...]) / ...
- *     grad_target[...] = -grad_output * log_rate[...] / ...
+ *     grad_log_rate[...] = grad_output * (exp(log_rate[...]) - target[...]) / size(...)
+ *     grad_target[...] = -grad_output * log_rate[...] / size(...)
  *
  * Saved
  *     log_rate  (...,)  for grad_log_rate, grad_target

@@ -9,8 +9,8 @@ Shapes
     out       ()
 
 Gradients
-    grad_log_rate[...] = grad_output * (exp(log_rate[...]) - target[...]) / ...
-    grad_target[...] = -grad_output * log_rate[...] / ...
+    grad_log_rate[...] = grad_output * (exp(log_rate[...]) - target[...]) / size(...)
+    grad_target[...] = -grad_output * log_rate[...] / size(...)
 
 Saved
     log_rate  (...,)  for grad_log_rate, grad_target
@@ -25,14 +25,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(log_rate, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: log_rate and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     log_rate, target = _inputs(log_rate, target)
     out = (np.exp(log_rate) - target * log_rate).mean()
     return out, (log_rate, target)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     log_rate, target = saved
     batch = log_rate.shape
     grad_output = _cotangent(grad_output, (), log_rate.dtype)
@@ -50,8 +57,8 @@ def _inputs(log_rate, target):
     target = _real("target", target)
     if target.shape != log_rate.shape:
         raise ValueError(
-            f"poisson_nll_loss: log_rate has shape {log_rate.shape},"
-            f" target has shape {target.shape}"
+            f"poisson_nll_loss: log_rate has shape {log_rate.shape}, "
+            f"target has shape {target.shape}"
         )
     return log_rate, target
 
@@ -61,8 +68,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"poisson_nll_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"poisson_nll_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

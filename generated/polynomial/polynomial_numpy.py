@@ -27,7 +27,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p):
-    """Return out (..., 3), and what backward needs."""
+    """Return out (..., 3), and what backward needs.
+
+    The arguments are floating point: p (..., 2).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p = _inputs(p)
     x = p[..., 0]
     y = p[..., 1]
@@ -36,7 +40,10 @@ def forward(p):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., 3).
+    """
     (p,) = saved
     batch = p.shape[:-1]
     grad_output = _cotangent(grad_output, (*batch, 3))
@@ -69,8 +76,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"polynomial: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"polynomial: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,15 +13,16 @@
  *     degree  option, 3
  *
  * Gradients
- *     grad_total[i,j] = where(degree == 0, 0, scale * degree * grad_output[i, j] * (scale * total[i, j] +
- *         offset)**(degree - 1))
- *     grad_x[i,k] = sum[j](grad_total[i, j] * y[j, k])
- *     grad_y[j,k] = sum[i](grad_total[i, j] * x[i, k])
+ *     grad_x_y[i,j] = where(degree == 0, 0,
+ *         scale * degree * grad_output[i, j]
+ *         * (scale * x_y[i, j] + offset)**(degree - 1))
+ *     grad_x[i,k] = sum[j](grad_x_y[i, j] * y[j, k])
+ *     grad_y[j,k] = sum[i](grad_x_y[i, j] * x[i, k])
  *
  * Saved
- *     x      (n, d)  for grad_y
- *     y      (m, d)  for grad_x
- *     total  (n, m)  for grad_x, grad_y
+ *     x       (n, d)  for grad_y
+ *     y       (m, d)  for grad_x
+ *     x_y     (n, m)  for grad_x, grad_y
  *     scale
  *     offset
  *     degree
@@ -33,19 +34,19 @@
 void polynomial_kernel_forward(size_t n, size_t d, size_t m, double scale,
                                double offset, ptrdiff_t degree,
                                const double *restrict x, const double *restrict y,
-                               double *restrict total, double *restrict out)
+                               double *restrict x_y, double *restrict out)
 {
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < m; ++j) {
-            /* total[i,j] = sum[k](x[i, k] * y[j, k]) */
-            double total_ij = 0.0;
+            /* x_y[i,j] = sum[k](x[i, k] * y[j, k]) */
+            double x_y_ij = 0.0;
             for (size_t k = 0; k < d; ++k) {
-                total_ij += x[i * d + k] * y[j * d + k];
+                x_y_ij += x[i * d + k] * y[j * d + k];
             }
-            if (total) {
-                total[i * m + j] = total_ij;
+            if (x_y) {
+                x_y[i * m + j] = x_y_ij;
             }
-            out[i * m + j] = pow(scale * total_ij + offset, (double)degree);
+            out[i * m + j] = pow(scale * x_y_ij + offset, (double)degree);
         }
     }
 }
@@ -53,51 +54,50 @@ void polynomial_kernel_forward(size_t n, size_t d, size_t m, double scale,
 void polynomial_kernel_backward(size_t n, size_t d, size_t m, double scale,
                                 double offset, ptrdiff_t degree,
                                 const double *restrict x, const double *restrict y,
-                                const double *restrict total,
+                                const double *restrict x_y,
                                 const double *restrict grad_output,
                                 double *restrict grad_x, double *restrict grad_y,
                                 double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_y = work;
 
     if (grad_x || grad_y) {
-        /* grad_total[i,j] =
-         *     where(degree
-         *     == 0, 0, scale * degree * grad_output[i, j]
-         *     * (scale * total[i, j] + offset)**(degree - 1))
+        /* grad_x_y[i,j] = where(degree == 0, 0,
+         *     scale * degree * grad_output[i, j]
+         *     * (scale * x_y[i, j] + offset)**(degree - 1))
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * m + j] = degree == 0
+                grad_x_y[i * m + j] = degree == 0
                     ? 0.0 : scale * (double)degree * grad_output[i * m + j]
-                    * pow(scale * total[i * m + j] + offset, (double)degree - 1.0);
+                    * pow(scale * x_y[i * m + j] + offset, (double)degree - 1.0);
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,k] = sum[j](grad_total[i, j] * y[j, k]) */
+        /* grad_x[i,k] = sum[j](grad_x_y[i, j] * y[j, k]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t k = 0; k < d; ++k) {
-                    grad_x[i * d + k] += grad_total[i * m + j] * y[j * d + k];
+                    grad_x[i * d + k] += grad_x_y[i * m + j] * y[j * d + k];
                 }
             }
         }
     }
 
     if (grad_y) {
-        /* grad_y[j,k] = sum[i](grad_total[i, j] * x[i, k]) */
+        /* grad_y[j,k] = sum[i](grad_x_y[i, j] * x[i, k]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t k = 0; k < d; ++k) {
-                    grad_y[j * d + k] += grad_total[i * m + j] * x[i * d + k];
+                    grad_y[j * d + k] += grad_x_y[i * m + j] * x[i * d + k];
                 }
             }
         }

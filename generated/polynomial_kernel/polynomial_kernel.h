@@ -13,15 +13,16 @@
  *     degree  option, 3
  *
  * Gradients
- *     grad_total[i,j] = where(degree == 0, 0, scale * degree * grad_output[i, j] * (scale * total[i, j] +
- *         offset)**(degree - 1))
- *     grad_x[i,k] = sum[j](grad_total[i, j] * y[j, k])
- *     grad_y[j,k] = sum[i](grad_total[i, j] * x[i, k])
+ *     grad_x_y[i,j] = where(degree == 0, 0,
+ *         scale * degree * grad_output[i, j]
+ *         * (scale * x_y[i, j] + offset)**(degree - 1))
+ *     grad_x[i,k] = sum[j](grad_x_y[i, j] * y[j, k])
+ *     grad_y[j,k] = sum[i](grad_x_y[i, j] * x[i, k])
  *
  * Saved
- *     x      (n, d)  for grad_y
- *     y      (m, d)  for grad_x
- *     total  (n, m)  for grad_x, grad_y
+ *     x       (n, d)  for grad_y
+ *     y       (m, d)  for grad_x
+ *     x_y     (n, m)  for grad_x, grad_y
  *     scale
  *     offset
  *     degree
@@ -37,11 +38,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: x_y; pass NULL for what is not needed.
  */
 void polynomial_kernel_forward(size_t n, size_t d, size_t m, double scale,
                                double offset, ptrdiff_t degree, const double *x,
-                               const double *y, double *total, double *out);
+                               const double *y, double *x_y, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for POLYNOMIAL_KERNEL_BACKWARD_WORK(n, m) doubles.
@@ -49,7 +50,7 @@ void polynomial_kernel_forward(size_t n, size_t d, size_t m, double scale,
 #define POLYNOMIAL_KERNEL_BACKWARD_WORK(n, m) ((n) * (m))
 void polynomial_kernel_backward(size_t n, size_t d, size_t m, double scale,
                                 double offset, ptrdiff_t degree, const double *x,
-                                const double *y, const double *total,
+                                const double *y, const double *x_y,
                                 const double *grad_output, double *grad_x,
                                 double *grad_y, double *work);
 

@@ -12,15 +12,16 @@ Shapes
     degree  option, 3
 
 Gradients
-    grad_total[i,j] = where(degree == 0, 0, scale * degree * grad_output[i, j] * (scale * total[i, j] +
-        offset)**(degree - 1))
-    grad_x[i,k] = sum[j](grad_total[i, j] * y[j, k])
-    grad_y[j,k] = sum[i](grad_total[i, j] * x[i, k])
+    grad_x_y[i,j] = where(degree == 0, 0,
+        scale * degree * grad_output[i, j]
+        * (scale * x_y[i, j] + offset)**(degree - 1))
+    grad_x[i,k] = sum[j](grad_x_y[i, j] * y[j, k])
+    grad_y[j,k] = sum[i](grad_x_y[i, j] * x[i, k])
 
 Saved
-    x      (n, d)  for grad_y
-    y      (m, d)  for grad_x
-    total  (n, m)  for grad_x, grad_y
+    x       (n, d)  for grad_y
+    y       (m, d)  for grad_x
+    x_y     (n, m)  for grad_x, grad_y
     scale
     offset
     degree
@@ -33,29 +34,37 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, *, scale=1.0, offset=1.0, degree=3):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, d) and y (m, d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
-    total = x @ y.T
-    out = (scale * total + offset) ** degree
-    return out, (x, y, total, scale, offset, degree)
+    x_y = x @ y.T
+    out = (scale * x_y + offset) ** degree
+    return out, (x, y, x_y, scale, offset, degree)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, y, total, scale, offset, degree = saved
-    grad_output = _cotangent(grad_output, total.shape)
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
+    x, y, x_y, scale, offset, degree = saved
+    grad_output = _cotangent(grad_output, x_y.shape)
     grad_x = grad_y = None
-    grad_total = np.where(
+    grad_x_y = np.where(
         degree == 0,
         0,
-        (scale * degree)
+        scale
+        * degree
         * grad_output
-        * np.where(degree == 0, 1, scale * total + offset) ** (degree - 1),
+        * np.where(degree == 0, 1, scale * x_y + offset) ** (degree - 1),
     )
     if needs_input_grad[0]:
-        grad_x = grad_total @ y
+        grad_x = grad_x_y @ y
     if needs_input_grad[1]:
-        grad_y = grad_total.T @ x
+        grad_y = grad_x_y.T @ x
     return grad_x, grad_y
 
 
@@ -64,19 +73,13 @@ def _inputs(x, y):
     x = _real("x", x)
     y = _real("y", y)
     if x.ndim != 2:
-        raise ValueError(
-            f"polynomial_kernel: x has shape {x.shape}, expected (n,"
-            " d)"
-        )
+        raise ValueError(f"polynomial_kernel: x has shape {x.shape}, expected (n, d)")
     if y.ndim != 2:
-        raise ValueError(
-            f"polynomial_kernel: y has shape {y.shape}, expected (m,"
-            " d)"
-        )
+        raise ValueError(f"polynomial_kernel: y has shape {y.shape}, expected (m, d)")
     if y.shape[1] != x.shape[1]:
         raise ValueError(
-            f"polynomial_kernel: x has d = {x.shape[1]} (axis 1),"
-            f" y has d = {y.shape[1]} (axis 1)"
+            f"polynomial_kernel: x has d = {x.shape[1]} (axis 1), "
+            f"y has d = {y.shape[1]} (axis 1)"
         )
     return x, y
 
@@ -86,8 +89,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"polynomial_kernel: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"polynomial_kernel: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 
@@ -96,7 +99,8 @@ def _cotangent(grad_output, shape):
     """Return grad_output as an array of the shape of out."""
     if grad_output is None:
         raise ValueError(
-            "polynomial_kernel: grad can be implicitly created only for scalar outputs; "
+            "polynomial_kernel: grad can be implicitly created only for scalar "
+            "outputs; "
             f"pass grad_output of shape {shape}, the shape of out"
         )
     grad_output = np.asarray(grad_output)

@@ -21,10 +21,13 @@
  *     out         (..., 2)
  *
  * Gradients
- *     grad_scale[...] = u[...] * focal[0] * grad_output[..., 0] + v[...] * focal[1] * grad_output[..., 1]
+ *     grad_scale[...] = u[...] * focal[0] * grad_output[..., 0]
+ *         + v[...] * focal[1] * grad_output[..., 1]
  *     grad_r2[...] = grad_scale[...] * (2 * r2[...] * distortion[1] + distortion[0])
- *     grad_u[...] = focal[0] * scale[...] * grad_output[..., 0] + 2 * grad_r2[...] * u[...]
- *     grad_v[...] = scale[...] * focal[1] * grad_output[..., 1] + 2 * grad_r2[...] * v[...]
+ *     grad_u[...] = focal[0] * scale[...] * grad_output[..., 0]
+ *         + 2 * grad_r2[...] * u[...]
+ *     grad_v[...] = scale[...] * focal[1] * grad_output[..., 1]
+ *         + 2 * grad_r2[...] * v[...]
  *     grad_p[...,0] = grad_u[...] / z[...]
  *     grad_p[...,1] = grad_v[...] / z[...]
  *     grad_p[...,2] = -(grad_v[...] * v[...] + grad_u[...] * u[...]) / z[...]

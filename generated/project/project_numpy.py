@@ -20,10 +20,13 @@ Shapes
     out         (..., 2)
 
 Gradients
-    grad_scale[...] = u[...] * focal[0] * grad_output[..., 0] + v[...] * focal[1] * grad_output[..., 1]
+    grad_scale[...] = u[...] * focal[0] * grad_output[..., 0]
+        + v[...] * focal[1] * grad_output[..., 1]
     grad_r2[...] = grad_scale[...] * (2 * r2[...] * distortion[1] + distortion[0])
-    grad_u[...] = focal[0] * scale[...] * grad_output[..., 0] + 2 * grad_r2[...] * u[...]
-    grad_v[...] = scale[...] * focal[1] * grad_output[..., 1] + 2 * grad_r2[...] * v[...]
+    grad_u[...] = focal[0] * scale[...] * grad_output[..., 0]
+        + 2 * grad_r2[...] * u[...]
+    grad_v[...] = scale[...] * focal[1] * grad_output[..., 1]
+        + 2 * grad_r2[...] * v[...]
     grad_p[...,0] = grad_u[...] / z[...]
     grad_p[...,1] = grad_v[...] / z[...]
     grad_p[...,2] = -(grad_v[...] * v[...] + grad_u[...] * u[...]) / z[...]
@@ -46,7 +49,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p, focal, center, distortion):
-    """Return out (..., 2), and what backward needs."""
+    """Return out (..., 2), and what backward needs.
+
+    The arguments are floating point: p (..., 3), focal (2,),
+    center (2,) and distortion (2,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p, focal, center, distortion = _inputs(p, focal, center, distortion)
     x = p[..., 0]
     y = p[..., 1]
@@ -62,12 +70,15 @@ def forward(p, focal, center, distortion):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., 2).
+    """
     p, focal, distortion = saved
     batch = p.shape[:-1]
     grad_output = _cotangent(grad_output, (*batch, 2))
     grad_p = grad_focal = grad_center = grad_distortion = None
-    if needs_input_grad[0] or needs_input_grad[1] or needs_input_grad[3]:
+    if any(needs_input_grad[:2]) or needs_input_grad[3]:
         z = p[..., 2]
         u = p[..., 0] / z
         v = p[..., 1] / z
@@ -117,26 +128,18 @@ def _inputs(p, focal, center, distortion):
     if focal.ndim != 1:
         raise ValueError(f"project: focal has shape {focal.shape}, expected (2,)")
     if focal.shape[0] != 2:
-        raise ValueError(
-            f"project: focal has {focal.shape[0]} in axis 0,"
-            " expected 2"
-        )
+        raise ValueError(f"project: focal has {focal.shape[0]} in axis 0, expected 2")
     if center.ndim != 1:
         raise ValueError(f"project: center has shape {center.shape}, expected (2,)")
     if center.shape[0] != 2:
-        raise ValueError(
-            f"project: center has {center.shape[0]} in axis 0,"
-            " expected 2"
-        )
+        raise ValueError(f"project: center has {center.shape[0]} in axis 0, expected 2")
     if distortion.ndim != 1:
         raise ValueError(
-            f"project: distortion has shape {distortion.shape},"
-            " expected (2,)"
+            f"project: distortion has shape {distortion.shape}, expected (2,)"
         )
     if distortion.shape[0] != 2:
         raise ValueError(
-            f"project: distortion has {distortion.shape[0]} in axis 0,"
-            " expected 2"
+            f"project: distortion has {distortion.shape[0]} in axis 0, expected 2"
         )
     return p, focal, center, distortion
 
@@ -146,8 +149,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"project: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"project: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -162,7 +164,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"project: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"project: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

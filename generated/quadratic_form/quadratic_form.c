@@ -10,74 +10,74 @@
  *     out  ()
  *
  * Gradients
- *     grad_total[i] = grad_output * x[i]
- *     sum_grad_total_a[i] = sum[j](grad_total[j] * a[i, j])
- *     grad_x[i] = grad_output * total[i] + sum_grad_total_a[i]
- *     grad_a[j,i] = grad_total[i] * x[j]
+ *     grad_x_a[i] = grad_output * x[i]
+ *     sum_grad_x_a_a[i] = sum[j](grad_x_a[j] * a[i, j])
+ *     grad_x[i] = grad_output * x_a[i] + sum_grad_x_a_a[i]
+ *     grad_a[j,i] = grad_x_a[i] * x[j]
  *
  * Saved
- *     x      (n,)    for grad_x, grad_a
- *     a      (n, n)  for grad_x
- *     total  (n,)    for grad_x
+ *     x    (n,)    for grad_x, grad_a
+ *     a    (n, n)  for grad_x
+ *     x_a  (n,)    for grad_x
  *     8 bytes for each of n, besides inputs and outputs
  */
 #include "quadratic_form.h"
 
 void quadratic_form_forward(size_t n, const double *restrict x,
-                            const double *restrict a, double *restrict total,
+                            const double *restrict a, double *restrict x_a,
                             double *restrict out, double *work)
 {
-    total = total ? total : work;
+    x_a = x_a ? x_a : work;
 
-    /* total[i] = sum[j](x[j] * a[j, i]) */
+    /* x_a[i] = sum[j](x[j] * a[j, i]) */
     for (size_t i = 0; i < n; ++i) {
-        total[i] = 0.0;
+        x_a[i] = 0.0;
     }
     for (size_t j = 0; j < n; ++j) {
         for (size_t i = 0; i < n; ++i) {
-            total[i] += x[j] * a[j * n + i];
+            x_a[i] += x[j] * a[j * n + i];
         }
     }
 
-    /* out = sum[i](total[i] * x[i]) */
-    double total_2 = 0.0;
+    /* out = sum[i](x_a[i] * x[i]) */
+    double total = 0.0;
     for (size_t i = 0; i < n; ++i) {
-        total_2 += total[i] * x[i];
+        total += x_a[i] * x[i];
     }
 
-    *out = total_2;
+    *out = total;
 }
 
 void quadratic_form_backward(size_t n, const double *restrict x,
-                             const double *restrict a, const double *restrict total,
+                             const double *restrict a, const double *restrict x_a,
                              double grad_output, double *restrict grad_x,
                              double *restrict grad_a, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_a = work;
 
     if (grad_x || grad_a) {
-        /* grad_total[i] = grad_output * x[i] */
+        /* grad_x_a[i] = grad_output * x[i] */
         for (size_t i = 0; i < n; ++i) {
-            grad_total[i] = grad_output * x[i];
+            grad_x_a[i] = grad_output * x[i];
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_a[i] = sum[j](grad_total[j] * a[i, j]) */
-            double sum_grad_total_a = 0.0;
+            /* sum_grad_x_a_a[i] = sum[j](grad_x_a[j] * a[i, j]) */
+            double sum_grad_x_a_a = 0.0;
             for (size_t j = 0; j < n; ++j) {
-                sum_grad_total_a += grad_total[j] * a[i * n + j];
+                sum_grad_x_a_a += grad_x_a[j] * a[i * n + j];
             }
-            grad_x[i] = grad_output * total[i] + sum_grad_total_a;
+            grad_x[i] = grad_output * x_a[i] + sum_grad_x_a_a;
         }
     }
 
     if (grad_a) {
-        /* grad_a[j,i] = grad_total[i] * x[j] */
+        /* grad_a[j,i] = grad_x_a[i] * x[j] */
         for (size_t j = 0; j < n; ++j) {
             for (size_t i = 0; i < n; ++i) {
-                grad_a[j * n + i] = grad_total[i] * x[j];
+                grad_a[j * n + i] = grad_x_a[i] * x[j];
             }
         }
     }

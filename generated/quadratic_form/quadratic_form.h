@@ -10,15 +10,15 @@
  *     out  ()
  *
  * Gradients
- *     grad_total[i] = grad_output * x[i]
- *     sum_grad_total_a[i] = sum[j](grad_total[j] * a[i, j])
- *     grad_x[i] = grad_output * total[i] + sum_grad_total_a[i]
- *     grad_a[j,i] = grad_total[i] * x[j]
+ *     grad_x_a[i] = grad_output * x[i]
+ *     sum_grad_x_a_a[i] = sum[j](grad_x_a[j] * a[i, j])
+ *     grad_x[i] = grad_output * x_a[i] + sum_grad_x_a_a[i]
+ *     grad_a[j,i] = grad_x_a[i] * x[j]
  *
  * Saved
- *     x      (n,)    for grad_x, grad_a
- *     a      (n, n)  for grad_x
- *     total  (n,)    for grad_x
+ *     x    (n,)    for grad_x, grad_a
+ *     a    (n, n)  for grad_x
+ *     x_a  (n,)    for grad_x
  *     8 bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_QUADRATIC_FORM_H
@@ -31,11 +31,11 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: x_a; pass NULL for what is not needed.
  * work has room for QUADRATIC_FORM_FORWARD_WORK(n) doubles.
  */
 #define QUADRATIC_FORM_FORWARD_WORK(n) ((n))
-void quadratic_form_forward(size_t n, const double *x, const double *a, double *total,
+void quadratic_form_forward(size_t n, const double *x, const double *a, double *x_a,
                             double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
@@ -43,7 +43,7 @@ void quadratic_form_forward(size_t n, const double *x, const double *a, double *
  */
 #define QUADRATIC_FORM_BACKWARD_WORK(n) ((n))
 void quadratic_form_backward(size_t n, const double *x, const double *a,
-                             const double *total, double grad_output, double *grad_x,
+                             const double *x_a, double grad_output, double *grad_x,
                              double *grad_a, double *work);
 
 #ifdef __cplusplus

@@ -9,15 +9,15 @@ Shapes
     out  ()
 
 Gradients
-    grad_total[i] = grad_output * x[i]
-    sum_grad_total_a[i] = sum[j](grad_total[j] * a[i, j])
-    grad_x[i] = grad_output * total[i] + sum_grad_total_a[i]
-    grad_a[j,i] = grad_total[i] * x[j]
+    grad_x_a[i] = grad_output * x[i]
+    sum_grad_x_a_a[i] = sum[j](grad_x_a[j] * a[i, j])
+    grad_x[i] = grad_output * x_a[i] + sum_grad_x_a_a[i]
+    grad_a[j,i] = grad_x_a[i] * x[j]
 
 Saved
-    x      (n,)    for grad_x, grad_a
-    a      (n, n)  for grad_x
-    total  (n,)    for grad_x
+    x    (n,)    for grad_x, grad_a
+    a    (n, n)  for grad_x
+    x_a  (n,)    for grad_x
     8 bytes for each of n, besides inputs and outputs
 """
 
@@ -27,23 +27,30 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, a):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x (n,) and a (n, n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, a = _inputs(x, a)
-    total = x @ a
-    out = (total * x).sum()
-    return out, (x, a, total)
+    x_a = x @ a
+    out = (x_a * x).sum()
+    return out, (x, a, x_a)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, a, total = saved
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
+    x, a, x_a = saved
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_a = None
-    grad_total = grad_output * x
+    grad_x_a = grad_output * x
     if needs_input_grad[0]:
-        grad_x = grad_output * total + grad_total @ a.T
+        grad_x = grad_output * x_a + grad_x_a @ a.T
     if needs_input_grad[1]:
-        grad_a = grad_total * x[:, None]
+        grad_a = grad_x_a * x[:, None]
     return grad_x, grad_a
 
 
@@ -57,13 +64,13 @@ def _inputs(x, a):
         raise ValueError(f"quadratic_form: a has shape {a.shape}, expected (n, n)")
     if a.shape[0] != x.shape[0]:
         raise ValueError(
-            f"quadratic_form: x has n = {x.shape[0]} (axis 0),"
-            f" a has n = {a.shape[0]} (axis 0)"
+            f"quadratic_form: x has n = {x.shape[0]} (axis 0), "
+            f"a has n = {a.shape[0]} (axis 0)"
         )
     if a.shape[1] != x.shape[0]:
         raise ValueError(
-            f"quadratic_form: x has n = {x.shape[0]} (axis 0),"
-            f" a has n = {a.shape[1]} (axis 1)"
+            f"quadratic_form: x has n = {x.shape[0]} (axis 0), "
+            f"a has n = {a.shape[1]} (axis 1)"
         )
     return x, a
 
@@ -73,8 +80,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"quadratic_form: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"quadratic_form: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

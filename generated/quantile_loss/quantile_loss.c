@@ -13,7 +13,7 @@
  *     quantile    option, 0.9
  *
  * Gradients
- *     grad_d[...] = ... (a long expression: see the code)
+ *     grad_d[...] = ... (long: symgrad show prints it)
  *     grad_prediction[...] = -grad_d[...]
  *     grad_target[...] = grad_d[...]
  *
@@ -50,16 +50,13 @@ void quantile_loss_backward(size_t batch, double quantile,
     double *restrict const grad_d = work;
 
     if (grad_prediction || grad_target) {
-        /* grad_d[b] =
-         *     where(common[b] | ~common[b] & common_2[b],
-         *     where(common[b], grad_output / batch
-         *     * 0.5, where(common_2[b], grad_output / batch, 0))
-         *     * (quantile - 1), 0)
+        /* grad_d[b] = where(common[b] | ~common[b] & common_2[b],
+         *     where(common[b], grad_output / batch * 0.5,
+         *     where(common_2[b], grad_output / batch, 0)) * (quantile - 1), 0)
          *     + quantile
-         *     * where(common[b], 0.5 * grad_output
-         *     / batch,
-         *     where(quantile * d[b]
-         *     > (quantile - 1) * d[b], grad_output / batch, 0))
+         *     * where(common[b], 0.5 * grad_output / batch,
+         *     where(quantile * d[b] > (quantile - 1) * d[b], grad_output / batch,
+         *     0))
          */
         const double grad_output_over_batch = grad_output / (double)batch;
         const double part = grad_output_over_batch * 0.5;
@@ -69,8 +66,7 @@ void quantile_loss_backward(size_t batch, double quantile,
             const double quantile_minus_1_times_d = (quantile - 1.0) * d;
             const double common = quantile * d == quantile_minus_1_times_d ? 1.0 : 0.0;
             const double common_2 = quantile_minus_1_times_d > quantile * d ? 1.0 : 0.0;
-            grad_d[b] =
-                (common != 0 || (!(common != 0) && common_2 != 0)
+            grad_d[b] = (common != 0 || (!(common != 0) && common_2 != 0)
                 ? (common != 0 ? part : common_2 != 0 ? grad_output_over_batch : 0.0)
                 * (quantile - 1.0) : 0.0)
                 + quantile

@@ -13,7 +13,7 @@
  *     quantile    option, 0.9
  *
  * Gradients
- *     grad_d[...] = ... (a long expression: see the code)
+ *     grad_d[...] = ... (long: symgrad show prints it)
  *     grad_prediction[...] = -grad_d[...]
  *     grad_target[...] = grad_d[...]
  *

@@ -12,7 +12,7 @@ Shapes
     quantile    option, 0.9
 
 Gradients
-    grad_d[...] = ... (a long expression: see the code)
+    grad_d[...] = ... (long: symgrad show prints it)
     grad_prediction[...] = -grad_d[...]
     grad_target[...] = grad_d[...]
 
@@ -30,7 +30,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target, *, quantile=0.9):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     d = target - prediction
     out = np.maximum(quantile * d, (quantile - 1) * d).mean()
@@ -38,7 +42,10 @@ def forward(prediction, target, *, quantile=0.9):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target, quantile = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -78,8 +85,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"quantile_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"quantile_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -89,8 +96,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"quantile_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"quantile_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

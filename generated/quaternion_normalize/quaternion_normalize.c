@@ -10,7 +10,8 @@
  *
  * Gradients
  *     sum_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j])
- *     grad_q[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...]) / sqrt_sum_q[...]
+ *     grad_q[...,j] = (grad_output[..., j] - out[..., j] * sum_grad_output_out[...])
+ *         / sqrt_sum_q[...]
  *
  * Saved
  *     out         (..., 4)  for grad_q

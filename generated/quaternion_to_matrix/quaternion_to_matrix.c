@@ -25,17 +25,21 @@
  *     out  (3, 3)
  *
  * Gradients
- *     grad_q[0] = x * (grad_output[1, 2] * 2 - grad_output[2, 1] * 2) + y * (-grad_output[0, 2] * 2 +
- *         grad_output[2, 0] * 2) + z * (grad_output[0, 1] * 2 - grad_output[1, 0] * 2)
- *     grad_q[1] = w * (grad_output[1, 2] * 2 - grad_output[2, 1] * 2) + 2 * x * (-grad_output[2, 2] * 2 -
- *         grad_output[1, 1] * 2) + z * (grad_output[0, 2] * 2 + grad_output[2, 0] * 2) + y * (grad_output[0, 1] *
- *         2 + grad_output[1, 0] * 2)
- *     grad_q[2] = z * (grad_output[1, 2] * 2 + grad_output[2, 1] * 2) + w * (-grad_output[0, 2] * 2 +
- *         grad_output[2, 0] * 2) + x * (grad_output[0, 1] * 2 + grad_output[1, 0] * 2) + 2 * y * (-grad_output[2,
- *         2] * 2 - grad_output[0, 0] * 2)
- *     grad_q[3] = y * (grad_output[1, 2] * 2 + grad_output[2, 1] * 2) + x * (grad_output[0, 2] * 2 +
- *         grad_output[2, 0] * 2) + w * (grad_output[0, 1] * 2 - grad_output[1, 0] * 2) + 2 * z * (-grad_output[1,
- *         1] * 2 - grad_output[0, 0] * 2)
+ *     grad_q[0] = x * (grad_output[1, 2] * 2 - grad_output[2, 1] * 2)
+ *         + y * (-grad_output[0, 2] * 2 + grad_output[2, 0] * 2)
+ *         + z * (grad_output[0, 1] * 2 - grad_output[1, 0] * 2)
+ *     grad_q[1] = w * (grad_output[1, 2] * 2 - grad_output[2, 1] * 2)
+ *         + 2 * x * (-grad_output[2, 2] * 2 - grad_output[1, 1] * 2)
+ *         + z * (grad_output[0, 2] * 2 + grad_output[2, 0] * 2)
+ *         + y * (grad_output[0, 1] * 2 + grad_output[1, 0] * 2)
+ *     grad_q[2] = z * (grad_output[1, 2] * 2 + grad_output[2, 1] * 2)
+ *         + w * (-grad_output[0, 2] * 2 + grad_output[2, 0] * 2)
+ *         + x * (grad_output[0, 1] * 2 + grad_output[1, 0] * 2)
+ *         + 2 * y * (-grad_output[2, 2] * 2 - grad_output[0, 0] * 2)
+ *     grad_q[3] = y * (grad_output[1, 2] * 2 + grad_output[2, 1] * 2)
+ *         + x * (grad_output[0, 2] * 2 + grad_output[2, 0] * 2)
+ *         + w * (grad_output[0, 1] * 2 - grad_output[1, 0] * 2)
+ *         + 2 * z * (-grad_output[1, 1] * 2 - grad_output[0, 0] * 2)
  *
  * Saved
  *     q  (4,)  for grad_q

@@ -20,7 +20,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     exp_x = np.exp(-np.abs(1.702 * x))
     out = x * (np.where(1.702 * x >= 0, 1, exp_x) / (1 + exp_x))
@@ -28,7 +32,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (x,) = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -50,8 +57,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"quick_gelu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"quick_gelu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

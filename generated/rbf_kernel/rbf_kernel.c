@@ -12,15 +12,15 @@
  *
  * Gradients
  *     grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
- *     sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
- *     grad_x[i,k] = 2 * sum[i, k]
- *     sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
- *     grad_y[j,k] = -2 * sum_2[j, k]
+ *     row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_x[i,k] = 2 * row_sum[i, k]
+ *     row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
- *     x    (n, d)  for grad_x, grad_y
- *     y    (m, d)  for grad_x, grad_y
- *     out  (n, m)  for grad_x, grad_y
+ *     x      (n, d)  for grad_x, grad_y
+ *     y      (m, d)  for grad_x, grad_y
+ *     out    (n, m)  for grad_x, grad_y
  *     gamma
  */
 #include <math.h>
@@ -62,7 +62,7 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 0.0;
             }
@@ -72,7 +72,7 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }
-            /* grad_x[i,k] = 2 * sum[i, k] */
+            /* grad_x[i,k] = 2 * row_sum[i, k] */
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 2.0 * grad_x[i * d + k];
             }
@@ -81,7 +81,7 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
 
     if (grad_y) {
         for (size_t j = 0; j < m; ++j) {
-            /* sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = 0.0;
             }
@@ -91,7 +91,7 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }
-            /* grad_y[j,k] = -2 * sum_2[j, k] */
+            /* grad_y[j,k] = -2 * row_sum_2[j, k] */
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = -2.0 * grad_y[j * d + k];
             }

@@ -12,15 +12,15 @@
  *
  * Gradients
  *     grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
- *     sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
- *     grad_x[i,k] = 2 * sum[i, k]
- *     sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
- *     grad_y[j,k] = -2 * sum_2[j, k]
+ *     row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_x[i,k] = 2 * row_sum[i, k]
+ *     row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
- *     x    (n, d)  for grad_x, grad_y
- *     y    (m, d)  for grad_x, grad_y
- *     out  (n, m)  for grad_x, grad_y
+ *     x      (n, d)  for grad_x, grad_y
+ *     y      (m, d)  for grad_x, grad_y
+ *     out    (n, m)  for grad_x, grad_y
  *     gamma
  */
 #ifndef SYMGRAD_RBF_KERNEL_H

@@ -11,15 +11,15 @@ Shapes
 
 Gradients
     grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
-    sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
-    grad_x[i,k] = 2 * sum[i, k]
-    sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
-    grad_y[j,k] = -2 * sum_2[j, k]
+    row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+    grad_x[i,k] = 2 * row_sum[i, k]
+    row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+    grad_y[j,k] = -2 * row_sum_2[j, k]
 
 Saved
-    x    (n, d)  for grad_x, grad_y
-    y    (m, d)  for grad_x, grad_y
-    out  (n, m)  for grad_x, grad_y
+    x      (n, d)  for grad_x, grad_y
+    y      (m, d)  for grad_x, grad_y
+    out    (n, m)  for grad_x, grad_y
     gamma
 """
 
@@ -29,14 +29,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y, *, gamma=1.0):
-    """Return out (n, m), and what backward needs."""
+    """Return out (n, m), and what backward needs.
+
+    The arguments are floating point: x (n, d) and y (m, d).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     out = np.exp(-gamma * ((x[:, None, :] - y) ** 2).sum(axis=2))
     return out, (x, y, out, gamma)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, m).
+    """
     x, y, out, gamma = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = grad_y = None
@@ -62,8 +69,8 @@ def _inputs(x, y):
         raise ValueError(f"rbf_kernel: y has shape {y.shape}, expected (m, d)")
     if y.shape[1] != x.shape[1]:
         raise ValueError(
-            f"rbf_kernel: x has d = {x.shape[1]} (axis 1),"
-            f" y has d = {y.shape[1]} (axis 1)"
+            f"rbf_kernel: x has d = {x.shape[1]} (axis 1), "
+            f"y has d = {y.shape[1]} (axis 1)"
         )
     return x, y
 
@@ -73,8 +80,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rbf_kernel: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rbf_kernel: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

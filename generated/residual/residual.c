@@ -11,16 +11,16 @@
  *     out     (n, k)
  *
  * Gradients
- *     grad_total[i,j] = grad_output[i, j] * (1 - tanh(total[i, j] + bias[j])**2)
- *     sum_grad_total_weight[i,j] = sum[l](grad_total[i, l] * weight[l, j])
- *     grad_x[i,j] = grad_output[i, j] + sum_grad_total_weight[i, j]
- *     grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total[i, j])
+ *     grad_x_weight[i,j] = grad_output[i, j] * (1 - tanh(x_weight[i, j] + bias[j])**2)
+ *     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
+ *     grad_x[i,j] = grad_output[i, j] + sum_grad_x_weight_weight[i, j]
+ *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *
  * Saved
- *     x           (n, k)  for grad_weight
- *     weight      (k, k)  for grad_x
- *     tanh_total  (n, k)  for grad_x, grad_weight, grad_bias
+ *     x              (n, k)  for grad_weight
+ *     weight         (k, k)  for grad_x
+ *     tanh_x_weight  (n, k)  for grad_x, grad_weight, grad_bias
  *     8 * k bytes for each of n, besides inputs and outputs
  */
 #include <math.h>
@@ -28,54 +28,57 @@
 
 void residual_forward(size_t n, size_t k, const double *restrict x,
                       const double *restrict weight, const double *restrict bias,
-                      double *restrict tanh_total, double *restrict out)
+                      double *restrict tanh_x_weight, double *restrict out)
 {
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < k; ++j) {
-            /* total[i,j] = sum[l](x[i, l] * weight[j, l]) */
-            double total = 0.0;
+            /* x_weight[i,j] = sum[l](x[i, l] * weight[j, l]) */
+            double x_weight = 0.0;
             for (size_t l = 0; l < k; ++l) {
-                total += x[i * k + l] * weight[j * k + l];
+                x_weight += x[i * k + l] * weight[j * k + l];
             }
-            const double tanh_total_ij = tanh(total + bias[j]);
-            if (tanh_total) {
-                tanh_total[i * k + j] = tanh_total_ij;
+            const double tanh_x_weight_ij = tanh(x_weight + bias[j]);
+            if (tanh_x_weight) {
+                tanh_x_weight[i * k + j] = tanh_x_weight_ij;
             }
-            out[i * k + j] = x[i * k + j] + tanh_total_ij;
+            out[i * k + j] = x[i * k + j] + tanh_x_weight_ij;
         }
     }
 }
 
 void residual_backward(size_t n, size_t k, const double *restrict x,
-                       const double *restrict weight, const double *restrict tanh_total,
+                       const double *restrict weight,
+                       const double *restrict tanh_x_weight,
                        const double *restrict grad_output, double *restrict grad_x,
                        double *restrict grad_weight, double *restrict grad_bias,
                        double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_x_weight = work;
 
     if (grad_x || grad_weight || grad_bias) {
-        /* grad_total[i,j] = grad_output[i, j] * (1 - tanh_total[i, j]**2) */
+        /* grad_x_weight[i,j] = grad_output[i, j] * (1 - tanh_x_weight[i, j]**2) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                grad_total[i * k + j] = grad_output[i * k + j]
-                    * (1.0 - tanh_total[i * k + j] * tanh_total[i * k + j]);
+                grad_x_weight[i * k + j] = grad_output[i * k + j]
+                    * (1.0 - tanh_x_weight[i * k + j] * tanh_x_weight[i * k + j]);
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_total_weight[i,j] = sum[l](grad_total[i, l] * weight[l, j]) */
+            /* sum_grad_x_weight_weight[i,j] =
+             *     sum[l](grad_x_weight[i, l] * weight[l, j])
+             */
             for (size_t j = 0; j < k; ++j) {
                 grad_x[i * k + j] = 0.0;
             }
             for (size_t l = 0; l < k; ++l) {
                 for (size_t j = 0; j < k; ++j) {
-                    grad_x[i * k + j] += grad_total[i * k + l] * weight[l * k + j];
+                    grad_x[i * k + j] += grad_x_weight[i * k + l] * weight[l * k + j];
                 }
             }
-            /* grad_x[i,j] = grad_output[i, j] + sum_grad_total_weight[i, j] */
+            /* grad_x[i,j] = grad_output[i, j] + sum_grad_x_weight_weight[i, j] */
             for (size_t j = 0; j < k; ++j) {
                 grad_x[i * k + j] += grad_output[i * k + j];
             }
@@ -83,27 +86,27 @@ void residual_backward(size_t n, size_t k, const double *restrict x,
     }
 
     if (grad_weight) {
-        /* grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l]) */
+        /* grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l]) */
         for (size_t j = 0; j < k; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight[j * k + l] += grad_total[i * k + j] * x[i * k + l];
+                    grad_weight[j * k + l] += grad_x_weight[i * k + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[j] = sum[i](grad_total[i, j]) */
+        /* grad_bias[j] = sum[i](grad_x_weight[i, j]) */
         for (size_t j = 0; j < k; ++j) {
             grad_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                grad_bias[j] += grad_total[i * k + j];
+                grad_bias[j] += grad_x_weight[i * k + j];
             }
         }
     }

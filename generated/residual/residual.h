@@ -11,16 +11,16 @@
  *     out     (n, k)
  *
  * Gradients
- *     grad_total[i,j] = grad_output[i, j] * (1 - tanh(total[i, j] + bias[j])**2)
- *     sum_grad_total_weight[i,j] = sum[l](grad_total[i, l] * weight[l, j])
- *     grad_x[i,j] = grad_output[i, j] + sum_grad_total_weight[i, j]
- *     grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_total[i, j])
+ *     grad_x_weight[i,j] = grad_output[i, j] * (1 - tanh(x_weight[i, j] + bias[j])**2)
+ *     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
+ *     grad_x[i,j] = grad_output[i, j] + sum_grad_x_weight_weight[i, j]
+ *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *
  * Saved
- *     x           (n, k)  for grad_weight
- *     weight      (k, k)  for grad_x
- *     tanh_total  (n, k)  for grad_x, grad_weight, grad_bias
+ *     x              (n, k)  for grad_weight
+ *     weight         (k, k)  for grad_x
+ *     tanh_x_weight  (n, k)  for grad_x, grad_weight, grad_bias
  *     8 * k bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_RESIDUAL_H
@@ -33,17 +33,17 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: tanh_total; pass NULL for what is not needed.
+ * For backward: tanh_x_weight; pass NULL for what is not needed.
  */
 void residual_forward(size_t n, size_t k, const double *x, const double *weight,
-                      const double *bias, double *tanh_total, double *out);
+                      const double *bias, double *tanh_x_weight, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for RESIDUAL_BACKWARD_WORK(n, k) doubles.
  */
 #define RESIDUAL_BACKWARD_WORK(n, k) ((n) * (k))
 void residual_backward(size_t n, size_t k, const double *x, const double *weight,
-                       const double *tanh_total, const double *grad_output,
+                       const double *tanh_x_weight, const double *grad_output,
                        double *grad_x, double *grad_weight, double *grad_bias,
                        double *work);
 

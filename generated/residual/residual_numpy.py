@@ -10,16 +10,16 @@ Shapes
     out     (n, k)
 
 Gradients
-    grad_total[i,j] = grad_output[i, j] * (1 - tanh(total[i, j] + bias[j])**2)
-    sum_grad_total_weight[i,j] = sum[l](grad_total[i, l] * weight[l, j])
-    grad_x[i,j] = grad_output[i, j] + sum_grad_total_weight[i, j]
-    grad_weight[j,l] = sum[i](grad_total[i, j] * x[i, l])
-    grad_bias[j] = sum[i](grad_total[i, j])
+    grad_x_weight[i,j] = grad_output[i, j] * (1 - tanh(x_weight[i, j] + bias[j])**2)
+    sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
+    grad_x[i,j] = grad_output[i, j] + sum_grad_x_weight_weight[i, j]
+    grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
+    grad_bias[j] = sum[i](grad_x_weight[i, j])
 
 Saved
-    x           (n, k)  for grad_weight
-    weight      (k, k)  for grad_x
-    tanh_total  (n, k)  for grad_x, grad_weight, grad_bias
+    x              (n, k)  for grad_weight
+    weight         (k, k)  for grad_x
+    tanh_x_weight  (n, k)  for grad_x, grad_weight, grad_bias
     8 * k bytes for each of n, besides inputs and outputs
 """
 
@@ -29,25 +29,32 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight, bias):
-    """Return out (n, k), and what backward needs."""
+    """Return out (n, k), and what backward needs.
+
+    The arguments are floating point: x (n, k), weight (k, k) and bias (k,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight, bias = _inputs(x, weight, bias)
-    tanh_total = np.tanh(x @ weight.T + bias)
-    out = x + tanh_total
-    return out, (x, weight, tanh_total)
+    tanh_x_weight = np.tanh(x @ weight.T + bias)
+    out = x + tanh_x_weight
+    return out, (x, weight, tanh_x_weight)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
-    x, weight, tanh_total = saved
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, k).
+    """
+    x, weight, tanh_x_weight = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_weight = grad_bias = None
-    grad_total = grad_output * (1 - tanh_total**2)
+    grad_x_weight = grad_output * (1 - tanh_x_weight**2)
     if needs_input_grad[0]:
-        grad_x = grad_output + grad_total @ weight
+        grad_x = grad_output + grad_x_weight @ weight
     if needs_input_grad[1]:
-        grad_weight = grad_total.T @ x
+        grad_weight = grad_x_weight.T @ x
     if needs_input_grad[2]:
-        grad_bias = grad_total.sum(axis=0)
+        grad_bias = grad_x_weight.sum(axis=0)
     return grad_x, grad_weight, grad_bias
 
 
@@ -59,26 +66,23 @@ def _inputs(x, weight, bias):
     if x.ndim != 2:
         raise ValueError(f"residual: x has shape {x.shape}, expected (n, k)")
     if weight.ndim != 2:
-        raise ValueError(
-            f"residual: weight has shape {weight.shape}, expected (k,"
-            " k)"
-        )
+        raise ValueError(f"residual: weight has shape {weight.shape}, expected (k, k)")
     if weight.shape[0] != x.shape[1]:
         raise ValueError(
-            f"residual: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[0]} (axis 0)"
+            f"residual: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[0]} (axis 0)"
         )
     if weight.shape[1] != x.shape[1]:
         raise ValueError(
-            f"residual: x has k = {x.shape[1]} (axis 1),"
-            f" weight has k = {weight.shape[1]} (axis 1)"
+            f"residual: x has k = {x.shape[1]} (axis 1), "
+            f"weight has k = {weight.shape[1]} (axis 1)"
         )
     if bias.ndim != 1:
         raise ValueError(f"residual: bias has shape {bias.shape}, expected (k,)")
     if bias.shape[0] != x.shape[1]:
         raise ValueError(
-            f"residual: x has k = {x.shape[1]} (axis 1),"
-            f" bias has k = {bias.shape[0]} (axis 0)"
+            f"residual: x has k = {x.shape[1]} (axis 1), "
+            f"bias has k = {bias.shape[0]} (axis 0)"
         )
     return x, weight, bias
 
@@ -88,8 +92,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"residual: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"residual: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

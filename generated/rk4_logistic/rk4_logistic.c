@@ -57,16 +57,16 @@ void rk4_logistic_backward(double dt, double x, double rate, double grad_output,
     const double x3 = x + dt_over_2 * k2;
     const double k3 = rate * x3 * (1.0 - x3);
     const double x4 = x + dt * k3;
-    const double grad_x4 = grad_k4 * rate * (1.0 - x4 - x4);
+    const double grad_x4 = grad_k4 * rate * (1.0 - 2.0 * x4);
     const double grad_output_over_3 = grad_output / 3.0;
     const double grad_k3 = dt * (grad_output_over_3 + grad_x4);
-    const double grad_x3 = grad_k3 * rate * (1.0 - x3 - x3);
+    const double grad_x3 = grad_k3 * rate * (1.0 - 2.0 * x3);
     const double grad_k2 = dt * (grad_output_over_3 + 0.5 * grad_x3);
-    const double grad_x2 = grad_k2 * rate * (1.0 - x2 - x2);
+    const double grad_x2 = grad_k2 * rate * (1.0 - 2.0 * x2);
     const double grad_k1 = dt * (grad_output / 6.0 + 0.5 * grad_x2);
     if (grad_x) {
         *grad_x = grad_output + grad_x4 + grad_x3 + grad_x2
-            + grad_k1 * rate * (1.0 - x - x);
+            + grad_k1 * rate * (1.0 - 2.0 * x);
     }
 
     if (grad_rate) {

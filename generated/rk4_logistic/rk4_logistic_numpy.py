@@ -29,7 +29,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, rate, *, dt=0.1):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x and rate, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, rate = _inputs(x, rate)
     k1 = rate * x * (1 - x)
     x2 = x + dt / 2 * k1
@@ -43,7 +47,10 @@ def forward(x, rate, *, dt=0.1):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, rate, dt = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = grad_rate = None
@@ -51,15 +58,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     x2 = x + dt / 2 * (rate * x * (1 - x))
     x3 = x + dt / 2 * (rate * x2 * (1 - x2))
     x4 = x + dt * (rate * x3 * (1 - x3))
-    grad_x4 = grad_k4 * rate * (1 - x4 - x4)
+    grad_x4 = grad_k4 * rate * (1 - 2 * x4)
     grad_k3 = dt * (grad_output / 3 + grad_x4)
-    grad_x3 = grad_k3 * rate * (1 - x3 - x3)
+    grad_x3 = grad_k3 * rate * (1 - 2 * x3)
     grad_k2 = dt * (grad_output / 3 + 0.5 * grad_x3)
-    grad_x2 = grad_k2 * rate * (1 - x2 - x2)
+    grad_x2 = grad_k2 * rate * (1 - 2 * x2)
     grad_k1 = dt * (grad_output / 6 + 0.5 * grad_x2)
     if needs_input_grad[0]:
         grad_x = (
-            grad_output + grad_x4 + grad_x3 + grad_x2 + grad_k1 * rate * (1 - x - x)
+            grad_output + grad_x4 + grad_x3 + grad_x2 + grad_k1 * rate * (1 - 2 * x)
         )
     if needs_input_grad[1]:
         grad_rate = (
@@ -77,8 +84,7 @@ def _inputs(x, rate):
     rate = _real("rate", rate)
     if rate.shape != x.shape:
         raise ValueError(
-            f"rk4_logistic: x has shape {x.shape},"
-            f" rate has shape {rate.shape}"
+            f"rk4_logistic: x has shape {x.shape}, rate has shape {rate.shape}"
         )
     return x, rate
 
@@ -88,8 +94,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rk4_logistic: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rk4_logistic: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -99,7 +104,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "rk4_logistic: grad can be implicitly created only for scalar outputs; "
+                "rk4_logistic: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

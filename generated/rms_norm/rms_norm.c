@@ -16,7 +16,8 @@
  * Gradients
  *     grad_xhat[...,j] = grad_output[..., j] * gain[j]
  *     mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
- *     grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
+ *     grad_x[...,j] = rstd[...]
+ *         * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
  *     grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
  *
  * Saved

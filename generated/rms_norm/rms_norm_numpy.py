@@ -15,7 +15,8 @@ Shapes
 Gradients
     grad_xhat[...,j] = grad_output[..., j] * gain[j]
     mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
-    grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
+    grad_x[...,j] = rstd[...]
+        * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
     grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
 
 Saved
@@ -31,7 +32,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, gain, *, eps=1e-05):
-    """Return out (..., d), and what backward needs."""
+    """Return out (..., d), and what backward needs.
+
+    The arguments are floating point: x (..., d) and gain (d,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, gain = _inputs(x, gain)
     rstd = 1 / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
     xhat = x * rstd
@@ -40,7 +45,10 @@ def forward(x, gain, *, eps=1e-05):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., d).
+    """
     x, gain, rstd = saved
     d = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
@@ -67,8 +75,8 @@ def _inputs(x, gain):
         raise ValueError(f"rms_norm: gain has shape {gain.shape}, expected (d,)")
     if gain.shape[0] != x.shape[-1]:
         raise ValueError(
-            f"rms_norm: x has d = {x.shape[-1]} (axis -1),"
-            f" gain has d = {gain.shape[0]} (axis 0)"
+            f"rms_norm: x has d = {x.shape[-1]} (axis -1), "
+            f"gain has d = {gain.shape[0]} (axis 0)"
         )
     return x, gain
 
@@ -78,8 +86,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rms_norm: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rms_norm: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -10,8 +10,10 @@
  *     out         ()
  *
  * Gradients
- *     grad_prediction[...] = grad_output * (prediction[...] - target[...]) / (... * out)
- *     grad_target[...] = -grad_output * (prediction[...] - target[...]) / (... * out)
+ *     grad_prediction[...] = grad_output * (prediction[...] - target[...])
+ *         / (size(...) * out)
+ *     grad_target[...] = -grad_output * (prediction[...] - target[...])
+ *         / (size(...) * out)
  *
  * Saved
  *     prediction  (...,)  for grad_prediction, grad_target

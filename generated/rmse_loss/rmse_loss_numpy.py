@@ -9,8 +9,10 @@ Shapes
     out         ()
 
 Gradients
-    grad_prediction[...] = grad_output * (prediction[...] - target[...]) / (... * out)
-    grad_target[...] = -grad_output * (prediction[...] - target[...]) / (... * out)
+    grad_prediction[...] = grad_output * (prediction[...] - target[...])
+        / (size(...) * out)
+    grad_target[...] = -grad_output * (prediction[...] - target[...])
+        / (size(...) * out)
 
 Saved
     prediction  (...,)  for grad_prediction, grad_target
@@ -26,14 +28,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(prediction, target):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: prediction and target, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     prediction, target = _inputs(prediction, target)
     out = np.sqrt(((prediction - target) ** 2).mean())
     return out, (prediction, target, out)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     prediction, target, out = saved
     batch = prediction.shape
     grad_output = _cotangent(grad_output, (), prediction.dtype)
@@ -51,8 +60,8 @@ def _inputs(prediction, target):
     target = _real("target", target)
     if target.shape != prediction.shape:
         raise ValueError(
-            f"rmse_loss: prediction has shape {prediction.shape},"
-            f" target has shape {target.shape}"
+            f"rmse_loss: prediction has shape {prediction.shape}, "
+            f"target has shape {target.shape}"
         )
     return prediction, target
 
@@ -62,8 +71,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rmse_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rmse_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

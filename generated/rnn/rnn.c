@@ -18,8 +18,10 @@
  *
  * Gradients
  *     grad_hidden_total[i,j,k] = grad_output[i, j, k]
- *     grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i] * (1 - hidden[t + 1, r, i]**2)
- *     grad_hidden_total[t,r,j] += sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
+ *     grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i]
+ *         * (1 - hidden[t + 1, r, i]**2)
+ *     grad_hidden_total[t,r,j] +=
+ *         sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
  *     grad_x[t,r,l] = sum[i](grad_from_hidden[t, r, i] * weight_input[i, l])
  *     grad_weight_input[i,l] = sum[t,r](grad_from_hidden[t, r, i] * x[t, r, l])
  *     grad_weight_hidden[i,j] = sum[t,r](grad_from_hidden[t, r, i] * hidden[t, r, j])

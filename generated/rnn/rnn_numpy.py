@@ -17,8 +17,10 @@ Shapes
 
 Gradients
     grad_hidden_total[i,j,k] = grad_output[i, j, k]
-    grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i] * (1 - hidden[t + 1, r, i]**2)
-    grad_hidden_total[t,r,j] += sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
+    grad_from_hidden[t,r,i] = grad_hidden_total[t + 1, r, i]
+        * (1 - hidden[t + 1, r, i]**2)
+    grad_hidden_total[t,r,j] +=
+        sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
     grad_x[t,r,l] = sum[i](grad_from_hidden[t, r, i] * weight_input[i, l])
     grad_weight_input[i,l] = sum[t,r](grad_from_hidden[t, r, i] * x[t, r, l])
     grad_weight_hidden[i,j] = sum[t,r](grad_from_hidden[t, r, i] * hidden[t, r, j])
@@ -38,7 +40,12 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, weight_input, weight_hidden, bias, start):
-    """Return hidden (n + 1, b, m), and what backward needs."""
+    """Return hidden (n + 1, b, m), and what backward needs.
+
+    The arguments are floating point: x (n, b, d), weight_input (m, d),
+    weight_hidden (m, m), bias (m,) and start (b, m).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, weight_input, weight_hidden, bias, start = _inputs(
         x, weight_input, weight_hidden, bias, start
     )
@@ -55,7 +62,10 @@ def forward(x, weight_input, weight_hidden, bias, start):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of hidden, (n + 1, b, m).
+    """
     x, weight_input, weight_hidden, hidden = saved
     n, b, d = x.shape
     m = weight_input.shape[0]
@@ -92,47 +102,45 @@ def _inputs(x, weight_input, weight_hidden, bias, start):
         raise ValueError(f"rnn: x has shape {x.shape}, expected (n, b, d)")
     if weight_input.ndim != 2:
         raise ValueError(
-            f"rnn: weight_input has shape {weight_input.shape}, expected (m,"
-            " d)"
+            f"rnn: weight_input has shape {weight_input.shape}, expected (m, d)"
         )
     if weight_input.shape[1] != x.shape[2]:
         raise ValueError(
-            f"rnn: x has d = {x.shape[2]} (axis 2),"
-            f" weight_input has d = {weight_input.shape[1]} (axis 1)"
+            f"rnn: x has d = {x.shape[2]} (axis 2), "
+            f"weight_input has d = {weight_input.shape[1]} (axis 1)"
         )
     if weight_hidden.ndim != 2:
         raise ValueError(
-            f"rnn: weight_hidden has shape {weight_hidden.shape}, expected (m,"
-            " m)"
+            f"rnn: weight_hidden has shape {weight_hidden.shape}, expected (m, m)"
         )
     if weight_hidden.shape[0] != weight_input.shape[0]:
         raise ValueError(
-            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0),"
-            f" weight_hidden has m = {weight_hidden.shape[0]} (axis 0)"
+            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0), "
+            f"weight_hidden has m = {weight_hidden.shape[0]} (axis 0)"
         )
     if weight_hidden.shape[1] != weight_input.shape[0]:
         raise ValueError(
-            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0),"
-            f" weight_hidden has m = {weight_hidden.shape[1]} (axis 1)"
+            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0), "
+            f"weight_hidden has m = {weight_hidden.shape[1]} (axis 1)"
         )
     if bias.ndim != 1:
         raise ValueError(f"rnn: bias has shape {bias.shape}, expected (m,)")
     if bias.shape[0] != weight_input.shape[0]:
         raise ValueError(
-            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0),"
-            f" bias has m = {bias.shape[0]} (axis 0)"
+            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0), "
+            f"bias has m = {bias.shape[0]} (axis 0)"
         )
     if start.ndim != 2:
         raise ValueError(f"rnn: start has shape {start.shape}, expected (b, m)")
     if start.shape[0] != x.shape[1]:
         raise ValueError(
-            f"rnn: x has b = {x.shape[1]} (axis 1),"
-            f" start has b = {start.shape[0]} (axis 0)"
+            f"rnn: x has b = {x.shape[1]} (axis 1), "
+            f"start has b = {start.shape[0]} (axis 0)"
         )
     if start.shape[1] != weight_input.shape[0]:
         raise ValueError(
-            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0),"
-            f" start has m = {start.shape[1]} (axis 1)"
+            f"rnn: weight_input has m = {weight_input.shape[0]} (axis 0), "
+            f"start has m = {start.shape[1]} (axis 1)"
         )
     return x, weight_input, weight_hidden, bias, start
 
@@ -141,10 +149,7 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(
-            f"rnn: {name} has dtype {array.dtype},"
-            " expected floating point"
-        )
+        raise TypeError(f"rnn: {name} has dtype {array.dtype}, expected floating point")
     return array
 
 
@@ -158,7 +163,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"rnn: grad_output has shape {grad_output.shape}, "
-            f"hidden has shape {shape}"
+            f"rnn: grad_output has shape {grad_output.shape}, hidden has shape {shape}"
         )
     return grad_output

@@ -18,8 +18,9 @@
  * Gradients
  *     grad_x[i,j,0] = c[i, j] * grad_output[i, j, 0] + s[i, j] * grad_output[i, j, 1]
  *     grad_x[i,j,1] = c[i, j] * grad_output[i, j, 1] - s[i, j] * grad_output[i, j, 0]
- *     grad_angle[i,j] = grad_output[i, j, 1] * (a[i, j] * c[i, j] - b[i, j] * s[i, j]) - c[i, j] * b[i, j] *
- *         grad_output[i, j, 0] - a[i, j] * s[i, j] * grad_output[i, j, 0]
+ *     grad_angle[i,j] = grad_output[i, j, 1] * (a[i, j] * c[i, j] - b[i, j] * s[i, j])
+ *         - c[i, j] * b[i, j] * grad_output[i, j, 0]
+ *         - a[i, j] * s[i, j] * grad_output[i, j, 0]
  *
  * Saved
  *     x      (n, h, 2)  for grad_angle

@@ -17,8 +17,9 @@ Shapes
 Gradients
     grad_x[i,j,0] = c[i, j] * grad_output[i, j, 0] + s[i, j] * grad_output[i, j, 1]
     grad_x[i,j,1] = c[i, j] * grad_output[i, j, 1] - s[i, j] * grad_output[i, j, 0]
-    grad_angle[i,j] = grad_output[i, j, 1] * (a[i, j] * c[i, j] - b[i, j] * s[i, j]) - c[i, j] * b[i, j] *
-        grad_output[i, j, 0] - a[i, j] * s[i, j] * grad_output[i, j, 0]
+    grad_angle[i,j] = grad_output[i, j, 1] * (a[i, j] * c[i, j] - b[i, j] * s[i, j])
+        - c[i, j] * b[i, j] * grad_output[i, j, 0]
+        - a[i, j] * s[i, j] * grad_output[i, j, 0]
 
 Saved
     x      (n, h, 2)  for grad_angle
@@ -31,7 +32,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, angle):
-    """Return out (n, h, 2), and what backward needs."""
+    """Return out (n, h, 2), and what backward needs.
+
+    The arguments are floating point: x (n, h, 2) and angle (n, h).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, angle = _inputs(x, angle)
     a = x[:, :, 0]
     b = x[:, :, 1]
@@ -42,7 +47,10 @@ def forward(x, angle):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, h, 2).
+    """
     x, angle = saved
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_angle = None
@@ -72,29 +80,22 @@ def _inputs(x, angle):
     x = _real("x", x)
     angle = _real("angle", angle)
     if x.ndim != 3:
-        raise ValueError(
-            f"rotary_embedding: x has shape {x.shape}, expected (n, h,"
-            " 2)"
-        )
+        raise ValueError(f"rotary_embedding: x has shape {x.shape}, expected (n, h, 2)")
     if x.shape[2] != 2:
-        raise ValueError(
-            f"rotary_embedding: x has {x.shape[2]} in axis 2,"
-            " expected 2"
-        )
+        raise ValueError(f"rotary_embedding: x has {x.shape[2]} in axis 2, expected 2")
     if angle.ndim != 2:
         raise ValueError(
-            f"rotary_embedding: angle has shape {angle.shape}, expected (n,"
-            " h)"
+            f"rotary_embedding: angle has shape {angle.shape}, expected (n, h)"
         )
     if angle.shape[0] != x.shape[0]:
         raise ValueError(
-            f"rotary_embedding: x has n = {x.shape[0]} (axis 0),"
-            f" angle has n = {angle.shape[0]} (axis 0)"
+            f"rotary_embedding: x has n = {x.shape[0]} (axis 0), "
+            f"angle has n = {angle.shape[0]} (axis 0)"
         )
     if angle.shape[1] != x.shape[1]:
         raise ValueError(
-            f"rotary_embedding: x has h = {x.shape[1]} (axis 1),"
-            f" angle has h = {angle.shape[1]} (axis 1)"
+            f"rotary_embedding: x has h = {x.shape[1]} (axis 1), "
+            f"angle has h = {angle.shape[1]} (axis 1)"
         )
     return x, angle
 
@@ -104,8 +105,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rotary_embedding: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rotary_embedding: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -114,7 +114,8 @@ def _cotangent(grad_output, shape):
     """Return grad_output as an array of the shape of out."""
     if grad_output is None:
         raise ValueError(
-            "rotary_embedding: grad can be implicitly created only for scalar outputs; "
+            "rotary_embedding: grad can be implicitly created only for scalar "
+            "outputs; "
             f"pass grad_output of shape {shape}, the shape of out"
         )
     grad_output = np.asarray(grad_output)

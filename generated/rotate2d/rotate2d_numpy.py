@@ -29,7 +29,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p, angle):
-    """Return out (..., 2), and what backward needs."""
+    """Return out (..., 2), and what backward needs.
+
+    The arguments are floating point: p (..., 2) and angle (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p, angle = _inputs(p, angle)
     x = p[..., 0]
     y = p[..., 1]
@@ -40,7 +44,10 @@ def forward(p, angle):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., 2).
+    """
     p, angle = saved
     grad_output = _cotangent(grad_output, p.shape)
     grad_p = grad_angle = None
@@ -75,8 +82,8 @@ def _inputs(p, angle):
         raise ValueError(f"rotate2d: p has {p.shape[-1]} in axis -1, expected 2")
     if angle.shape != p.shape[:-1]:
         raise ValueError(
-            f"rotate2d: p has leading axes {p.shape[:-1]},"
-            f" angle has shape {angle.shape}"
+            f"rotate2d: p has leading axes {p.shape[:-1]}, "
+            f"angle has shape {angle.shape}"
         )
     return p, angle
 
@@ -86,8 +93,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"rotate2d: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"rotate2d: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

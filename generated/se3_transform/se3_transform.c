@@ -27,12 +27,12 @@ void se3_transform_forward(size_t n, const double *restrict rotation,
 {
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < 3; ++j) {
-            /* total[i,j] = sum[k](p[i, k] * rotation[j, k]) */
-            double total = 0.0;
+            /* p_rotation[i,j] = sum[k](p[i, k] * rotation[j, k]) */
+            double p_rotation = 0.0;
             for (size_t k = 0; k < 3; ++k) {
-                total += p[i * 3 + k] * rotation[j * 3 + k];
+                p_rotation += p[i * 3 + k] * rotation[j * 3 + k];
             }
-            out[i * 3 + j] = total + translation[j];
+            out[i * 3 + j] = p_rotation + translation[j];
         }
     }
 }

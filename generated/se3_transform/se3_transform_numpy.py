@@ -25,14 +25,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(rotation, translation, p):
-    """Return out (n, 3), and what backward needs."""
+    """Return out (n, 3), and what backward needs.
+
+    The arguments are floating point: rotation (3, 3), translation (3,) and p (n, 3).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     rotation, translation, p = _inputs(rotation, translation, p)
     out = p @ rotation.T + translation
     return out, (rotation, p)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, 3).
+    """
     rotation, p = saved
     grad_output = _cotangent(grad_output, p.shape)
     grad_rotation = grad_translation = grad_p = None
@@ -52,28 +59,24 @@ def _inputs(rotation, translation, p):
     p = _real("p", p)
     if rotation.ndim != 2:
         raise ValueError(
-            f"se3_transform: rotation has shape {rotation.shape}, expected (3,"
-            " 3)"
+            f"se3_transform: rotation has shape {rotation.shape}, expected (3, 3)"
         )
     if rotation.shape[0] != 3:
         raise ValueError(
-            f"se3_transform: rotation has {rotation.shape[0]} in axis 0,"
-            " expected 3"
+            f"se3_transform: rotation has {rotation.shape[0]} in axis 0, expected 3"
         )
     if rotation.shape[1] != 3:
         raise ValueError(
-            f"se3_transform: rotation has {rotation.shape[1]} in axis 1,"
-            " expected 3"
+            f"se3_transform: rotation has {rotation.shape[1]} in axis 1, expected 3"
         )
     if translation.ndim != 1:
         raise ValueError(
-            f"se3_transform: translation has shape {translation.shape},"
-            " expected (3,)"
+            f"se3_transform: translation has shape {translation.shape}, expected (3,)"
         )
     if translation.shape[0] != 3:
         raise ValueError(
-            f"se3_transform: translation has {translation.shape[0]} in axis 0,"
-            " expected 3"
+            f"se3_transform: translation has {translation.shape[0]} in axis 0, "
+            "expected 3"
         )
     if p.ndim != 2:
         raise ValueError(f"se3_transform: p has shape {p.shape}, expected (n, 3)")
@@ -87,8 +90,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"se3_transform: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"se3_transform: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

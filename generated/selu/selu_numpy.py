@@ -17,7 +17,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = 1.0507009873554805 * np.where(
         x > 0, x, 1.6732632423543772 * np.expm1(np.where(x > 0, 0, x))
@@ -26,7 +30,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (x,) = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -52,8 +59,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"selu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"selu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -70,7 +76,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"selu: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"selu: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

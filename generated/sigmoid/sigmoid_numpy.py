@@ -20,7 +20,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     exp_x = np.exp(-np.abs(x))
     out = np.where(x >= 0, 1, exp_x) / (1 + exp_x)
@@ -28,7 +32,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (out,) = saved
     grad_output = _cotangent(grad_output, out.shape, out.dtype)
     grad_x = None
@@ -48,8 +55,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"sigmoid: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"sigmoid: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -66,7 +72,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"sigmoid: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"sigmoid: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -24,7 +24,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return a (...,), out1 (...,), and what backward needs."""
+    """Return a (...,), out1 (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     a = np.sin(x)
     out1 = 2 * a
@@ -55,27 +59,29 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"sine_and_double: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"sine_and_double: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of a, out1 as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "sine_and_double: grad can be implicitly created only for scalar outputs; "
             f"pass a tuple of 2 gradients of the shapes {shapes}"
         )
     if len(grad_output) != 2:
-        raise ValueError(f"sine_and_double: {len(grad_output)} gradients given for 2 outputs")
+        raise ValueError(
+            f"sine_and_double: {len(grad_output)} gradients given for 2 outputs"
+        )
     gradients = []
     for name, g, shape in zip(("a", "out1"), grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(
-                f"sine_and_double: grad_{name} has shape {g.shape}, {name} has shape {shape}"
+                f"sine_and_double: grad_{name} has shape {g.shape}, "
+                f"{name} has shape {shape}"
             )
         gradients.append(g)
     return gradients

@@ -11,8 +11,9 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_centered[...,j] = 3 * grad_output[...] * centered[..., j] * (centered[..., j] /
- *         sqrt(mean_centered_2[...]) - out[...]) / (n * mean_centered_2[...])
+ *     grad_centered[...,j] = 3 * grad_output[...] * centered[..., j]
+ *         * (centered[..., j] / sqrt(mean_centered_2[...]) - out[...])
+ *         / (n * mean_centered_2[...])
  *     mean_grad_centered[...] = sum[j](grad_centered[..., j] / n)
  *     grad_x[...,j] = grad_centered[..., j] - mean_grad_centered[...]
  *

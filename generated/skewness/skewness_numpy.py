@@ -10,8 +10,9 @@ Shapes
     out  (...,)
 
 Gradients
-    grad_centered[...,j] = 3 * grad_output[...] * centered[..., j] * (centered[..., j] /
-        sqrt(mean_centered_2[...]) - out[...]) / (n * mean_centered_2[...])
+    grad_centered[...,j] = 3 * grad_output[...] * centered[..., j]
+        * (centered[..., j] / sqrt(mean_centered_2[...]) - out[...])
+        / (n * mean_centered_2[...])
     mean_grad_centered[...] = sum[j](grad_centered[..., j] / n)
     grad_x[...,j] = grad_centered[..., j] - mean_grad_centered[...]
 
@@ -29,7 +30,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     mean_x = x.mean(axis=-1, keepdims=True)
     centered = x - mean_x
@@ -39,7 +44,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, out, mean_x, mean_centered_2 = saved
     n = x.shape[-1]
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
@@ -70,8 +78,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"skewness: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"skewness: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

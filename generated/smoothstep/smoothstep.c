@@ -11,7 +11,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ where(x >= 0 & x <= 1, 2 * t * (3 - 2 * t - t), 0) ]
+ *     [ where(x >= 0 & x <= 1, 2 * t * (3 * (1 - t)), 0) ]
  *
  * Saved
  *     x  (...,)  for grad_x
@@ -36,7 +36,7 @@ void smoothstep_backward(double x, double grad_output, double *restrict grad_x)
 {
     if (grad_x) {
         const double t = x < 0.0 ? 0.0 : x > 1.0 ? 1.0 : x;
-        const double grad_t = 2.0 * grad_output * t * (3.0 - 2.0 * t - t);
+        const double grad_t = 2.0 * grad_output * t * (3.0 * (1.0 - t));
         *grad_x = x >= 0.0 && x <= 1.0 ? grad_t : 0.0;
     }
 }

@@ -11,7 +11,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ where(x >= 0 & x <= 1, 2 * t * (3 - 2 * t - t), 0) ]
+ *     [ where(x >= 0 & x <= 1, 2 * t * (3 * (1 - t)), 0) ]
  *
  * Saved
  *     x  (...,)  for grad_x

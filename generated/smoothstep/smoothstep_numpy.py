@@ -10,7 +10,7 @@ Shapes
     out  (...,)
 
 Jacobian
-    [ where(x >= 0 & x <= 1, 2 * t * (3 - 2 * t - t), 0) ]
+    [ where(x >= 0 & x <= 1, 2 * t * (3 * (1 - t)), 0) ]
 
 Saved
     x  (...,)  for grad_x
@@ -22,7 +22,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     t = np.clip(x, 0, 1)
     out = t**2 * (3 - 2 * t)
@@ -30,13 +34,16 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (x,) = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
     if needs_input_grad[0]:
         t = np.clip(x, 0, 1)
-        grad_x = np.where((x >= 0) & (x <= 1), 2 * grad_output * t * (3 - 2 * t - t), 0)
+        grad_x = np.where((x >= 0) & (x <= 1), 2 * grad_output * t * (3 * (1 - t)), 0)
     return (grad_x,)
 
 
@@ -51,8 +58,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"smoothstep: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"smoothstep: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

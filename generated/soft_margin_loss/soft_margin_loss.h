@@ -10,8 +10,10 @@
  *     out    ()
  *
  * Gradients
- *     grad_score[...] = -grad_output * label[...] * sigmoid(-label[...] * score[...]) / ...
- *     grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...]) / ...
+ *     grad_score[...] = -grad_output * label[...] * sigmoid(-label[...] * score[...])
+ *         / size(...)
+ *     grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...])
+ *         / size(...)
  *
  * Saved
  *     score  (...,)  for grad_score, grad_label

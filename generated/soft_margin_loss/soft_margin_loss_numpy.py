@@ -9,8 +9,10 @@ Shapes
     out    ()
 
 Gradients
-    grad_score[...] = -grad_output * label[...] * sigmoid(-label[...] * score[...]) / ...
-    grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...]) / ...
+    grad_score[...] = -grad_output * label[...] * sigmoid(-label[...] * score[...])
+        / size(...)
+    grad_label[...] = -grad_output * score[...] * sigmoid(-label[...] * score[...])
+        / size(...)
 
 Saved
     score  (...,)  for grad_score, grad_label
@@ -25,14 +27,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(score, label):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: score and label, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     score, label = _inputs(score, label)
     out = np.logaddexp(0, -label * score).mean()
     return out, (score, label)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     score, label = saved
     batch = score.shape
     grad_output = _cotangent(grad_output, (), score.dtype)
@@ -52,8 +61,8 @@ def _inputs(score, label):
     label = _real("label", label)
     if label.shape != score.shape:
         raise ValueError(
-            f"soft_margin_loss: score has shape {score.shape},"
-            f" label has shape {label.shape}"
+            f"soft_margin_loss: score has shape {score.shape}, "
+            f"label has shape {label.shape}"
         )
     return score, label
 
@@ -63,8 +72,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"soft_margin_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"soft_margin_loss: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -23,7 +23,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (..., n), and what backward needs."""
+    """Return out (..., n), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     exp_x = np.exp(x - x.max(axis=-1, keepdims=True))
     out = exp_x / exp_x.sum(axis=-1, keepdims=True)
@@ -31,7 +35,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n).
+    """
     (out,) = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = None
@@ -53,8 +60,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"softmax: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"softmax: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -69,7 +75,6 @@ def _cotangent(grad_output, shape):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"softmax: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"softmax: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -13,7 +13,7 @@
  *     [ sigmoid(beta * x) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x     (...,)  for grad_x
  *     beta
  */
 #include <math.h>

@@ -12,7 +12,7 @@ Jacobian
     [ sigmoid(beta * x) ]
 
 Saved
-    x  (...,)  for grad_x
+    x     (...,)  for grad_x
     beta
 """
 
@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, beta=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = np.logaddexp(0, beta * x) / beta
     return out, (x, beta)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, beta = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -50,8 +57,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"softplus_beta: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"softplus_beta: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -61,7 +67,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "softplus_beta: grad can be implicitly created only for scalar outputs; "
+                "softplus_beta: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

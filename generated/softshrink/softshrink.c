@@ -13,7 +13,7 @@
  *     [ where(x > bound, 1, where(x < -bound, 1, 0)) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x      (...,)  for grad_x
  *     bound
  */
 #include "softshrink.h"

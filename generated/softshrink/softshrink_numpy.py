@@ -12,7 +12,7 @@ Jacobian
     [ where(x > bound, 1, where(x < -bound, 1, 0)) ]
 
 Saved
-    x  (...,)  for grad_x
+    x      (...,)  for grad_x
     bound
 """
 
@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, bound=0.5):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = np.where(x > bound, x - bound, np.where(x < -bound, x + bound, 0))
     return out, (x, bound)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, bound = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
@@ -49,8 +56,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"softshrink: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"softshrink: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -13,8 +13,8 @@
  * Gradients
  *     grad_total[...] = 0.5 * grad_output[...] / sqrt(total[...])
  *     grad_p[...,j] = 2 * grad_total[...] * (p[..., j] - center[j])
- *     sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
- *     grad_center[j] = -2 * sum[j]
+ *     row_sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
+ *     grad_center[j] = -2 * row_sum[j]
  *
  * Saved
  *     p           (..., 3)  for grad_p, grad_center
@@ -70,7 +70,7 @@ void sphere_distance_backward(size_t batch, const double *restrict p,
     }
 
     if (grad_center) {
-        /* sum[j] = sum[b](grad_total[b] * (p[b, j] - center[j])) */
+        /* row_sum[j] = sum[b](grad_total[b] * (p[b, j] - center[j])) */
         for (size_t j = 0; j < 3; ++j) {
             grad_center[j] = 0.0;
         }
@@ -79,7 +79,7 @@ void sphere_distance_backward(size_t batch, const double *restrict p,
                 grad_center[j] += grad_total[b] * (p[b * 3 + j] - center[j]);
             }
         }
-        /* grad_center[j] = -2 * sum[j] */
+        /* grad_center[j] = -2 * row_sum[j] */
         for (size_t j = 0; j < 3; ++j) {
             grad_center[j] = -2.0 * grad_center[j];
         }

@@ -13,8 +13,8 @@
  * Gradients
  *     grad_total[...] = 0.5 * grad_output[...] / sqrt(total[...])
  *     grad_p[...,j] = 2 * grad_total[...] * (p[..., j] - center[j])
- *     sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
- *     grad_center[j] = -2 * sum[j]
+ *     row_sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
+ *     grad_center[j] = -2 * row_sum[j]
  *
  * Saved
  *     p           (..., 3)  for grad_p, grad_center

@@ -12,8 +12,8 @@ Shapes
 Gradients
     grad_total[...] = 0.5 * grad_output[...] / sqrt(total[...])
     grad_p[...,j] = 2 * grad_total[...] * (p[..., j] - center[j])
-    sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
-    grad_center[j] = -2 * sum[j]
+    row_sum[j] = sum[...](grad_total[...] * (p[..., j] - center[j]))
+    grad_center[j] = -2 * row_sum[j]
 
 Saved
     p           (..., 3)  for grad_p, grad_center
@@ -28,7 +28,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(p, center, *, radius=1.0):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: p (..., 3) and center (3,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     p, center = _inputs(p, center)
     sqrt_total = np.sqrt(((p - center) ** 2).sum(axis=-1))
     out = sqrt_total - radius
@@ -36,7 +40,10 @@ def forward(p, center, *, radius=1.0):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     p, center, sqrt_total = saved
     grad_output = _cotangent(grad_output, sqrt_total.shape, p.dtype)
     grad_p = grad_center = None
@@ -53,24 +60,16 @@ def _inputs(p, center):
     p = _real("p", p)
     center = _real("center", center)
     if p.ndim < 1:
-        raise ValueError(
-            f"sphere_distance: p has shape {p.shape}, expected (...,"
-            " 3)"
-        )
+        raise ValueError(f"sphere_distance: p has shape {p.shape}, expected (..., 3)")
     if p.shape[-1] != 3:
-        raise ValueError(
-            f"sphere_distance: p has {p.shape[-1]} in axis -1,"
-            " expected 3"
-        )
+        raise ValueError(f"sphere_distance: p has {p.shape[-1]} in axis -1, expected 3")
     if center.ndim != 1:
         raise ValueError(
-            f"sphere_distance: center has shape {center.shape},"
-            " expected (3,)"
+            f"sphere_distance: center has shape {center.shape}, expected (3,)"
         )
     if center.shape[0] != 3:
         raise ValueError(
-            f"sphere_distance: center has {center.shape[0]} in axis 0,"
-            " expected 3"
+            f"sphere_distance: center has {center.shape[0]} in axis 0, expected 3"
         )
     return p, center
 
@@ -80,8 +79,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"sphere_distance: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"sphere_distance: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -91,7 +89,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "sphere_distance: grad can be implicitly created only for scalar outputs; "
+                "sphere_distance: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

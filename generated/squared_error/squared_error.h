@@ -13,7 +13,7 @@
  *     grad_x[...] = 2 * grad_output * (x[...] - target)
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x       (...,)  for grad_x
  *     target
  */
 #ifndef SYMGRAD_SQUARED_ERROR_H

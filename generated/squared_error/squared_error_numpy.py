@@ -12,7 +12,7 @@ Gradients
     grad_x[...] = 2 * grad_output * (x[...] - target)
 
 Saved
-    x  (...,)  for grad_x
+    x       (...,)  for grad_x
     target
 """
 
@@ -22,14 +22,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, target=4.0):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = ((x - target) ** 2).sum()
     return out, (x, target)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     x, target = saved
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = None
@@ -49,8 +56,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"squared_error: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"squared_error: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

@@ -10,10 +10,12 @@
  *     out    ()
  *
  * Gradients
- *     grad_score[...] = -label[...] * where(relu(1 - label[...] * score[...]) > 0, 2 * grad_output * relu(1 -
- *         label[...] * score[...]) / ..., 0)
- *     grad_label[...] = -score[...] * where(relu(1 - label[...] * score[...]) > 0, 2 * grad_output * relu(1 -
- *         label[...] * score[...]) / ..., 0)
+ *     grad_score[...] = -label[...]
+ *         * where(relu(1 - label[...] * score[...]) > 0,
+ *         2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
+ *     grad_label[...] = -score[...]
+ *         * where(relu(1 - label[...] * score[...]) > 0,
+ *         2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
  *
  * Saved
  *     score  (...,)  for grad_score, grad_label

@@ -9,10 +9,12 @@ Shapes
     out    ()
 
 Gradients
-    grad_score[...] = -label[...] * where(relu(1 - label[...] * score[...]) > 0, 2 * grad_output * relu(1 -
-        label[...] * score[...]) / ..., 0)
-    grad_label[...] = -score[...] * where(relu(1 - label[...] * score[...]) > 0, 2 * grad_output * relu(1 -
-        label[...] * score[...]) / ..., 0)
+    grad_score[...] = -label[...]
+        * where(relu(1 - label[...] * score[...]) > 0,
+        2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
+    grad_label[...] = -score[...]
+        * where(relu(1 - label[...] * score[...]) > 0,
+        2 * grad_output * relu(1 - label[...] * score[...]) / size(...), 0)
 
 Saved
     score  (...,)  for grad_score, grad_label
@@ -27,14 +29,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(score, label):
-    """Return out (), and what backward needs."""
+    """Return out (), and what backward needs.
+
+    The arguments are floating point: score and label, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     score, label = _inputs(score, label)
     out = (np.maximum(1 - label * score, 0) ** 2).mean()
     return out, (score, label)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output is a scalar, as out is; left out, it is 1.
+    """
     score, label = saved
     batch = score.shape
     grad_output = _cotangent(grad_output, (), score.dtype)
@@ -57,8 +66,8 @@ def _inputs(score, label):
     label = _real("label", label)
     if label.shape != score.shape:
         raise ValueError(
-            f"squared_hinge_loss: score has shape {score.shape},"
-            f" label has shape {label.shape}"
+            f"squared_hinge_loss: score has shape {score.shape}, "
+            f"label has shape {label.shape}"
         )
     return score, label
 
@@ -68,8 +77,8 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"squared_hinge_loss: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"squared_hinge_loss: {name} has dtype {array.dtype}, "
+            "expected floating point"
         )
     return array
 

@@ -13,18 +13,18 @@
  *     out        (n,)
  *
  * Gradients
- *     grad_total[i,j] = grad_output[i] * centered[i, j]
- *     sum_grad_total_precision[i,j] = sum[k](grad_total[i, k] * precision[j, k])
- *     grad_centered[i,j] = grad_output[i] * total[i, j] + sum_grad_total_precision[i, j]
+ *     grad_centered_precision[i,j] = grad_output[i] * centered[i, j]
+ *     row_sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
+ *     grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + row_sum[i, j]
  *     grad_x[i,j] = grad_centered[i, j]
  *     grad_mean[j] = sum[i](-grad_centered[i, j])
- *     grad_precision[k,j] = sum[i](grad_total[i, j] * centered[i, k])
+ *     grad_precision[k,j] = sum[i](grad_centered_precision[i, j] * centered[i, k])
  *
  * Saved
- *     x          (n, d)  for grad_x, grad_mean, grad_precision
- *     mean       (d,)    for grad_x, grad_mean, grad_precision
- *     precision  (d, d)  for grad_x, grad_mean
- *     total      (n, d)  for grad_x, grad_mean
+ *     x                   (n, d)  for grad_x, grad_mean, grad_precision
+ *     mean                (d,)    for grad_x, grad_mean, grad_precision
+ *     precision           (d, d)  for grad_x, grad_mean
+ *     centered_precision  (n, d)  for grad_x, grad_mean
  *     8 * d bytes for each of n, besides inputs and outputs
  */
 #include "squared_mahalanobis.h"
@@ -32,54 +32,54 @@
 void squared_mahalanobis_forward(size_t n, size_t d, const double *restrict x,
                                  const double *restrict mean,
                                  const double *restrict precision,
-                                 double *restrict total, double *restrict out,
-                                 double *work)
+                                 double *restrict centered_precision,
+                                 double *restrict out, double *work)
 {
     double *restrict const centered = work;
-    total = total ? total : work + d;
+    centered_precision = centered_precision ? centered_precision : work + d;
 
     for (size_t i = 0; i < n; ++i) {
         /* centered[i,j] = x[i, j] - mean[j] */
         for (size_t j = 0; j < d; ++j) {
             centered[j] = x[i * d + j] - mean[j];
         }
-        /* total[i,j] = sum[k](centered[i, k] * precision[k, j]) */
+        /* centered_precision[i,j] = sum[k](centered[i, k] * precision[k, j]) */
         for (size_t j = 0; j < d; ++j) {
-            total[i * d + j] = 0.0;
+            centered_precision[i * d + j] = 0.0;
         }
         for (size_t k = 0; k < d; ++k) {
             for (size_t j = 0; j < d; ++j) {
-                total[i * d + j] += centered[k] * precision[k * d + j];
+                centered_precision[i * d + j] += centered[k] * precision[k * d + j];
             }
         }
-        /* out[i] = sum[j](total[i, j] * centered[i, j]) */
-        double total_2 = 0.0;
+        /* out[i] = sum[j](centered_precision[i, j] * centered[i, j]) */
+        double total = 0.0;
         for (size_t j = 0; j < d; ++j) {
-            total_2 += total[i * d + j] * centered[j];
+            total += centered_precision[i * d + j] * centered[j];
         }
-        out[i] = total_2;
+        out[i] = total;
     }
 }
 
 void squared_mahalanobis_backward(size_t n, size_t d, const double *restrict x,
                                   const double *restrict mean,
                                   const double *restrict precision,
-                                  const double *restrict total,
+                                  const double *restrict centered_precision,
                                   const double *restrict grad_output,
                                   double *restrict grad_x, double *restrict grad_mean,
                                   double *restrict grad_precision, double *work)
 {
     double *restrict const centered = work;
-    double *restrict const grad_total = work + n * d;
+    double *restrict const grad_centered_precision = work + n * d;
     double *restrict const grad_centered = work + 2 * (n * d);
 
     if (grad_x || grad_mean || grad_precision) {
-        /* grad_total[i,j] = grad_output[i] * centered[i, j] */
+        /* grad_centered_precision[i,j] = grad_output[i] * centered[i, j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
                 const double centered_ij = x[i * d + j] - mean[j];
                 centered[i * d + j] = centered_ij;
-                grad_total[i * d + j] = grad_output[i] * centered_ij;
+                grad_centered_precision[i * d + j] = grad_output[i] * centered_ij;
             }
         }
     }
@@ -87,16 +87,16 @@ void squared_mahalanobis_backward(size_t n, size_t d, const double *restrict x,
     if (grad_x || grad_mean) {
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                /* sum_grad_total_precision[i,j] =
-                 *     sum[k](grad_total[i, k] * precision[j, k])
+                /* row_sum[i,j] =
+                 *     sum[k](grad_centered_precision[i, k] * precision[j, k])
                  */
-                double sum_grad_total_precision = 0.0;
+                double row_sum = 0.0;
                 for (size_t k = 0; k < d; ++k) {
-                    sum_grad_total_precision += grad_total[i * d + k]
+                    row_sum += grad_centered_precision[i * d + k]
                         * precision[j * d + k];
                 }
-                grad_centered[i * d + j] = grad_output[i] * total[i * d + j]
-                    + sum_grad_total_precision;
+                grad_centered[i * d + j] = grad_output[i]
+                    * centered_precision[i * d + j] + row_sum;
             }
         }
     }
@@ -123,14 +123,16 @@ void squared_mahalanobis_backward(size_t n, size_t d, const double *restrict x,
     }
 
     if (grad_precision) {
-        /* grad_precision[k,j] = sum[i](grad_total[i, j] * centered[i, k]) */
+        /* grad_precision[k,j] =
+         *     sum[i](grad_centered_precision[i, j] * centered[i, k])
+         */
         for (size_t k = 0; k < d; ++k) {
             for (size_t j = 0; j < d; ++j) {
                 grad_precision[k * d + j] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < d; ++j) {
-                    grad_precision[k * d + j] += grad_total[i * d + j]
+                    grad_precision[k * d + j] += grad_centered_precision[i * d + j]
                         * centered[i * d + k];
                 }
             }

@@ -13,18 +13,18 @@
  *     out        (n,)
  *
  * Gradients
- *     grad_total[i,j] = grad_output[i] * centered[i, j]
- *     sum_grad_total_precision[i,j] = sum[k](grad_total[i, k] * precision[j, k])
- *     grad_centered[i,j] = grad_output[i] * total[i, j] + sum_grad_total_precision[i, j]
+ *     grad_centered_precision[i,j] = grad_output[i] * centered[i, j]
+ *     row_sum[i,j] = sum[k](grad_centered_precision[i, k] * precision[j, k])
+ *     grad_centered[i,j] = grad_output[i] * centered_precision[i, j] + row_sum[i, j]
  *     grad_x[i,j] = grad_centered[i, j]
  *     grad_mean[j] = sum[i](-grad_centered[i, j])
- *     grad_precision[k,j] = sum[i](grad_total[i, j] * centered[i, k])
+ *     grad_precision[k,j] = sum[i](grad_centered_precision[i, j] * centered[i, k])
  *
  * Saved
- *     x          (n, d)  for grad_x, grad_mean, grad_precision
- *     mean       (d,)    for grad_x, grad_mean, grad_precision
- *     precision  (d, d)  for grad_x, grad_mean
- *     total      (n, d)  for grad_x, grad_mean
+ *     x                   (n, d)  for grad_x, grad_mean, grad_precision
+ *     mean                (d,)    for grad_x, grad_mean, grad_precision
+ *     precision           (d, d)  for grad_x, grad_mean
+ *     centered_precision  (n, d)  for grad_x, grad_mean
  *     8 * d bytes for each of n, besides inputs and outputs
  */
 #ifndef SYMGRAD_SQUARED_MAHALANOBIS_H
@@ -37,13 +37,13 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: centered_precision; pass NULL for what is not needed.
  * work has room for SQUARED_MAHALANOBIS_FORWARD_WORK(n, d) doubles.
  */
 #define SQUARED_MAHALANOBIS_FORWARD_WORK(n, d) ((d) + (n) * (d))
 void squared_mahalanobis_forward(size_t n, size_t d, const double *x,
                                  const double *mean, const double *precision,
-                                 double *total, double *out, double *work);
+                                 double *centered_precision, double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for SQUARED_MAHALANOBIS_BACKWARD_WORK(n, d) doubles.
@@ -51,9 +51,10 @@ void squared_mahalanobis_forward(size_t n, size_t d, const double *x,
 #define SQUARED_MAHALANOBIS_BACKWARD_WORK(n, d) (3 * (n) * (d))
 void squared_mahalanobis_backward(size_t n, size_t d, const double *x,
                                   const double *mean, const double *precision,
-                                  const double *total, const double *grad_output,
-                                  double *grad_x, double *grad_mean,
-                                  double *grad_precision, double *work);
+                                  const double *centered_precision,
+                                  const double *grad_output, double *grad_x,
+                                  double *grad_mean, double *grad_precision,
+                                  double *work);
 
 #ifdef __cplusplus
 }

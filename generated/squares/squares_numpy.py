@@ -26,7 +26,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, y):
-    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs."""
+    """Return out0 (...,), out1 (...,), out2 (...,), and what backward needs.
+
+    The arguments are floating point: x and y, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, y = _inputs(x, y)
     return (x**2, x * y, y**2), (x, y)
 
@@ -62,14 +66,13 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"squares: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"squares: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
 
 def _cotangents(grad_output, shapes, dtype):
-    """Return the gradients of out0, out1, out2 as arrays; None counts as zero."""
+    """Return the gradients of the outputs as arrays; None counts as zero."""
     if grad_output is None:
         raise ValueError(
             "squares: grad can be implicitly created only for scalar outputs; "
@@ -78,7 +81,8 @@ def _cotangents(grad_output, shapes, dtype):
     if len(grad_output) != 3:
         raise ValueError(f"squares: {len(grad_output)} gradients given for 3 outputs")
     gradients = []
-    for name, g, shape in zip(("out0", "out1", "out2"), grad_output, shapes, strict=True):
+    names = ("out0", "out1", "out2")
+    for name, g, shape in zip(names, grad_output, shapes, strict=True):
         g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)
         if g.shape != shape:
             raise ValueError(

@@ -15,13 +15,14 @@
  *
  * Gradients
  *     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
- *     grad_total_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
- *     grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l])
- *     grad_total_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j])
- *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
- *     grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j])
- *     grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l])
+ *     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+ *     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
+ *     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+ *     sum_grad_mean_x_down_down[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+ *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
+ *         + sum_grad_mean_x_down_down[i, j] / p
+ *     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
+ *     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
  *
  * Saved
  *     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -54,22 +55,22 @@ void squeeze_excite_forward(size_t n, size_t c, size_t p, size_t r,
             mean_x[i * c + j] = sum_x / (double)p;
         }
         for (size_t l = 0; l < r; ++l) {
-            /* total_relu_value[i,l] = sum[j](mean_x[i, j] * down[l, j]) */
-            double total_relu_value = 0.0;
+            /* mean_x_down[i,l] = sum[j](mean_x[i, j] * down[l, j]) */
+            double mean_x_down = 0.0;
             for (size_t j = 0; j < c; ++j) {
-                total_relu_value += mean_x[i * c + j] * down[l * c + j];
+                mean_x_down += mean_x[i * c + j] * down[l * c + j];
             }
-            relu_value[i * r + l] = total_relu_value < 0.0 ? 0.0 : total_relu_value;
+            relu_value[i * r + l] = mean_x_down < 0.0 ? 0.0 : mean_x_down;
         }
         for (size_t j = 0; j < c; ++j) {
-            /* total_gate[i,j] = sum[l](relu_value[i, l] * up[j, l]) */
-            double total_gate = 0.0;
+            /* relu_value_up[i,j] = sum[l](relu_value[i, l] * up[j, l]) */
+            double relu_value_up = 0.0;
             for (size_t l = 0; l < r; ++l) {
-                total_gate += relu_value[i * r + l] * up[j * r + l];
+                relu_value_up += relu_value[i * r + l] * up[j * r + l];
             }
-            const double exp_total_gate = exp(-fabs(total_gate));
-            const double gate_ij = (total_gate >= 0.0 ? 1.0 : exp_total_gate)
-                / (1.0 + exp_total_gate);
+            const double exp_relu_value_up = exp(-fabs(relu_value_up));
+            const double gate_ij = (relu_value_up >= 0.0 ? 1.0 : exp_relu_value_up)
+                / (1.0 + exp_relu_value_up);
             if (gate) {
                 gate[i * c + j] = gate_ij;
             }
@@ -90,9 +91,9 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                              double *restrict grad_x, double *restrict grad_down,
                              double *restrict grad_up, double *work)
 {
-    double *restrict const grad_total_gate = work;
-    double *restrict const grad_total_relu_value = work + n * c;
-    double *restrict const grad_mean_x = work + (n * c + n * r);
+    double *restrict const grad_relu_value_up = work;
+    double *restrict const grad_mean_x_down = work + n * c;
+    double *restrict const sum_grad_mean_x_down_down = work + (n * c + n * r);
 
     if (grad_x || grad_down || grad_up) {
         for (size_t i = 0; i < n; ++i) {
@@ -105,70 +106,72 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                     sum_grad_output_x += grad_output[grad_output_row + k]
                         * x[x_row + k];
                 }
-                grad_total_gate[i * c + j] = gate[i * c + j] * (1.0 - gate[i * c + j])
-                    * sum_grad_output_x;
+                grad_relu_value_up[i * c + j] = gate[i * c + j]
+                    * (1.0 - gate[i * c + j]) * sum_grad_output_x;
             }
         }
     }
 
     if (grad_x || grad_down) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l]) */
+            /* grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l]) */
             for (size_t l = 0; l < r; ++l) {
-                grad_total_relu_value[i * r + l] = 0.0;
+                grad_mean_x_down[i * r + l] = 0.0;
             }
             for (size_t j = 0; j < c; ++j) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_total_relu_value[i * r + l] += grad_total_gate[i * c + j]
+                    grad_mean_x_down[i * r + l] += grad_relu_value_up[i * c + j]
                         * up[j * r + l];
                 }
             }
-            /* grad_total_relu_value[i,l] =
+            /* grad_mean_x_down[i,l] =
              *     where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
              */
             for (size_t l = 0; l < r; ++l) {
-                grad_total_relu_value[i * r + l] = relu_value[i * r + l] > 0.0
-                    ? grad_total_relu_value[i * r + l] : 0.0;
+                grad_mean_x_down[i * r + l] = relu_value[i * r + l] > 0.0
+                    ? grad_mean_x_down[i * r + l] : 0.0;
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j]) */
+            /* sum_grad_mean_x_down_down[i,j] =
+             *     sum[l](grad_mean_x_down[i, l] * down[l, j])
+             */
             for (size_t j = 0; j < c; ++j) {
-                grad_mean_x[j] = 0.0;
+                sum_grad_mean_x_down_down[j] = 0.0;
             }
             for (size_t l = 0; l < r; ++l) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_mean_x[j] += grad_total_relu_value[i * r + l]
+                    sum_grad_mean_x_down_down[j] += grad_mean_x_down[i * r + l]
                         * down[l * c + j];
                 }
             }
             /* grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
-             *     + grad_mean_x[i, j] / p
+             *     + sum_grad_mean_x_down_down[i, j] / p
              */
             for (size_t j = 0; j < c; ++j) {
-                const double grad_mean_x_over_p = grad_mean_x[j] / (double)p;
+                const double part = sum_grad_mean_x_down_down[j] / (double)p;
                 const size_t grad_x_row = (i * c + j) * p;
                 const size_t grad_output_row = (i * c + j) * p;
                 for (size_t k = 0; k < p; ++k) {
                     grad_x[grad_x_row + k] = grad_output[grad_output_row + k]
-                        * gate[i * c + j] + grad_mean_x_over_p;
+                        * gate[i * c + j] + part;
                 }
             }
         }
     }
 
     if (grad_down) {
-        /* grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j]) */
+        /* grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j]) */
         for (size_t l = 0; l < r; ++l) {
             for (size_t j = 0; j < c; ++j) {
                 grad_down[l * c + j] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_down[l * c + j] += grad_total_relu_value[i * r + l]
+                    grad_down[l * c + j] += grad_mean_x_down[i * r + l]
                         * mean_x[i * c + j];
                 }
             }
@@ -176,14 +179,14 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
     }
 
     if (grad_up) {
-        /* grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l]) */
+        /* grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l]) */
         for (size_t j = 0; j < c; ++j) {
             for (size_t l = 0; l < r; ++l) {
                 grad_up[j * r + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_up[j * r + l] += grad_total_gate[i * c + j]
+                    grad_up[j * r + l] += grad_relu_value_up[i * c + j]
                         * relu_value[i * r + l];
                 }
             }

@@ -14,13 +14,14 @@ Shapes
 
 Gradients
     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
-    grad_total_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
-    grad_relu_value[i,l] = sum[j](grad_total_gate[i, j] * up[j, l])
-    grad_total_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
-    grad_mean_x[i,j] = sum[l](grad_total_relu_value[i, l] * down[l, j])
-    grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
-    grad_down[l,j] = sum[i](grad_total_relu_value[i, l] * mean_x[i, j])
-    grad_up[j,l] = sum[i](grad_total_gate[i, j] * relu_value[i, l])
+    grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+    grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
+    grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+    sum_grad_mean_x_down_down[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+    grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
+        + sum_grad_mean_x_down_down[i, j] / p
+    grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
+    grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
 
 Saved
     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -38,35 +39,41 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, down, up):
-    """Return out (n, c, p), and what backward needs."""
+    """Return out (n, c, p), and what backward needs.
+
+    The arguments are floating point: x (n, c, p), down (r, c) and up (c, r).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x, down, up = _inputs(x, down, up)
     mean_x = x.mean(axis=2)
     relu_value = np.maximum(mean_x @ down.T, 0)
-    total_gate = relu_value @ up.T
-    exp_total_gate = np.exp(-np.abs(total_gate))
-    gate = np.where(total_gate >= 0, 1, exp_total_gate) / (1 + exp_total_gate)
+    relu_value_up = relu_value @ up.T
+    exp_relu_value_up = np.exp(-np.abs(relu_value_up))
+    gate = np.where(relu_value_up >= 0, 1, exp_relu_value_up) / (1 + exp_relu_value_up)
     out = x * gate[:, :, None]
     return out, (x, down, up, mean_x, relu_value, gate)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (n, c, p).
+    """
     x, down, up, mean_x, relu_value, gate = saved
     p = x.shape[2]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_down = grad_up = None
-    grad_total_gate = gate * (1 - gate) * (grad_output * x).sum(axis=2)
+    grad_relu_value_up = gate * (1 - gate) * (grad_output * x).sum(axis=2)
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total_relu_value = np.where(relu_value > 0, grad_total_gate @ up, 0)
+        grad_mean_x_down = np.where(relu_value > 0, grad_relu_value_up @ up, 0)
     if needs_input_grad[0]:
         grad_x = (
-            grad_output * gate[:, :, None]
-            + (grad_total_relu_value @ down)[:, :, None] / p
+            grad_output * gate[:, :, None] + (grad_mean_x_down @ down)[:, :, None] / p
         )
     if needs_input_grad[1]:
-        grad_down = grad_total_relu_value.T @ mean_x
+        grad_down = grad_mean_x_down.T @ mean_x
     if needs_input_grad[2]:
-        grad_up = grad_total_gate.T @ relu_value
+        grad_up = grad_relu_value_up.T @ relu_value
     return grad_x, grad_down, grad_up
 
 
@@ -76,34 +83,27 @@ def _inputs(x, down, up):
     down = _real("down", down)
     up = _real("up", up)
     if x.ndim != 3:
-        raise ValueError(
-            f"squeeze_excite: x has shape {x.shape}, expected (n, c,"
-            " p)"
-        )
+        raise ValueError(f"squeeze_excite: x has shape {x.shape}, expected (n, c, p)")
     if down.ndim != 2:
         raise ValueError(
-            f"squeeze_excite: down has shape {down.shape}, expected (r,"
-            " c)"
+            f"squeeze_excite: down has shape {down.shape}, expected (r, c)"
         )
     if down.shape[1] != x.shape[1]:
         raise ValueError(
-            f"squeeze_excite: x has c = {x.shape[1]} (axis 1),"
-            f" down has c = {down.shape[1]} (axis 1)"
+            f"squeeze_excite: x has c = {x.shape[1]} (axis 1), "
+            f"down has c = {down.shape[1]} (axis 1)"
         )
     if up.ndim != 2:
-        raise ValueError(
-            f"squeeze_excite: up has shape {up.shape}, expected (c,"
-            " r)"
-        )
+        raise ValueError(f"squeeze_excite: up has shape {up.shape}, expected (c, r)")
     if up.shape[0] != x.shape[1]:
         raise ValueError(
-            f"squeeze_excite: x has c = {x.shape[1]} (axis 1),"
-            f" up has c = {up.shape[0]} (axis 0)"
+            f"squeeze_excite: x has c = {x.shape[1]} (axis 1), "
+            f"up has c = {up.shape[0]} (axis 0)"
         )
     if up.shape[1] != down.shape[0]:
         raise ValueError(
-            f"squeeze_excite: down has r = {down.shape[0]} (axis 0),"
-            f" up has r = {up.shape[1]} (axis 1)"
+            f"squeeze_excite: down has r = {down.shape[0]} (axis 0), "
+            f"up has r = {up.shape[1]} (axis 1)"
         )
     return x, down, up
 
@@ -113,8 +113,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"squeeze_excite: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"squeeze_excite: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

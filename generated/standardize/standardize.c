@@ -14,8 +14,8 @@
  * Gradients
  *     mean_grad_output[...] = sum[j](grad_output[..., j] / n)
  *     mean_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j] / n)
- *     grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...] - out[..., j] * mean_grad_output_out[...]) /
- *         sqrt_mean_centered[...]
+ *     grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...]
+ *         - out[..., j] * mean_grad_output_out[...]) / sqrt_mean_centered[...]
  *
  * Saved
  *     out                 (..., n)  for grad_x
@@ -71,13 +71,11 @@ void standardize_backward(size_t batch, size_t n, const double *restrict out,
             }
             const double mean_grad_output = sum_grad_output / (double)n;
             const double mean_grad_output_out = sum_grad_output_out / (double)n;
-            /* grad_x[b,j] =
-             *     (grad_output[b, j] - mean_grad_output[b]
+            /* grad_x[b,j] = (grad_output[b, j] - mean_grad_output[b]
              *     - out[b, j] * mean_grad_output_out[b]) / sqrt_mean_centered[b]
              */
             for (size_t j = 0; j < n; ++j) {
-                grad_x[b * n + j] =
-                    (grad_output[b * n + j] - mean_grad_output
+                grad_x[b * n + j] = (grad_output[b * n + j] - mean_grad_output
                     - out[b * n + j] * mean_grad_output_out) / sqrt_mean_centered[b];
             }
         }

@@ -14,8 +14,8 @@
  * Gradients
  *     mean_grad_output[...] = sum[j](grad_output[..., j] / n)
  *     mean_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j] / n)
- *     grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...] - out[..., j] * mean_grad_output_out[...]) /
- *         sqrt_mean_centered[...]
+ *     grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...]
+ *         - out[..., j] * mean_grad_output_out[...]) / sqrt_mean_centered[...]
  *
  * Saved
  *     out                 (..., n)  for grad_x

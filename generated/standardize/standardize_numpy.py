@@ -13,8 +13,8 @@ Shapes
 Gradients
     mean_grad_output[...] = sum[j](grad_output[..., j] / n)
     mean_grad_output_out[...] = sum[j](grad_output[..., j] * out[..., j] / n)
-    grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...] - out[..., j] * mean_grad_output_out[...]) /
-        sqrt_mean_centered[...]
+    grad_x[...,j] = (grad_output[..., j] - mean_grad_output[...]
+        - out[..., j] * mean_grad_output_out[...]) / sqrt_mean_centered[...]
 
 Saved
     out                 (..., n)  for grad_x
@@ -28,7 +28,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, eps=1e-05):
-    """Return out (..., n), and what backward needs."""
+    """Return out (..., n), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     centered = x - x.mean(axis=-1, keepdims=True)
     sqrt_mean_centered = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + eps)
@@ -37,7 +41,10 @@ def forward(x, *, eps=1e-05):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (..., n).
+    """
     out, sqrt_mean_centered = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = None
@@ -67,8 +74,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"standardize: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"standardize: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

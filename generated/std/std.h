@@ -14,9 +14,9 @@
  *     grad_x[...,j] = 2 * grad_total[...] * (x[..., j] - mean_x[...])
  *
  * Saved
- *     x       (..., n)  for grad_x
- *     out     (...,)    for grad_x
- *     mean_x  (...,)    for grad_x
+ *     x           (..., n)  for grad_x
+ *     out         (...,)    for grad_x
+ *     mean_x      (...,)    for grad_x
  *     correction
  *     8 bytes for each element, besides inputs and outputs
  */

@@ -13,9 +13,9 @@ Gradients
     grad_x[...,j] = 2 * grad_total[...] * (x[..., j] - mean_x[...])
 
 Saved
-    x       (..., n)  for grad_x
-    out     (...,)    for grad_x
-    mean_x  (...,)    for grad_x
+    x           (..., n)  for grad_x
+    out         (...,)    for grad_x
+    mean_x      (...,)    for grad_x
     correction
     8 bytes for each element, besides inputs and outputs
 """
@@ -26,7 +26,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x, *, correction=1):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     n = x.shape[-1]
 
@@ -36,7 +40,10 @@ def forward(x, *, correction=1):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, out, mean_x, correction = saved
     n = x.shape[-1]
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
@@ -60,10 +67,7 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(
-            f"std: {name} has dtype {array.dtype},"
-            " expected floating point"
-        )
+        raise TypeError(f"std: {name} has dtype {array.dtype}, expected floating point")
     return array
 
 
@@ -79,7 +83,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"std: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"std: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -9,9 +9,6 @@
  *     gate   (...,)
  *     out    (...,)
  *
- * Jacobian
- *     [ gate * sigmoid(gate)   value * sigmoid(gate) * (1 + gate * (1 - sigmoid(gate))) ]
- *
  * Saved
  *     value  (...,)  for grad_gate
  *     gate   (...,)  for grad_value, grad_gate

@@ -8,9 +8,6 @@ Shapes
     gate   (...,)
     out    (...,)
 
-Jacobian
-    [ gate * sigmoid(gate)   value * sigmoid(gate) * (1 + gate * (1 - sigmoid(gate))) ]
-
 Saved
     value  (...,)  for grad_gate
     gate   (...,)  for grad_value, grad_gate
@@ -22,7 +19,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(value, gate):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: value and gate, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     value, gate = _inputs(value, gate)
     exp_gate = np.exp(-np.abs(gate))
     out = value * (gate * (np.where(gate >= 0, 1, exp_gate) / (1 + exp_gate)))
@@ -30,7 +31,10 @@ def forward(value, gate):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     value, gate = saved
     grad_output = _cotangent(grad_output, value.shape, value.dtype)
     grad_value = grad_gate = None
@@ -49,8 +53,7 @@ def _inputs(value, gate):
     gate = _real("gate", gate)
     if gate.shape != value.shape:
         raise ValueError(
-            f"swiglu: value has shape {value.shape},"
-            f" gate has shape {gate.shape}"
+            f"swiglu: value has shape {value.shape}, gate has shape {gate.shape}"
         )
     return value, gate
 
@@ -60,8 +63,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"swiglu: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"swiglu: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -78,7 +80,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"swiglu: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"swiglu: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

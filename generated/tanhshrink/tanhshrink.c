@@ -9,7 +9,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ 1 + tanh(x)**2 - 1 ]
+ *     [ tanh(x)**2 ]
  *
  * Saved
  *     x  (...,)  for grad_x
@@ -35,7 +35,7 @@ void tanhshrink_backward(double x, double grad_output, double *restrict grad_x)
 {
     if (grad_x) {
         const double tanh_x = tanh(x);
-        *grad_x = grad_output * (1.0 + tanh_x * tanh_x - 1.0);
+        *grad_x = grad_output * (tanh_x * tanh_x);
     }
 }
 

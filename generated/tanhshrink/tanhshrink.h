@@ -9,7 +9,7 @@
  *     out  (...,)
  *
  * Jacobian
- *     [ 1 + tanh(x)**2 - 1 ]
+ *     [ tanh(x)**2 ]
  *
  * Saved
  *     x  (...,)  for grad_x

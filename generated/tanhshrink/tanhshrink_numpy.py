@@ -8,7 +8,7 @@ Shapes
     out  (...,)
 
 Jacobian
-    [ 1 + tanh(x)**2 - 1 ]
+    [ tanh(x)**2 ]
 
 Saved
     x  (...,)  for grad_x
@@ -20,19 +20,26 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = x - np.tanh(x)
     return out, (x,)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     (x,) = saved
     grad_output = _cotangent(grad_output, x.shape, x.dtype)
     grad_x = None
     if needs_input_grad[0]:
-        grad_x = grad_output * (1 + np.tanh(x) ** 2 - 1)
+        grad_x = grad_output * np.tanh(x) ** 2
     return (grad_x,)
 
 
@@ -47,8 +54,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"tanhshrink: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"tanhshrink: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 

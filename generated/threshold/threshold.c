@@ -14,7 +14,7 @@
  *     [ where(x > bound, 1, 0) ]
  *
  * Saved
- *     x  (...,)  for grad_x
+ *     x      (...,)  for grad_x
  *     bound
  */
 #include "threshold.h"

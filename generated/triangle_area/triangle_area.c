@@ -45,20 +45,18 @@ void triangle_area_backward(double a, double b, double c, double out,
     if (grad_a) {
         const double s_times_s_minus_a = s * (s - a);
         *grad_a = part
-            * ((s - b) * ((s - c) * (s - a - s) + s_times_s_minus_a)
+            * ((s - b) * (s_times_s_minus_a - (s - c) * a)
             + s_times_s_minus_a * (s - c)) / out;
     }
 
     const double s_times_s_minus_b = s * (s - b);
     const double part_2 = s_times_s_minus_b * (s - c);
     if (grad_b) {
-        *grad_b = part
-            * ((s - a) * ((s - c) * (s - b - s) + s_times_s_minus_b) + part_2) / out;
+        *grad_b = part * ((s - a) * (s_times_s_minus_b - (s - c) * b) + part_2) / out;
     }
 
     if (grad_c) {
-        *grad_c = part * ((s - a) * ((s - b) * (s - c - s) + s * (s - c)) + part_2)
-            / out;
+        *grad_c = part * ((s - a) * (s * (s - c) - (s - b) * c) + part_2) / out;
     }
 }
 

@@ -24,7 +24,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b, c):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a, b and c, all (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b, c = _inputs(a, b, c)
     s = (a + b + c) / 2
     out = np.sqrt(s * (s - a) * (s - b) * (s - c))
@@ -32,7 +36,10 @@ def forward(a, b, c):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     a, b, c, out = saved
     grad_output = _cotangent(grad_output, a.shape, a.dtype)
     grad_a = grad_b = grad_c = None
@@ -41,21 +48,21 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
         grad_a = (
             0.25
             * grad_output
-            * ((s - b) * ((s - c) * (s - a - s) + s * (s - a)) + s * (s - a) * (s - c))
+            * ((s - b) * (s * (s - a) - (s - c) * a) + s * (s - a) * (s - c))
             / out
         )
     if needs_input_grad[1]:
         grad_b = (
             0.25
             * grad_output
-            * ((s - a) * ((s - c) * (s - b - s) + s * (s - b)) + s * (s - b) * (s - c))
+            * ((s - a) * (s * (s - b) - (s - c) * b) + s * (s - b) * (s - c))
             / out
         )
     if needs_input_grad[2]:
         grad_c = (
             0.25
             * grad_output
-            * ((s - a) * ((s - b) * (s - c - s) + s * (s - c)) + s * (s - b) * (s - c))
+            * ((s - a) * (s * (s - c) - (s - b) * c) + s * (s - b) * (s - c))
             / out
         )
     return grad_a, grad_b, grad_c
@@ -67,15 +74,9 @@ def _inputs(a, b, c):
     b = _real("b", b)
     c = _real("c", c)
     if b.shape != a.shape:
-        raise ValueError(
-            f"triangle_area: a has shape {a.shape},"
-            f" b has shape {b.shape}"
-        )
+        raise ValueError(f"triangle_area: a has shape {a.shape}, b has shape {b.shape}")
     if c.shape != a.shape:
-        raise ValueError(
-            f"triangle_area: a has shape {a.shape},"
-            f" c has shape {c.shape}"
-        )
+        raise ValueError(f"triangle_area: a has shape {a.shape}, c has shape {c.shape}")
     return a, b, c
 
 
@@ -84,8 +85,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"triangle_area: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"triangle_area: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -95,7 +95,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "triangle_area: grad can be implicitly created only for scalar outputs; "
+                "triangle_area: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

@@ -42,7 +42,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(a, b, c):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: a, b and c, all (..., 3).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     a, b, c = _inputs(a, b, c)
     a1 = b[..., 0]
     a2 = b[..., 1]
@@ -58,7 +62,10 @@ def forward(a, b, c):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     a, b, c, stacked = saved
     batch = a.shape[:-1]
     grad_output = _cotangent(grad_output, batch, a.dtype)
@@ -98,45 +105,27 @@ def _inputs(a, b, c):
     b = _real("b", b)
     c = _real("c", c)
     if a.ndim < 1:
-        raise ValueError(
-            f"triple_product: a has shape {a.shape}, expected (...,"
-            " 3)"
-        )
+        raise ValueError(f"triple_product: a has shape {a.shape}, expected (..., 3)")
     if a.shape[-1] != 3:
-        raise ValueError(
-            f"triple_product: a has {a.shape[-1]} in axis -1,"
-            " expected 3"
-        )
+        raise ValueError(f"triple_product: a has {a.shape[-1]} in axis -1, expected 3")
     if b.ndim < 1:
-        raise ValueError(
-            f"triple_product: b has shape {b.shape}, expected (...,"
-            " 3)"
-        )
+        raise ValueError(f"triple_product: b has shape {b.shape}, expected (..., 3)")
     if b.shape[:-1] != a.shape[:-1]:
         raise ValueError(
-            f"triple_product: a has leading axes {a.shape[:-1]},"
-            f" b has leading axes {b.shape[:-1]}"
+            f"triple_product: a has leading axes {a.shape[:-1]}, "
+            f"b has leading axes {b.shape[:-1]}"
         )
     if b.shape[-1] != 3:
-        raise ValueError(
-            f"triple_product: b has {b.shape[-1]} in axis -1,"
-            " expected 3"
-        )
+        raise ValueError(f"triple_product: b has {b.shape[-1]} in axis -1, expected 3")
     if c.ndim < 1:
-        raise ValueError(
-            f"triple_product: c has shape {c.shape}, expected (...,"
-            " 3)"
-        )
+        raise ValueError(f"triple_product: c has shape {c.shape}, expected (..., 3)")
     if c.shape[:-1] != a.shape[:-1]:
         raise ValueError(
-            f"triple_product: a has leading axes {a.shape[:-1]},"
-            f" c has leading axes {c.shape[:-1]}"
+            f"triple_product: a has leading axes {a.shape[:-1]}, "
+            f"c has leading axes {c.shape[:-1]}"
         )
     if c.shape[-1] != 3:
-        raise ValueError(
-            f"triple_product: c has {c.shape[-1]} in axis -1,"
-            " expected 3"
-        )
+        raise ValueError(f"triple_product: c has {c.shape[-1]} in axis -1, expected 3")
     return a, b, c
 
 
@@ -145,8 +134,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"triple_product: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"triple_product: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -156,7 +144,8 @@ def _cotangent(grad_output, shape, dtype):
     if grad_output is None:
         if shape != ():
             raise ValueError(
-                "triple_product: grad can be implicitly created only for scalar outputs; "
+                "triple_product: grad can be implicitly created only for scalar "
+                "outputs; "
                 f"pass grad_output of shape {shape}, the shape of out"
             )
         return np.ones(shape, dtype=dtype)

@@ -18,8 +18,9 @@
  *     grad_near[i] = where(relu(near[i] - far[i] + margin) > 0, grad_output / n, 0)
  *     grad_total_2[i] = -0.5 * grad_near[i] / far[i]
  *     grad_total[i] = 0.5 * grad_near[i] / near[i]
- *     grad_anchor[i,j] = 2 * (grad_total_2[i] * (anchor[i, j] - negative[i, j]) + grad_total[i] * (anchor[i, j] -
- *         positive[i, j]))
+ *     grad_anchor[i,j] = 2
+ *         * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
+ *         + grad_total[i] * (anchor[i, j] - positive[i, j]))
  *     grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j])
  *     grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
  *

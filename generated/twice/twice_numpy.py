@@ -20,14 +20,21 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (...,).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     out = 2 * x
     return out, (x.shape, x.dtype)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     batch, dtype = saved
     grad_output = _cotangent(grad_output, batch, dtype)
     grad_x = None
@@ -47,8 +54,7 @@ def _real(name, value):
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(
-            f"twice: {name} has dtype {array.dtype},"
-            " expected floating point"
+            f"twice: {name} has dtype {array.dtype}, expected floating point"
         )
     return array
 
@@ -65,7 +71,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"twice: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"twice: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

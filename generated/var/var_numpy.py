@@ -22,7 +22,11 @@ __all__ = ["backward", "forward"]
 
 
 def forward(x):
-    """Return out (...,), and what backward needs."""
+    """Return out (...,), and what backward needs.
+
+    The arguments are floating point: x (..., n).
+    TypeError and ValueError tell which argument has another type or shape.
+    """
     x = _inputs(x)
     mean_x = x.mean(axis=-1, keepdims=True)
     out = ((x - mean_x) ** 2).mean(axis=-1)
@@ -30,7 +34,10 @@ def forward(x):
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
-    """Return J.T @ grad_output: one gradient per input, None where it is not needed."""
+    """Return J.T @ grad_output: one gradient per input, None where it is not needed.
+
+    grad_output has the shape of out, (...,).
+    """
     x, mean_x = saved
     batch = x.shape[:-1]
     n = x.shape[-1]
@@ -53,10 +60,7 @@ def _real(name, value):
     """Return `value` as an array, which must be floating point."""
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.floating):
-        raise TypeError(
-            f"var: {name} has dtype {array.dtype},"
-            " expected floating point"
-        )
+        raise TypeError(f"var: {name} has dtype {array.dtype}, expected floating point")
     return array
 
 
@@ -72,7 +76,6 @@ def _cotangent(grad_output, shape, dtype):
     grad_output = np.asarray(grad_output)
     if grad_output.shape != shape:
         raise ValueError(
-            f"var: grad_output has shape {grad_output.shape}, "
-            f"out has shape {shape}"
+            f"var: grad_output has shape {grad_output.shape}, out has shape {shape}"
         )
     return grad_output

@@ -241,7 +241,7 @@ class _Function:
             lines.append(f"Return 2, with nothing written, unless {needed}.")
         if self._program.indexed or self._primal.constraints:
             lines.append("Return 0 otherwise.")
-        return _comment(lines)
+        return _comment([part for line in lines for part in broken(line, 0, LIMIT - 3)])
 
 
 class _InMacro(Text):

@@ -26,6 +26,7 @@ from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note,
 from ..plan.loops.integers import sides
 from .c_lines import LIMIT, broken
 from .c_text import Text
+from .header import is_readable
 
 SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
 ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
@@ -282,7 +283,7 @@ class Body:
 
     def _note(self, note: Note, depth: int) -> list[str]:
         pad = "    " * depth
-        lines = [comment_text(line) for line in note.lines if len(line) <= LONGEST_NOTE]
+        lines = [comment_text(line) for line in note.lines if len(line) <= LONGEST_NOTE and is_readable(line)]
         broken_lines = [part for line in lines for part in broken(line, 0, LIMIT - len(pad) - 6)]
         if len(broken_lines) == 1:
             return [f"{pad}/* {broken_lines[0]} */"]

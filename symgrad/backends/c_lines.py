@@ -12,29 +12,31 @@ def broken(text: str, indent: int, limit: int = LIMIT) -> list[str]:
     lines: list[str] = []
     pad = indent
     while len(text) + pad > limit:
-        cut = _cut(text, limit - pad)
+        cut = _cut(text, limit - pad, limit - indent - 4)
         if cut is None:
             break
-        lines.append(" " * pad + text[:cut])
+        lines.append(" " * pad + text[:cut].rstrip())
         text = text[cut + 1 :]
         pad = indent + 4
     return [*lines, " " * pad + text]
 
 
-def _cut(text: str, room: int) -> int | None:
-    """The place of the space at which to break: the least nested, the last of those."""
+def _cut(text: str, room: int, later: int) -> int | None:
+    """The place of the space at which to break: the least nested, the last of those; `later` is the room of the lines
+    that follow."""
     depth, best, found = 0, 0, None
     for place, letter in enumerate(text[: room + 1]):
-        depth += letter in "([{"
-        depth -= letter in ")]}"
+        depth += _OPENS.get(letter, 0)
         if letter != " " or place < 8:
             continue
         before, after = text[:place], text[place + 1 :]
         word = after.split(" ", 1)[0]
-        if word in _BREAKS:
-            rank = 4 * depth + (word in ("*", "/", "%", ":"))
-        elif before.endswith((",", ";", "=")):
-            rank = 4 * depth + 2
+        if word in _BINDING:
+            rank = 8 * depth + _BINDING[word]
+        elif before.endswith("="):  # better than inside of brackets where the rest then fits
+            rank = 8 * depth + (6 if len(after) <= later else 15)
+        elif before.endswith((",", ";")):
+            rank = 8 * depth
         else:
             continue
         if found is None or rank <= best:
@@ -42,7 +44,14 @@ def _cut(text: str, room: int) -> int | None:
     return found
 
 
-_BREAKS = frozenset(["+", "-", "*", "/", "%", "?", ":", "<", ">", "<=", ">=", "==", "!=", "&&", "||"])
+_OPENS = {"(": 1, ")": -1, "{": 1, "}": -1, "[": 2, "]": -2}  # subscripts stay together where anything else can be cut
+_BINDING = {  # what a line is cut before, the weakest first
+    **dict.fromkeys(["where", "when"], 0),
+    **dict.fromkeys(["&&", "||", "&", "|", "?"], 1),
+    **dict.fromkeys(["<", ">", "<=", ">=", "==", "!="], 2),
+    **dict.fromkeys(["+", "-"], 3),
+    **dict.fromkeys(["*", "/", "%", "//", ":"], 4),
+}
 
 
 def filled(head: str, items: Sequence[str], tail: str, indent: int = 0) -> str:

@@ -32,6 +32,7 @@ from ..expr import (
     transform,
     value_of,
 )
+from ..expr.sizes import never_negative
 from ..expr.text import decimal, infix
 from ..ir import Dtype
 from ..ops import OPS
@@ -136,7 +137,8 @@ class Text(Printer):
         return folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
-        if node.key in self._extents:
+        larger = isinstance(node, Apply) and node.op == "maximum"  # of two axes: it stands for how long one is
+        if node.key in self._extents and (larger or never_negative(node, self._kinds)):
             return "size"
         if isinstance(node, Const):
             whole = is_exact(node) and node.value.denominator == 1

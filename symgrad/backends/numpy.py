@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -15,11 +14,12 @@ from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.layout import Pattern
-from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Update
+from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Slice, Statement, Unpack, Update
+from ..plan.build import SCIPY
 from .base import template
+from .c_lines import broken
 from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
-from .python_lines import both_listed, listed
-from .python_text import ArrayPrinter, assigned, called, pack_name, sizes
+from .python_text import ArrayPrinter, assigned, called, if_lines, pack_name, parameters, returned, sizes, unset
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -73,8 +73,9 @@ class _File:
         body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
         imports = ["import math", ""] if any("math." in line for line in body) else []
         imports.append("import numpy as np")
-        if any("special." in line for line in body):
-            imports.append("from scipy import special")
+        modules = [m for m in SCIPY if any(re.search(rf"(?<!\.)\b{m}\.", line) for line in body)]
+        if modules:
+            imports.append(f"from scipy import {', '.join(sorted(modules))}")
         return template("numpy.j2").render(
             header=[_in_docstring(line) for line in header],
             imports=imports,
@@ -87,40 +88,51 @@ class _File:
 
     def _forward(self) -> dict[str, Any]:
         primal = self.primal
-        parameters = self._parameters()
         reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
         sure = [n for n in reals if not primal.table[n].optional] or reals
         printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "np.float64")
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines += both_listed(primal.inputs, "_inputs", 4)
+            lines += assigned(names, f"_inputs({names})", 4)
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
-        lines += _size_lines(self._forward_sizes(), tensors)
+        sized = _size_lines(self._forward_sizes(), tensors)
         needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
-        lines += _constraint_lines(primal, needs)
-        lines += _count_lines(self.forward.counts)
-        if len(lines) > 1:
-            lines.append("")
+        sized += _constraint_lines(primal, needs)
+        sized += _count_lines(self.forward.counts)
+        lines += [*sized, ""] if sized else []
         lines += _statement_lines(self.forward.statements, printer, [], 4)
         saved = [*self.program.saved]
         saved += [self._size_text(d, tensors) for d in saved_sizes]
         saved += [*self.program.saved_options, *(f"{n} is not None" for n in self.program.saved_presence)]
         if self._saves_dtype():
             saved.append(printer.dtype)
-        outputs = _tuple(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
-        last = f"return {outputs}, {_tuple(saved)}"
-        lines = _returned(lines, last, primal.outputs, self.program.saved)
-        if lines[-1] == last:
-            lines[-1:] = listed(f"return {outputs}, (", saved, ")" if len(saved) > 1 else ",)", 4)
+        lines = _with_return(lines, primal.outputs, self.program.saved, _tuple(saved))
+        return {"parameters": parameters("forward", self._parameters()), "doc": self._forward_doc(), "lines": lines}
+
+    def _forward_doc(self) -> list[str]:
+        """What it returns; the arguments and their shapes; what it raises."""
+        primal = self.primal
         shown = ", ".join(f"{o} {show_shape(primal.table[o])}" for o in primal.outputs)
-        doc = f"Return {shown}, and what backward needs."
-        return {
-            "head": listed("def forward(", parameters, "):"),
-            "doc": [doc if len(doc) <= 78 else f"Return {', '.join(primal.outputs)}, and what backward needs."],
-            "lines": lines,
-        }
+        first = f"Return {shown}, and what backward needs."
+        if len(first) > 78:
+            first = f"Return {_listed(primal.outputs)}, and what backward needs."
+        if not primal.inputs:
+            return [first]
+        arguments = [
+            f"{n} {show_shape(primal.table[n])}{' or None' if primal.table[n].optional else ''}" for n in primal.inputs
+        ]
+        shapes = {primal.table[n].shape for n in primal.inputs}
+        if len(arguments) > 1 and len(shapes) == 1 and not primal.optional:
+            arguments = [f"{_listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
+        kinds = {primal.table[n].dtype for n in primal.inputs}
+        errors = "TypeError and ValueError tell which argument has another type or shape"
+        if self.program.indexed:
+            errors += ", IndexError which subscript is out of range"
+        said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {_listed(arguments)}."
+        lines = [part.strip() for line in (said, f"{errors}.") for part in broken(line, 0, 84)]
+        return [first, "", *(f"    {line}" for line in lines), "    "]
 
     def _forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
@@ -180,7 +192,7 @@ class _File:
             names.append("dtype")
         told = [program.table[n] for n in program.saved if not program.table[n].optional]
         kept = self.forward.kept
-        lines = listed("", names, " = saved", 4) if len(names) > 1 else [f"({n},) = saved" for n in names]
+        lines = _unpacked(names) if names else []
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
@@ -189,27 +201,30 @@ class _File:
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self._gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:
-            rows = textwrap.wrap(" = ".join(gradients), 84 - len(" = None"), break_long_words=False)
-            lines += [f"{row.removesuffix(' =')} = None".removeprefix("= ") for row in rows]
+            lines += unset([*gradients], 4)
         guard = [*gradients.items()]
         body = _statement_lines(self.backward.statements, printer, guard, 4, program)
         lines += body
         result = [self._gradient_of(n) or "None" for n in primal.inputs]
-        lines += listed("return ", result, "", 4) if len(result) > 1 else [f"return {_tuple(result)}"]
-        default = _tuple(["True" for _ in primal.inputs])
-        default = default if len(default) <= 40 else f"(True,) * {len(primal.inputs)}"
+        lines += returned(_tuple(result) if len(result) < 2 else ", ".join(result), 4)
+        default = f"({', '.join('True' for _ in primal.inputs)}{',' if len(primal.inputs) == 1 else ''})"
         return {
-            "head": listed("def backward(", ["saved", "grad_output=None", f"needs_input_grad={default}"], "):"),
-            "doc": ["Return J.T @ grad_output: one gradient per input, None where it is not needed."]
-            if len(primal.outputs) == 1
-            else [
-                "Return J.T @ grad_output: one gradient per input, None where it is not needed.",
-                "",
-                f"    grad_output is {_tuple([s for _, s in derivative.seeds])}; None in it counts as zero.",
-                "    ",
-            ],
+            "parameters": parameters("backward", ["saved", "grad_output=None", f"needs_input_grad={default}"]),
+            "doc": self._backward_doc(),
             "lines": lines,
         }
+
+    def _backward_doc(self) -> list[str]:
+        first = "Return J.T @ grad_output: one gradient per input, None where it is not needed."
+        ((output, _), *others) = seeds = self.program.derivative.seeds
+        if others:
+            said = f"grad_output is {_tuple([s for _, s in seeds])}; None in it counts as zero."
+        else:
+            shape = self.primal.table[output].shape
+            said = f"grad_output has the shape of {output}, {show_shape(self.primal.table[output])}; "
+            said = said if shape else f"grad_output is a scalar, as {output} is; "
+            said = f"{said}left out, it is 1." if not shape else f"{said[:-2]}."
+        return [first, "", *(f"    {part.strip()}" for part in broken(said, 0, 84)), "    "]
 
     def _gradient_of(self, name: str) -> str | None:
         return dict(self.program.derivative.gradients).get(name)
@@ -279,6 +294,8 @@ def _statement_lines(
         match s:
             case Assign(name, value):
                 lines += assigned(name, text(value), indent)
+            case Unpack(_, value):
+                lines += assigned(s.name, text(value), indent)
             case Update(name, items, value, first):
                 inner = ", ".join(text._item(i, text) for i in items)
                 sign = "=" if first else "+="
@@ -296,7 +313,7 @@ def _statement_lines(
                 lines += [f"    {x}" for x in _statement_lines(loop, text, gradients, indent + 4, program)]
             case Guard(serves, when, body, otherwise, condition):
                 asked = sizes(condition) if condition is not None else _condition(serves, when, gradients, program)
-                lines.append(f"if {asked}:")
+                lines += if_lines(asked, indent)
                 lines += [f"    {x}" for x in _statement_lines(body, text, gradients, indent + 4, program)]
                 if otherwise:
                     lines.append("else:")
@@ -315,11 +332,9 @@ def _condition(
     program: Program | None,
 ) -> str:
     place = dict(gradients)
-    needs = [f"needs_input_grad[{place[g]}]" for g in serves]
+    needs = _needed([place[g] for g in serves], len(program.derivative.primal.inputs) if program else 0)
     parts = [" or ".join(needs)] if needs else []
-    if len(needs) > 3:
-        parts = [_any(sorted(place[g] for g in serves))]
-    elif len(needs) > 1 and when:
+    if len(needs) > 1 and when:
         parts = [f"({parts[0]})"]
     for name, present in when:
         if program is not None and name in program.saved_presence:
@@ -329,12 +344,22 @@ def _condition(
     return " and ".join(parts)
 
 
-def _any(places: Sequence[int]) -> str:
-    """Whether one of several gradients is needed."""
-    first, behind = places[0], places[-1] + 1
-    if behind - first == len(places):
-        return f"any(needs_input_grad[{first or ''}:{behind}])"
-    return f"any(needs_input_grad[k] for k in ({', '.join(map(str, places))}))"
+def _needed(places: Sequence[int], inputs: int) -> list[str]:
+    """What asks for one of the gradients at these places: of many, neighbours together, `any(needs_input_grad[2:])`."""
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if len(places) > 2 and runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return [
+        f"needs_input_grad[{first}]"
+        if first == last
+        else "any(needs_input_grad)"
+        if last - first == inputs - 1
+        else f"any(needs_input_grad[{first or ''}:{last + 1 if last + 1 < inputs else ''}])"
+        for first, *_, last in (run * 2 for run in runs)
+    ]
 
 
 def _count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
@@ -349,28 +374,24 @@ def _constraint_lines(primal: Function, conditions: Sequence[Expr]) -> list[str]
         names = dict.fromkeys(r.name for r in refs(condition))
         values = ", ".join(f"{n} = {{{pack_name(n)}}}" for n in names)
         text = f"{primal.name}: needs {show(condition)}, here {values}"
-        lines += [f"if not {sizes(condition)}:", *raised("ValueError", text)]
+        lines += [*if_lines(f"not {sizes(condition)}", 4), *raised("ValueError", text)]
     return lines
 
 
-def _returned(lines: list[str], last: str, outputs: Sequence[str], saved: Sequence[str]) -> list[str]:
-    """The lines and the return; an output that is only returned stands in the return itself while that is short."""
-    inlined = last
-    dropped: list[str] = []
+def _with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], kept: str) -> list[str]:
+    """The lines and the return; outputs that are only returned stand in the return itself while that is short."""
+    last: dict[str, str] = {}
     for line in reversed(lines):
         name, _, value = line.partition(" = ")
         if name not in outputs or name in saved or value.endswith("("):
             break
-        dropped.append(line)
-    head, tail = last.split("return ", 1)[1], ""
-    if dropped and len(dropped) == len(outputs) and len(outputs) > 1:
-        values = {d.partition(" = ")[0]: d.partition(" = ")[2] for d in dropped}
-        reads = [n for n in outputs if any(_mentions(v, n) for v in values.values())]
-        _, _, rest = head.partition("), ")
-        inlined = f"return ({', '.join(values[o] for o in outputs)}), {rest}"
-        if not reads and len(inlined) <= 84:
-            return [*lines[: len(lines) - len(dropped)], inlined]
-    return [*lines, last + tail]
+        last[name] = value
+    apart = not any(_mentions(value, name) for value in last.values() for name in outputs)
+    if len(outputs) > 1 and len(last) == len(outputs) and apart:
+        inlined = f"return ({', '.join(last[o] for o in outputs)}), {kept}"
+        if len(inlined) <= 84:
+            return [*lines[: len(lines) - len(last)], inlined]
+    return [*lines, *returned(f"{_tuple(outputs) if len(outputs) > 1 else outputs[0]}, {kept}", 4)]
 
 
 def _mentions(text: str, name: str) -> bool:
@@ -412,6 +433,14 @@ def _where_told(name: str, tensors: Sequence[Tensor]) -> str:
                     return f"{tensor.name}.shape[:-{rest}]" if rest else f"{tensor.name}.shape"
                 return f"{tensor.name}.shape[{place - len(tensor.shape) if packed else place}]"
     raise AssertionError(f"no tensor tells the size {name}")
+
+
+def _unpacked(names: Sequence[str]) -> list[str]:
+    return assigned(f"({names[0]},)" if len(names) == 1 else ", ".join(names), "saved", 4)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
 
 
 def _tuple(names: Sequence[str]) -> str:

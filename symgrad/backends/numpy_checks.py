@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from ..expr import Const, Expr, Ref, show
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
-from .python_lines import listed
+from .python_text import WIDTH, assigned, if_lines, parameters, returned
 
 
 def inputs_helper(program: Program) -> list[str]:
     primal = program.derivative.primal
     lines = [
-        *listed("def _inputs(", primal.inputs, "):"),
+        f"def _inputs({parameters('_inputs', primal.inputs)}):",
         '    """Return the inputs as arrays; refuse what is of another type or shape."""',
     ]
     words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
@@ -32,13 +32,12 @@ def inputs_helper(program: Program) -> list[str]:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
     lines += [f"    {line}" for line in _index_checks(program, bound)]
-    returned = listed("return ", primal.inputs, "", 4) if len(primal.inputs) > 1 else [f"return {primal.inputs[0]}"]
-    return [*lines, *(f"    {line}" for line in returned)]
+    return [*lines, *(f"    {line}" for line in returned(", ".join(primal.inputs), 4))]
 
 
 def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, str]]) -> list[str]:
     """Lines that compare the shape of an input with what earlier inputs told; `bound` is (text, place) by size."""
-    name = tensor.name
+    name, indent = tensor.name, 8 if tensor.optional else 4
     extents = list(tensor.shape)
     pack = extents[0] if extents and isinstance(extents[0], Ref) and extents[0].name in primal.packs else None
     rank = len(extents) - (pack is not None)
@@ -48,7 +47,7 @@ def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, 
         test = f"{name}.ndim {'!=' if pack is None else '<'} {rank}"
         lines += [
             f"if {test}:",
-            *raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}"),
+            *raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}", indent),
         ]
     for place, extent in enumerate(extents):
         first = pack is not None and place == 0
@@ -57,18 +56,18 @@ def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, 
         if first:
             text = f"{name}.shape[:-{rank}]" if rank else f"{name}.shape"
         where = "leading axes" if first else f"axis {axis}"
-        lines += _axis_check(primal, name, extent, text, where, bound)
+        lines += _axis_check(primal.name, tensor, extent, text, where, bound)
     return lines
 
 
 def _axis_check(
-    primal: Function, name: str, extent: Expr, text: str, where: str, bound: dict[str, tuple[str, str]]
+    function: str, tensor: Tensor, extent: Expr, text: str, where: str, bound: dict[str, tuple[str, str]]
 ) -> list[str]:
-    function = primal.name
+    name, indent = tensor.name, 8 if tensor.optional else 4
     if isinstance(extent, Const):
         return [
-            f"if {text} != {show(extent)}:",
-            *raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}"),
+            *if_lines(f"{text} != {show(extent)}", indent),
+            *raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}", indent),
         ]
     assert isinstance(extent, Ref)
     told = f"{name} has {extent.name} = {{{text}}} ({where})"
@@ -78,7 +77,8 @@ def _axis_check(
         bound[extent.name] = (text, told)
         return []
     other, first = bound[extent.name]
-    return [f"if {text} != {other}:", *raised("ValueError", f"{function}: {first}, {told}")]
+    message = f"{function}: {first}, {told}"
+    return [*if_lines(f"{text} != {other}", indent), *raised("ValueError", message, indent)]
 
 
 def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> list[str]:
@@ -91,7 +91,7 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
         text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
         given = f"{name} is not None and " if primal.table[name].optional else ""
         lines += [
-            f"if {given}{name}.size and not (0 <= {name}.min() and {name}.max() < {text}):",
+            *if_lines(f"{given}{name}.size and not (0 <= {name}.min() and {name}.max() < {text})", 4),
             *raised(
                 "IndexError",
                 f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
@@ -100,20 +100,47 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
     return lines
 
 
-def raised(kind: str, message: str) -> list[str]:
-    """`raise kind(f"...")`, one column in; a long message in two strings."""
-    line = f'    raise {kind}(f"{message}")'
-    if len(line) <= 80:
+def raised(kind: str, message: str, indent: int = 4) -> list[str]:
+    """`raise kind(f"...")`, one column in; a long message in several strings. `indent` is that of the `if`."""
+    line = f"    raise {kind}({_string(message)})"
+    if len(line) + indent <= WIDTH:
         return [line]
-    cut = message.rfind(", ", 0, 76)
-    cut = cut if cut > 0 else message.rfind(" ", 0, 76)
-    first, second = message[: cut + 1], message[cut + 1 :]
-    return [
-        f"    raise {kind}(",
-        f"        {_string(first)}",
-        f"        {_string(second)}",
-        "    )",
-    ]
+    strings = _strings(message, WIDTH - indent - 8)
+    return [f"    raise {kind}(", *(f"        {text}" for text in strings), "    )"]
+
+
+def _strings(message: str, room: int) -> list[str]:
+    """A message as neighbouring strings of at most `room` columns, cut behind the commas of its sentence, or else
+    between words; never in what is computed."""
+    parts, depth = [""], 0
+    for letter in message:
+        depth += (letter in "{([") - (letter in "})]")
+        if letter == " " and not depth and parts[-1].endswith((",", ";")):
+            parts[-1] += letter
+            parts.append("")
+        else:
+            parts[-1] += letter
+    lines = [""]
+    for part in parts:
+        if len(lines[-1] + part) + 3 <= room or not lines[-1]:
+            lines[-1] += part
+        else:
+            lines.append(part)
+    return [_string(piece) for line in lines for piece in _words(line, room - 3)]
+
+
+def _words(line: str, room: int) -> list[str]:
+    """A line cut between words, outside of what is computed, where it is too long."""
+    pieces, depth, start = [], 0, 0
+    place = 0
+    for k, letter in enumerate(line):
+        depth += (letter == "{") - (letter == "}")
+        if k - start >= room and place > start:
+            pieces.append(line[start:place])
+            start = place
+        if letter == " " and not depth:
+            place = k + 1
+    return [*pieces, line[start:]]
 
 
 def _string(text: str) -> str:
@@ -132,6 +159,9 @@ def type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
     ]
 
 
+NO_COTANGENT = "grad can be implicitly created only for scalar outputs"
+
+
 def cotangent_helper(function: str, output: str, scalar: str) -> list[str]:
     """`scalar`: whether the output is "always" a scalar, is "sometimes" (a pack of no axes), or never ("")."""
     lines = [
@@ -139,58 +169,48 @@ def cotangent_helper(function: str, output: str, scalar: str) -> list[str]:
         f'    """Return grad_output as an array of the shape of {output}."""',
         "    if grad_output is None:",
     ]
-    refusal = [
-        "raise ValueError(",
-        f'    "{function}: grad can be implicitly created only for scalar outputs; "',
-        f'    f"pass grad_output of shape {{shape}}, the shape of {output}"',
-        ")",
-    ]
+    message = f"{function}: {NO_COTANGENT}; pass grad_output of shape {{shape}}, the shape of {output}"
     if scalar == "always":
         lines.append("        return np.ones(shape, dtype=dtype)")
     elif scalar:
-        lines += ["        if shape != ():", *(f"            {line}" for line in refusal)]
+        refusal = raised("ValueError", message, 8)
+        lines += ["        if shape != ():", *(f"        {line}" for line in refusal)]
         lines.append("        return np.ones(shape, dtype=dtype)")
     else:
-        lines += [f"        {line}" for line in refusal]
+        lines += [f"    {line}" for line in raised("ValueError", message)]
+    differs = f"{function}: grad_output has shape {{grad_output.shape}}, {output} has shape {{shape}}"
     return [
         *lines,
         "    grad_output = np.asarray(grad_output)",
         "    if grad_output.shape != shape:",
-        "        raise ValueError(",
-        f'            f"{function}: grad_output has shape {{grad_output.shape}}, "',
-        f'            f"{output} has shape {{shape}}"',
-        "        )",
+        *(f"    {line}" for line in raised("ValueError", differs)),
         "    return grad_output",
     ]
 
 
 def cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
-    names = ", ".join(outputs)
     count = len(outputs)
+    names = "(" + ", ".join(f'"{o}"' for o in outputs) + ")"
+    head = f"for name, g, shape in zip({names}, grad_output, shapes, strict=True):"
+    loop = [head] if len(head) + 4 <= WIDTH else [*assigned("names", names, 4), head.replace(names, "names")]
+    missing = f"{function}: {NO_COTANGENT}; pass a tuple of {count} gradients of the shapes {{shapes}}"
+    number = f"{function}: {{len(grad_output)}} gradients given for {count} outputs"
+    differs = f"{function}: grad_{{name}} has shape {{g.shape}}, {{name}} has shape {{shape}}"
     return [
         "def _cotangents(grad_output, shapes, dtype):",
-        f'    """Return the gradients of {names} as arrays; None counts as zero."""',
+        '    """Return the gradients of the outputs as arrays; None counts as zero."""',
         "    if grad_output is None:",
-        "        raise ValueError(",
-        f'            "{function}: grad can be implicitly created only for scalar outputs; "',
-        f'            f"pass a tuple of {count} gradients of the shapes {{shapes}}"',
-        "        )",
+        *(f"    {line}" for line in raised("ValueError", missing)),
         f"    if len(grad_output) != {count}:",
-        f'        raise ValueError(f"{function}: {{len(grad_output)}} gradients given for {count} outputs")',
+        *(f"    {line}" for line in raised("ValueError", number)),
         "    gradients = []",
-        f"    for name, g, shape in zip({_names(outputs)}, grad_output, shapes, strict=True):",
+        *(f"    {line}" for line in loop),
         "        g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)",
         "        if g.shape != shape:",
-        "            raise ValueError(",
-        f'                f"{function}: grad_{{name}} has shape {{g.shape}}, {{name}} has shape {{shape}}"',
-        "            )",
+        *(f"        {line}" for line in raised("ValueError", differs, 8)),
         "        gradients.append(g)",
         "    return gradients",
     ]
-
-
-def _names(outputs: Sequence[str]) -> str:
-    return "(" + ", ".join(f'"{o}"' for o in outputs) + ")"
 
 
 WINDOWS = (

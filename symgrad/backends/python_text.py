@@ -18,6 +18,7 @@ from ..plan.arrays.tree import (
     Diagonal,
     Einsum,
     Elementwise,
+    Eye,
     Full,
     Infinity,
     Item,
@@ -37,9 +38,11 @@ from ..plan.arrays.tree import (
     Take,
     Triangle,
     Var,
+    Whole,
     Windows,
     children,
 )
+from .python_matrices import CALLS
 
 WIDTH = 88
 HUGGED = 40  # what may stand before the bracket in which a long line is broken
@@ -140,7 +143,7 @@ class ArrayPrinter:
             case Num(value):
                 return number(value)
             case SizeOf(value):
-                return sizes(value, 41), ATOM
+                return sizes.leveled(value)
             case Infinity():
                 return f"{np}.inf", ATOM
             case Elementwise(op, args):
@@ -154,8 +157,13 @@ class ArrayPrinter:
                 options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
                 options += ["keepdims=True"] if keepdims else []
                 return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
+            case Eye(extent):
+                return f"{np}.eye({sizes(extent)}, dtype={self.dtype})", ATOM
+            case Whole(kind, args):
+                word = CALLS[kind]
+                return word.format(*(text(a, 0) for a in args), np=np), ATOM
             case MatMul(left, right):
-                return f"{text(left, 20)} @ {text(right, 21)}", 20
+                return f"{text(left, 20 if isinstance(left, MatMul) else 21)} @ {text(right, 21)}", 20
             case Einsum(subscripts, operands):
                 inner = ", ".join(text(o, 0) for o in operands)
                 return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
@@ -201,6 +209,8 @@ class ArrayPrinter:
 
     def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
         form = INFIX.get(op)
+        if op == "add" and isinstance(args[1], Elementwise) and args[1].op == "neg":
+            op, args, form = "sub", (args[0], args[1].args[0]), INFIX["sub"]
         if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
             base, exponent = (text(a, 41) for a in args)
             simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))
@@ -293,7 +303,9 @@ def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]
     line = f"{target} {sign} {value}"
     if len(line) + indent <= WIDTH:
         return [line]
-    if len(target) + len(sign) + 3 + indent > WIDTH and target.endswith("]"):
+    if len(target) + len(sign) + 3 + indent > WIDTH and not target.endswith("]"):
+        return ["(", *_members(target, indent + 4), *assigned(")", value, indent, sign)]
+    if len(target) + len(sign) + 3 + indent > WIDTH:
         start = target.index("[") + 1
         first = [target[:start], *_inside(target[start:-1], indent + 4)]
         return [*first, *assigned("]", value, indent, sign)]
@@ -303,12 +315,57 @@ def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]
     return [f"{target} {sign} (", *_inside(value, indent + 4), ")"]
 
 
+def parameters(name: str, parts: Sequence[str]) -> str:
+    """What stands in the brackets of `def name()`: on one line, on the next one, or one on each line."""
+    text = ", ".join(parts)
+    if len(f"def {name}({text}):") <= WIDTH:
+        return text
+    return f"\n    {text}\n" if len(text) + 4 <= WIDTH else "".join(f"\n    {part}," for part in parts) + "\n"
+
+
+def unset(names: Sequence[str], indent: int) -> list[str]:
+    """`a = b = None`, in as many statements as it takes."""
+    lines: list[str] = []
+    for name in names:
+        longer = f"{lines[-1].removesuffix('None')}{name} = None" if lines else ""
+        if lines and len(longer) + indent <= WIDTH:
+            lines[-1] = longer
+        else:
+            lines.append(f"{name} = None")
+    return lines
+
+
+def returned(value: str, indent: int) -> list[str]:
+    """`return value`; a long value is broken in its last brackets, or stands in brackets."""
+    line = f"return {value}"
+    if len(line) + indent <= WIDTH:
+        return [line]
+    groups = _groups(value)
+    if groups and groups[-1][1] == len(value) - 1 and groups[-1][0] + 8 + indent <= WIDTH:
+        opening = groups[-1][0] + 1
+        return [f"return {value[:opening]}", *_members(value[opening:-1], indent + 4), ")"]
+    return ["return (", *_members(value, indent + 4), ")"]
+
+
+def if_lines(condition: str, indent: int) -> list[str]:
+    """`if condition:`, cut before its `or` and `and`."""
+    line = f"if {condition}:"
+    if len(line) + indent <= WIDTH:
+        return [line]
+    return ["if (", *_piece(condition, indent + 4), "):"]
+
+
 def called(text: str, indent: int) -> list[str]:
     """A call as a statement, in lines of at most WIDTH columns where that is possible."""
     if len(text) + indent <= WIDTH:
         return [text]
     opening = text.index("(") + 1
     return [text[:opening], *_inside(text[opening:-1], indent + 4), text[-1]]
+
+
+def _members(text: str, indent: int) -> list[str]:
+    """The members of a tuple, one a line."""
+    return [line for a in _arguments(text) for line in _piece(f"{a},", indent)]
 
 
 def _inside(text: str, indent: int) -> list[str]:
@@ -386,6 +443,8 @@ def _groups(text: str) -> list[tuple[int, int]]:
 
 
 WEAKEST = (
+    (" or ",),
+    (" and ",),
     (" | ",),
     (" & ",),
     (" == ", " != ", " < ", " <= ", " > ", " >= "),

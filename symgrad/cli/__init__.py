@@ -16,7 +16,7 @@ import click
 
 from ..backends import BACKENDS
 from ..backends.c_load import NO_COMPILER
-from ..errors import CompilerError, SymgradError, TargetError
+from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
 from ..verify import Report
@@ -105,7 +105,8 @@ def generate(
 
     Shows the Jacobian (or the equations of the gradients), verifies the code against the formula, and writes it to
     DIR/<function>/. All files are written, or none: nothing is where any code fails its check. Without a C compiler C
-    is written and not verified, which the exit code 2 tells.
+    is written and not verified, which the exit code 2 tells. A function that one language cannot express (a matrix
+    factorisation in C) is printed in the others, and said so; the exit code is 2 where nothing could be printed.
     """
     if compare and unchecked:
         raise Mistake("--check compares files and verifies nothing; leave --no-check out.")
@@ -115,8 +116,11 @@ def generate(
     files: list[File] = []
     failed: list[Report | str] = []
     lacking: list[str] = []
+    refused: list[str] = []
     for function in found.functions:
-        code = [printed(function, to) for to in languages]
+        code = _printed(function, languages, refused)
+        if not code:
+            continue
         mathematics = text.mathematics(code[0])
         click.echo("\n".join([*text.title(code[0]), "", *mathematics, *([""] if mathematics else [])]))
         if not unchecked:
@@ -130,6 +134,7 @@ def generate(
             click.echo(str(report), err=True)
         click.echo("symgrad: no file was written, because code failed its check.", err=True)
         ctx.exit(FINDING)
+    _tell_refused(refused, bool(files))
     refuse(out, files)
     states = [file.state for file in files]
     write(files)
@@ -167,9 +172,10 @@ def check(
     reports: list[Report] = []
     failed: list[str] = []
     lacking: list[str] = []
+    refused: list[str] = []
     for function in resolve(targets).functions:
-        for to in languages:
-            outcome = _verified(function, printed(function, to), full, seconds)
+        for printing in _printed(function, languages, refused):
+            outcome = _verified(function, printing, full, seconds)
             if isinstance(outcome, Report):
                 reports.append(outcome)
                 if not as_json:
@@ -180,6 +186,7 @@ def check(
         click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
     for message in failed:
         click.echo(message, err=True)
+    _tell_refused(refused, bool(reports or failed or lacking))
     if failed or any(report.failures for report in reports):
         ctx.exit(FINDING)
     _tell_lacking(ctx, lacking)
@@ -193,13 +200,17 @@ def check(
 @click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
 def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
+    refused: list[str] = []
+    shown = False
     for number, function in enumerate(resolve(targets).functions):
         if number:
             click.echo()
         if latex:
             click.echo(text.latex(function))
             continue
-        code = [printed(function, to) for to in languages]
+        code = _printed(function, languages, refused)
+        if not code:
+            continue
         lines = [*text.title(code[0]), ""]
         matrix = text.jacobian_matrix(code[0])
         lines += [*matrix, ""] if matrix else []
@@ -208,6 +219,31 @@ def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> Non
             for file in placed(Path(), function.name, printing.files):
                 lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
         click.echo("\n".join(lines))
+        shown = True
+    _tell_refused(refused, shown)
+
+
+# what a language cannot express
+
+
+def _printed(function: Function, languages: Sequence[str], refused: list[str]) -> list[Printed]:
+    """The code in each language that has words for all of the function; what the others say is kept for later."""
+    found: list[Printed] = []
+    for to in languages:
+        try:
+            found.append(printed(function, to))
+        except UnsupportedError as error:
+            refused.append(str(error))
+    return found
+
+
+def _tell_refused(refused: Sequence[str], something: bool) -> None:
+    """Say what is not there; an error where nothing is."""
+    messages = list(dict.fromkeys(refused))
+    if messages and not something:
+        raise Mistake("\n".join(messages))
+    for message in messages:
+        click.echo(f"not printed: {message}", err=True)
 
 
 # checking
@@ -261,8 +297,8 @@ def _compare(found: Targets, languages: Sequence[str], out: Path, targets: Seque
     files = [
         file
         for function in found.functions
-        for to in languages
-        for file in placed(out, function.name, printed(function, to).files)
+        for printing in _printed(function, languages, [])
+        for file in placed(out, function.name, printing.files)
     ]
     wrong = [lines for file in files if (lines := difference(file))]
     wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, out, files)]

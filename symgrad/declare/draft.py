@@ -18,6 +18,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     index,
     indices,
     product,
@@ -26,7 +27,9 @@ from ..expr import (
     show,
     substitute,
 )
+from ..expr.sizes import never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
+from ..matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
@@ -91,6 +94,14 @@ class Draft:
         """The extent of the index `i` in the equation where this stands."""
         return ref(EXTENT, i)
 
+    @property
+    def targets(self) -> Mapping[str, tuple[Expr, ...]]:
+        """The results that are defined so far, each with the subscripts of its first equation."""
+        found: dict[str, tuple[Expr, ...]] = {}
+        for p in self._pending:
+            found.setdefault(p.target, p.subscripts)
+        return found
+
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
         taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
@@ -113,8 +124,7 @@ class Draft:
         """Hoist `kind[over](body)` to an equation of its own and return the reference to it.
 
         kind   sum, mean, max, min, prod, logsumexp, argmax
-        name   the name of the new tensor; words are made up if None
-        reader  the tensor that it is summed for, whose name stands in words that say little by themselves
+        name   the name of the new tensor; words are made up if None, with the name of its `reader` if that is given
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
@@ -130,7 +140,9 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        target = self.name_for(name or reduction_name(word, body, reader))
+        words = reduction_name(word, body)
+        words = f"{words}_{reader}" if reader is not None and words == reduction_name(word, ONE) else words
+        target = self.name_for(name or words)
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
@@ -184,6 +196,8 @@ class Draft:
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
         """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
+        if p.reduce in MATRICES:
+            return p
         mentioned = indices(*p.subscripts, p.body, *(() if p.where is None else (p.where,)))
         idle = [i for i in order if i not in mentioned]
         body = p.body
@@ -228,7 +242,7 @@ class Draft:
             named = target not in self._hoisted.values()
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
-        conditions = bounds(self.name, equations, tensors)
+        conditions = tuple(dict.fromkeys((*bounds(self.name, equations, tensors), *_tall(equations))))
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),
@@ -309,6 +323,15 @@ class Draft:
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "
                     f"and shapes of unknown rank cannot be combined. Give all but one of them named axes."
                 )
+
+
+def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
+    """What must hold of the sizes for a QR decomposition: at least as many rows as columns."""
+    for e in equations:
+        if e.reduce.startswith("qr"):
+            (_, m), (_, n) = e.reduced
+            if not never_negative(tidy(m - n)):
+                yield apply("le", n, m)
 
 
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:

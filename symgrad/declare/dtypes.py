@@ -53,6 +53,8 @@ def _one_pass(
 
 def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
     """What the elements of the target are, by one of its equations."""
+    if e.matrix is not None:
+        return Dtype.INT if e.matrix.integer else Dtype.REAL
     if e.reduce == "argmax":
         return Dtype.INT
     dtype = dtype_of(e.body, kinds)

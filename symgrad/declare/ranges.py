@@ -25,6 +25,8 @@ from ..expr import (
 )
 from ..expr.sizes import coefficient, largest, most, tidy
 from ..ir import Tensor, When, show_element
+from ..matrices import MATRICES
+from ..matrices import sizes as row_sizes
 
 EXTENT = "#extent"  # ref(EXTENT, i) is the extent of the index i, until it is known
 
@@ -43,7 +45,12 @@ class Pending:
 
     @property
     def order(self) -> tuple[Index, ...]:
-        """The indices of the equation, those of the target first, and the given ones even if nothing mentions them."""
+        """The indices of the equation, those of the target first, and the given ones even if nothing mentions them.
+
+        The order of the given ones is that of the axes of a function of matrices.
+        """
+        if self.reduce in MATRICES:
+            return tuple(dict.fromkeys((*indices(*self.subscripts), *self.extents, *indices(self.body))))
         mentioned = indices(*self.subscripts, self.body, *(() if self.where is None else (self.where,)))
         bound = [i for i in self.extents if i not in mentioned]
         return (*mentioned, *bound)
@@ -98,7 +105,9 @@ class Ranges:
             for i, extent in p.extents.items():
                 self.extents[number, i] = extent
                 self.told_by[number, i] = "as given"
-        while self._plain() or self._literal() or self._affine() or self._plain(mixed=True):
+        while (
+            self._plain() or self._matrices() or self._literal() or self._affine() or self._plain(mixed=True)
+        ):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -138,6 +147,36 @@ class Ranges:
                 news = True
             elif here is not None and there is not None and here.key is not there.key:
                 self._clash(number, s, name, axis, here, there)
+        return news
+
+    def _matrices(self) -> bool:
+        """The axes of a function of matrices are as long as its row says; the smaller side is `k`."""
+        news = False
+        for number, p in enumerate(self.pending):
+            if p.reduce not in MATRICES:
+                continue
+            row = MATRICES[p.reduce]
+            shown, mentioned = indices(*p.subscripts), set(indices(p.body))
+            reduced = [i for i in p.order if i not in shown]
+            unmentioned = [i for i in shown if i not in mentioned]
+            result = unmentioned[len(unmentioned) - row.rank :]
+            sizes: dict[str, Expr] = {}
+            for letter, i in zip(row.axes.split(), reduced, strict=True):
+                extent = self.extents.get((number, i))
+                if extent is None:
+                    break
+                if tidy(sizes.setdefault(letter, extent) - extent) is not ZERO:
+                    raise ShapeError(
+                        f"{self.name}: {row.function} takes a square matrix; {show(p.body)} has {show(sizes[letter])} "
+                        f"rows and {show(extent)} columns."
+                    )
+            else:
+                sizes = row_sizes(row, [self.extents[number, i] for i in reduced])
+                for letter, i in zip(row.result.split(), result, strict=True):
+                    if (number, i) not in self.extents:
+                        self.extents[number, i] = sizes[letter]
+                        self.told_by[number, i] = f"by {row.function}"
+                        news = True
         return news
 
     def _clash(self, number: int, i: Index, name: str, axis: int, here: Expr, there: Expr) -> None:

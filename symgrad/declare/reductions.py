@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..expr import ONE, Apply, Expr, Ref, apply, factors, is_exact, product, refs
+from ..expr import ONE, Apply, Expr, Ref, apply, component_name, factors, is_exact, product, refs
 from ..expr.sizes import count
 from .ranges import EXTENT
+
+LONGEST = 24  # letters of a name that is made of two
 
 
 def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:
@@ -25,10 +27,14 @@ def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> E
     return body
 
 
-def reduction_name(kind: str, body: Expr, reader: str | None = None) -> str:
-    """Words for a reduction: `sum_x` when one tensor is reduced, else `total`, `largest`, ..."""
-    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts and r.name != EXTENT))
+def reduction_name(kind: str, body: Expr) -> str:
+    """Words for a reduction: `sum_x` when one tensor is reduced, `x_weight` for a sum of products of two, else `total`,
+    `largest`, ..."""
+    names = list(dict.fromkeys(component_name(r) for r in refs(body) if r.subscripts and r.name != EXTENT))
     if isinstance(body, Ref) or len(names) == 1:
-        return f"{kind}_{body.name if isinstance(body, Ref) else names[0]}"
+        return f"{kind}_{component_name(body) if isinstance(body, Ref) else names[0]}"
+    product_of_two = isinstance(body, Apply) and body.op == "mul" and all(isinstance(a, Ref) for a in body.args)
+    if kind == "sum" and product_of_two and len(names) == 2 and len("_".join(names)) <= LONGEST:
+        return "_".join(names)
     words = {"sum": "total", "max": "largest", "min": "smallest", "prod": "product", "argmax": "position"}
-    return words.get(kind, kind) if reader is None else f"{words.get(kind, kind)}_{reader}"
+    return words.get(kind, kind)

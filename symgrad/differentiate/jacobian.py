@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..errors import UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
@@ -75,6 +76,7 @@ class Jacobian:
 def jacobian_equations(derivative: Derivative) -> Jacobian:
     """Return d output / d input for every pair, by index; forward's named values stand by their names."""
     joint, primal = derivative.function, derivative.primal
+    _refuse_matrices(derivative)
     found: list[Entry] = []
     for output, seed in derivative.seeds:
         for name, gradient in derivative.gradients:
@@ -87,6 +89,19 @@ def jacobian_equations(derivative: Derivative) -> Jacobian:
     return Jacobian(primal.name, tuple(found))
 
 
+def _refuse_matrices(derivative: Derivative) -> None:
+    """A function of matrices that the cotangent goes through has no coefficient to be read off."""
+    moved = {seed for _, seed in derivative.seeds}
+    for e in derivative.function.statements:
+        if any(r.name in moved for r in e.reads):
+            moved.add(e.target)
+            if e.matrix is not None:
+                raise UnsupportedError(
+                    f"{derivative.primal.name}: the Jacobian through {e.matrix.function} has no elements to be shown "
+                    f"one by one. Its product with a cotangent has equations: sg.vjp."
+                )
+
+
 class _Reader:
     """Reads the coefficients of one seed off the equations of J^T v."""
 
@@ -95,7 +110,8 @@ class _Reader:
         self.primal = primal
         self.seed = seed
         self.seeds = seeds
-        self.forward = set(primal.writers) | set(primal.inputs)
+        matrices = {e.target for e in joint.statements if e.matrix is not None}
+        self.forward = set(primal.writers) | set(primal.inputs) | matrices
 
     def row(self, output: Tensor, e: Equation) -> tuple[Expr, ...]:
         """Subscripts of the output that no equation uses: p, q, r, ...; a pack stays itself."""

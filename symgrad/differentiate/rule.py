@@ -16,6 +16,8 @@ How the reduction of an equation enters, with G = grad_out[f], b the body and T 
     max, min   G p [b == T] / (how many are equal): ties share
     prod       G p (the product of the bodies before) (the product of those after): exact with zeros, never G T / b
     argmax     nothing
+
+The rules of functions of matrices stand in matrices.py.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from ..ir import (
     Function,
     Role,
     Tensor,
+    When,
     alive,
     inside,
     names_of,
@@ -58,6 +61,7 @@ from ..ir import (
     unguarded,
 )
 from ..ops import OPS
+from .matrices import cotangents
 
 
 def differentiate(function: Function) -> Derivative:
@@ -149,6 +153,9 @@ class Sweep:
 
     def _group(self, group: Sequence[Equation]) -> None:
         """Sweep the equations of one box together."""
+        if group[0].matrix is not None:
+            self._matrix(group[0])
+            return
         seeded = [(e, self._seed(e)) for e in group if e.target in self.active and e.reduce != "argmax"]
         seeded = [(e, seed) for e, seed in seeded if seed is not ZERO]
         if not seeded:
@@ -158,19 +165,37 @@ class Sweep:
         certain = {r for e, _ in seeded for r in unguarded(e.body)}
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
-                target = self.cotangent[element.name]
-                self.touched.add(element.name)
-                shown = set(indices(*element.subscripts))
-                summed = any(i not in shown for i, _ in first.box)
-                box = _shown_first(first, element.subscripts)
                 where = first.where
                 if not (self._is_there(element, first) or element in certain):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
-                self.statements.append(
-                    Equation(target, element.subscripts, "sum" if summed else "none", adjoint, box, where, first.when)
-                )
+                self._contribute(element, adjoint, first.box, where, first.when)
+
+    def _contribute(self, element: Ref, adjoint: Expr, box: Box, where: Expr | None, when: When) -> None:
+        """Add `adjoint` to the cotangent of an element, at every point of the box."""
+        self.touched.add(element.name)
+        shown = set(indices(*element.subscripts))
+        kind = "sum" if any(i not in shown for i, _ in box) else "none"
+        box = _shown_first(box, element.subscripts)
+        target = self.cotangent[element.name]
+        self.statements.append(Equation(target, element.subscripts, kind, adjoint, box, where, when))
+
+    def _matrix(self, e: Equation) -> None:
+        """The contributions of a function of matrices."""
+        row = e.matrix
+        assert row is not None
+        if e.target not in self.active or e.target not in self.touched:
+            return
+        result = {i for i, _ in e.result}
+        batch = tuple(pair for pair in e.shown if pair[0] not in result)
+        for which, operand, term in cotangents(self, e):
+            read = set(indices(term.body, operand))  # a rule may have summed over a part of the batch itself
+            mine = tuple(pair for pair in batch if pair[0] in read)
+            box = (*mine, *(e.reduced[k] for k in row.operands[which]), *term.over)
+            for element, adjoint in reverse([(operand, term.body)]):
+                if element.name in self.active and adjoint is not ZERO:
+                    self._contribute(element, adjoint, box, None, e.when)
 
     def _is_there(self, element: Ref, e: Equation) -> bool:
         """Whether the element exists at every point of the box of `e`, whatever a condition says."""
@@ -211,7 +236,7 @@ class Sweep:
             )
         factor = e.body if e.where is None else select(e.where, e.body, ONE)
         if size(factor) > 1:
-            name = self._local(f"factor_{e.target}", e.box)
+            name = self.local(f"factor_{e.target}", e.box)
             point = tuple(i for i, _ in e.box)
             self.statements.append(Equation(name, point, "none", factor, e.box, None, e.when))
             factor = ref(name, *point)
@@ -225,7 +250,7 @@ class Sweep:
         at, row = tuple(j for j, _ in around), (*around, (i, extent))
         end = count(extent, {o.name for o in self.function.options})
         longer = (*around, (i, end + 1))
-        before, after = (self._local(f"{word}_{e.target}", longer) for word in ("before", "after"))
+        before, after = (self.local(f"{word}_{e.target}", longer) for word in ("before", "after"))
         first, last = (before, ZERO, ONE, around), (after, end, ONE, around)
         up, down = ref(before, *at, i) * factor, factor * ref(after, *at, i + 1)
         others = ref(before, *at, i) * ref(after, *at, i + 1)
@@ -241,7 +266,7 @@ class Sweep:
             return others
         return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, end))
 
-    def _local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
+    def local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
         """The name of a new tensor with an axis for each index of the box."""
         name, number = wish, 2
         while name in self.taken:
@@ -261,10 +286,10 @@ def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ..
     )
 
 
-def _shown_first(e: Equation, subscripts: tuple[Expr, ...]) -> tuple[tuple[Index, Expr], ...]:
-    extents = dict(e.box)
+def _shown_first(box: Box, subscripts: tuple[Expr, ...]) -> Box:
+    extents = dict(box)
     shown = indices(*subscripts)
-    return (*((i, extents[i]) for i in shown), *((i, extent) for i, extent in e.box if i not in shown))
+    return (*((i, extents[i]) for i in shown), *((i, extent) for i, extent in box if i not in shown))
 
 
 def _active(function: Function) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, ref, select, total
 from ..ir import Derivative, Equation, Function, Role
 from .rule import Sweep, condition_of, everywhere, reverse, times
@@ -31,6 +32,10 @@ def tangent(function: Function) -> Derivative:
             results.append((output, sweep.new(f"tangent_{output}", output, Role.GRADIENT)))
     for e in function.statements:
         if e.target in names:
+            if e.matrix is not None:
+                raise UnsupportedError(
+                    f"{function.name}: J v through {e.matrix.function} has no rule yet; J^T v has: sg.vjp."
+                )
             weight = sweep.weight(e)
             partials = reverse([(e.body, weight)])
             body = total(_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)

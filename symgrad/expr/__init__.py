@@ -32,11 +32,12 @@ from .nodes import (
     value_of,
     with_args,
 )
-from .text import ATOM, Form, Printer, show
+from .text import ATOM, ELIDED, Form, Printer, component_name, show
 
 __all__ = [
     "ATOM",
     "COMMUTATIVE",
+    "ELIDED",
     "HALF",
     "ONE",
     "TWO",
@@ -52,6 +53,7 @@ __all__ = [
     "Value",
     "apply",
     "as_expr",
+    "component_name",
     "const",
     "factors",
     "index",

@@ -188,9 +188,8 @@ def certain(value: Expr) -> bool | None:
         return False
     for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
         if isinstance(a, Apply) and a.op == "maximum":  # no less than either
-            written: list[Expr] = [node for node in postorder(value) if node.key is a]  # in whichever order
-            either = (tidy(substitute(value, dict.fromkeys(written, b))) for b in a.args)
-            return True if any(map(certain, either)) else None
+            written = [n for n in postorder(value) if n.key is a]
+            return True if any(certain(substitute(value, dict.fromkeys(written, b))) for b in a.args) else None
     return None
 
 
@@ -216,8 +215,9 @@ def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
         return None
     corner: dict[Expr, Expr] = {}
     for m, c in polynomial.items():
-        if m and isinstance(m[0], Index):
-            corner[m[0]] = ZERO if c > 0 else extents[m[0]] - 1
+        i = m[0] if m else None
+        if isinstance(i, Index) and i in extents:
+            corner[i] = ZERO if c > 0 else extents[i] - 1
     return whole(substitute(s, corner))
 
 

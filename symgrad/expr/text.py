@@ -15,6 +15,7 @@ from .nodes import Apply, Const, Expr, Index, Ref, postorder
 
 ATOM = 100
 LONGEST = 2_000
+ELIDED = "(...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,25 @@ class Printer:
 
     def __call__(self, root: Expr, level: int = 0) -> str:
         """The text of `root`, in parentheses where it binds less tightly than `level`."""
+        return _wrap(*self.leveled(root), level)
+
+    def leveled(self, root: Expr) -> tuple[str, int]:
+        """The text of `root`, and how tightly it binds."""
         done: dict[Expr, tuple[str, int]] = {}
         for node in postorder(root):
             if isinstance(node, Apply):
                 form = self.form(node)
-                texts = [_wrap(*done[a], need) for a, need in zip(node.args, form.operands, strict=True)]
+                texts = [_wrap(*_operand(*done[a]), need) for a, need in zip(node.args, form.operands, strict=True)]
                 text, own = form.template.format(*texts), form.level
             else:
                 text, own = self.leaf(node, [done[a][0] for a in node.args])
-            done[node] = (text if len(text) < LONGEST else "...", own)
-        return _wrap(*done[root], level)
+            done[node] = (text, own) if len(text) < LONGEST else (ELIDED, ATOM)
+        return done[root]
+
+
+def _operand(text: str, level: int) -> tuple[str, int]:
+    """What stands in arithmetic; of a pack it is the number of elements, which `...` alone would not say."""
+    return (f"size({text})", ATOM) if text[0] in ".*" and text != ELIDED else (text, level)
 
 
 def _wrap(text: str, level: int, need: int) -> str:
@@ -113,6 +123,13 @@ def decimal(node: Const) -> str | None:
 
 
 _formula = Printer()
+
+
+def component_name(element: Ref, word: str = "") -> str:
+    """A word for an element of a tensor: `gates3` for gates[t,3,j]; `word` is what the tensor is called."""
+    word = word or element.name
+    numbers = [show(s) for s in element.subscripts if isinstance(s, Const) and s.value >= 0]
+    return f"{word}{'_' if word[-1].isdigit() and numbers else ''}{''.join(numbers)}"
 
 
 def show(node: Expr) -> str:

@@ -14,7 +14,7 @@ from .data import (
     When,
     names_of,
 )
-from .interpreter import bind, extent_of, interpret
+from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import apart, inside, once, range_of, stretch, unguarded, untold
@@ -25,6 +25,7 @@ from .text import (
     show_equations,
     show_function,
     show_inputs,
+    show_matrix,
     show_right,
     show_shape,
     show_target,
@@ -57,6 +58,7 @@ __all__ = [
     "latex_equations",
     "latex_of",
     "names_of",
+    "nested",
     "once",
     "ordered",
     "range_of",
@@ -68,6 +70,7 @@ __all__ = [
     "show_equations",
     "show_function",
     "show_inputs",
+    "show_matrix",
     "show_right",
     "show_shape",
     "show_target",

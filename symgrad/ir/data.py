@@ -7,7 +7,7 @@ An `Equation` says what the elements of one tensor are. With f its subscripts an
 What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
 (concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
 element that no equation writes is 0; a product over nothing is 1. Nothing is evaluated outside `where`, subscripts
-included.
+included. A function of whole matrices is a kind of reduction too; how its indices count says symgrad/matrices.py.
 
 The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
 axes under one plain index; its size is a tuple, and its extent their product.
@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from ..expr import ZERO, Expr, Index, Number, Ref, indices, refs
+from ..expr import ZERO, Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
 from ..expr.sizes import tidy
+from ..matrices import MATRICES, Matrix
 
 
 class Dtype(StrEnum):
@@ -74,14 +75,15 @@ class Tensor:
 Box = tuple[tuple[Index, Expr], ...]
 When = tuple[tuple[str, bool], ...]
 
-REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")
+REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")  # and the kinds of MATRICES
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
     """One index equation; see the head of this file.
 
-    reduce  one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices)
+    reduce  one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices), or a
+            function of matrices
     box     every index of the equation with its extent, those of the target first
     where   a condition on the box; None for all of it
     when    (optional input, present) pairs: the equation counts only if each is so
@@ -106,6 +108,36 @@ class Equation:
         """The part of the box that the target shows."""
         shown = set(indices(*self.subscripts))
         return tuple((i, extent) for i, extent in self.box if i in shown)
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """The row of the function of matrices that the reduction is, if it is one."""
+        return MATRICES.get(self.reduce)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """What a function of matrices is applied to, as elements."""
+        return self.body.args if isinstance(self.body, Apply) and self.body.op == "pair" else (self.body,)
+
+    @property
+    def result(self) -> Box:
+        """The indices of a function's result, with their extents; the rest of those shown is a batch."""
+        row = self.matrix
+        assert row is not None
+        mentioned = set(indices(self.body))
+        found = [pair for pair in self.shown if pair[0] not in mentioned]
+        return tuple(found[len(found) - row.rank :])
+
+    @property
+    def argument(self) -> tuple[object, ...]:
+        """What a function of matrices is applied to, whatever the indices are called: equal for results of one call."""
+        row = self.matrix
+        assert row is not None
+        result = {i for i, _ in self.result}
+        batch = [pair for pair in self.shown if pair[0] not in result]
+        names: dict[Index, Expr] = {i: index(f"#b{n}") for n, (i, _) in enumerate(batch)}
+        names |= {i: index(f"#r{n}") for n, (i, _) in enumerate(self.reduced)}
+        return row.function, substitute(self.body, names), tuple(n for _, n in (*batch, *self.reduced)), self.when
 
     @property
     def plain(self) -> bool:

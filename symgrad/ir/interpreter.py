@@ -159,6 +159,9 @@ def _accumulate(
     fixed: Mapping[str, int],
 ) -> None:
     """Add one equation to its target; `fixed` are the indices of the loops around it."""
+    if equation.matrix is not None:
+        _matrix(equation, array, sizes, numbers, element, fixed)
+        return
     fibres: dict[tuple[int, ...], list[Any]] = {}
     names = [i.name for i, _ in equation.box]
     ranges = {
@@ -176,6 +179,50 @@ def _accumulate(
         fibres.setdefault(target, []).append(evaluate(equation.body, at, element))
     for target, values in fibres.items():
         array[target] = array[target] + REDUCE[equation.reduce](values)
+
+
+def _matrix(
+    equation: Equation,
+    array: Array,
+    sizes: Sizes,
+    numbers: Mapping[str, Any],
+    element: Any,
+    fixed: Mapping[str, int],
+) -> None:
+    """Write the results of a function of matrices, one point of its batch after the other."""
+    row = equation.matrix
+    assert row is not None
+    ranges = {
+        i: range(fixed[i.name], fixed[i.name] + 1) if i.name in fixed else range(extent_of(e, sizes, numbers))
+        for i, e in equation.box
+    }
+    result = [i for i, _ in equation.result]
+    batch = [i for i, _ in equation.shown if i not in result]
+    reduced = [i for i, _ in equation.reduced]
+    for point in itertools.product(*(ranges[i] for i in batch)):
+        at = {i.name: place for i, place in zip(batch, point, strict=True)}
+        operands = []
+        for operand, places in zip(equation.operands, row.operands, strict=True):
+            axes = [reduced[k] for k in places]
+
+            def entry(place: tuple[int, ...], operand: Expr = operand, axes: Sequence[Index] = axes) -> Any:
+                return evaluate(operand, at | {i.name: p for i, p in zip(axes, place, strict=True)}, element)  # noqa: B023  # called at once
+
+            operands.append(nested([ranges[i] for i in axes], entry))
+        value = row.value(*operands)
+        for place in itertools.product(*(ranges[i] for i in result)):
+            here = at | {i.name: p for i, p in zip(result, place, strict=True)}
+            found = value
+            for p in place:
+                found = found[p]
+            array[tuple(int(evaluate(s, here, element)) for s in equation.subscripts)] = found
+
+
+def nested(ranges: Sequence[range], value: Callable[[tuple[int, ...]], Any], at: tuple[int, ...] = ()) -> Any:
+    """Nested lists with `value` at every point."""
+    if not ranges:
+        return value(at)
+    return [nested(ranges[1:], value, (*at, place)) for place in ranges[0]]
 
 
 def _product(values: list[Any]) -> Any:

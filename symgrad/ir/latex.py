@@ -94,7 +94,9 @@ def latex_equations(equations: Sequence[Equation]) -> str:
         if e.subscripts:
             target += f"_{{{','.join(_print(s) for s in e.subscripts)}}}"
         body = _print(e.body)
-        if e.reduced:
+        if e.matrix is not None:
+            body = _matrix(e)
+        elif e.reduced:
             below = ",".join(_print(i) for i, _ in e.reduced)
             body = rf"{_OPERATORS.get(e.reduce, e.reduce)}_{{{below}}} {_print(e.body, 11)}"
         if e.where is not None:
@@ -106,6 +108,18 @@ def latex_equations(equations: Sequence[Equation]) -> str:
         seen.add((e.target, e.subscripts))
         lines.append(f"{target} &{sign} {body}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+def _matrix(e: Equation) -> str:
+    """The function of matrices with its operands, and the element of the result."""
+    row = e.matrix
+    assert row is not None
+    inner = r",\, ".join(_print(operand) for operand in e.operands)
+    below = ",".join(_print(i) for i, _ in e.reduced)
+    element = ",".join(_print(i) for i, _ in e.result)
+    name = row.name.replace("_", r"\_")
+    body = rf"\operatorname{{{name}}}_{{{below}}}\left({inner}\right)"
+    return f"{body}_{{{element}}}" if element else body
 
 
 _OPERATORS = {

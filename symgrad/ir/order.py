@@ -260,7 +260,7 @@ class _Axis:
         if min(lags) < 0 < max(lags):
             raise _Refused(f"{turn[0].equation.target} is computed from earlier elements and from later ones")
         try:
-            before, items, after = _turn(early), _turn(turn), _turn(_among(self.lines, self.last))
+            before, items, after = _turn(early), _turn(turn), _turn(self._among(self.last))
         except Cycle as cycle:
             raise _Refused(cycle.why) from None
         return Recurrence(index, extent, max(lags) > 0, first, before, items, after, tuple(self.axes.items()))
@@ -274,7 +274,22 @@ class _Axis:
 
         keys = {line.key for line in self.lines if all(known(r, ks) for r, ks in line.reads)} & self.last
         self.last -= keys
-        return _among(self.lines, keys)
+        return self._among(keys)
+
+    def _among(self, keys: set[int]) -> list[_Line]:
+        """The lines of those keys, which write at one place each, with what they read of each other."""
+        mine = [line for line in self.lines if line.key in keys]
+        places = {line.key: line.equation.subscripts[self.axes[line.equation.target]] for line in mine}
+        found = []
+        for line in mine:
+            box = dict(line.equation.box)
+            now = []
+            for r, ks in line.reads:
+                place = r.subscripts[self.axes[r.name]]
+                touched = frozenset(k for k in ks & keys if _meets(place, places[k], box))
+                now += [(r, touched)] if touched else []
+            found.append(replace(line, reads=tuple(now)))
+        return found
 
     def _follow(self) -> None:
         """From the axis of one tensor to those of the others: the index that counts there counts here."""
@@ -346,13 +361,12 @@ class _Axis:
         return offset
 
 
-def _among(lines: Sequence[_Line], keys: set[int]) -> list[_Line]:
-    """The lines of those keys, with what they read of each other."""
-    return [
-        replace(line, reads=tuple((r, ks & keys) for r, ks in line.reads if ks & keys))
-        for line in lines
-        if line.key in keys
-    ]
+def _meets(place: Expr, other: Expr, box: Mapping[Index, Expr]) -> bool:
+    """Whether what is read at `place`, for every value of its indices, may be what stands at `other`."""
+    for i in indices(place):
+        begin = whole(place - i)
+        return begin is None or i not in box or not _beyond(other, begin, box[i])
+    return whole(place - other) in (None, 0)
 
 
 def _beyond(place: Expr, begin: int, extent: Expr) -> bool:

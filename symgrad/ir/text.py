@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expr import Const, Expr, show
+from ..expr import Const, Expr, Index, Ref, show
 from .data import Derivative, Equation, Function, Tensor
 
 
@@ -26,12 +26,41 @@ def show_right(equation: Equation) -> str:
     """The right-hand side: `sum[l](x[i,l] * weight[j,l])`, and its condition."""
     body = show(equation.body)
     reduced = ",".join(i.name for i, _ in equation.reduced)
-    if reduced:
+    if equation.matrix is not None:
+        body = show_matrix(equation)
+    elif reduced:
         reduce = "sum" if equation.reduce == "none" else equation.reduce
         body = f"{reduce}[{reduced}]({body})"
     if equation.where is not None:
         body += f"  where {show(equation.where)}"
     return body + "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in equation.when)
+
+
+def show_matrix(equation: Equation) -> str:
+    """`inv(A)[i,j]`; `inv[k,l](A[l,k])[i,j]` where the operands are no arrays as they are."""
+    row = equation.matrix
+    assert row is not None
+    result = [i for i, _ in equation.result]
+    batch = tuple(i for i, _ in equation.shown if i not in result)
+    reduced = [i for i, _ in equation.reduced]
+    shown = ",".join(i.name for i, _ in equation.shown)
+    plain = all(
+        isinstance(operand, Ref) and _whole(operand, tuple(reduced[k] for k in places), batch)
+        for operand, places in zip(equation.operands, row.operands, strict=True)
+    )
+    if plain:
+        inner = ", ".join(operand.name for operand in equation.operands if isinstance(operand, Ref))
+        return f"{row.name}({inner})" + (f"[{shown}]" if shown else "")
+    inner = ", ".join(show(operand) for operand in equation.operands)
+    place = f"[{','.join(i.name for i in result)}]" if result else ""
+    return f"{row.name}[{','.join(i.name for i in reduced)}]({inner}){place}"
+
+
+def _whole(operand: Ref, axes: tuple[Index, ...], batch: tuple[Index, ...]) -> bool:
+    """Whether an operand is an array as it stands: its batch first, or the columns of right-hand sides behind."""
+    rest = [s for s in operand.subscripts if s not in axes]
+    inside = tuple(s for s in operand.subscripts if s in axes)
+    return inside == axes and all(s in batch for s in rest)
 
 
 def show_equation(equation: Equation, accumulates: bool = False) -> str:

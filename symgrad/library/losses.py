@@ -124,8 +124,8 @@ def nll_loss(log_p: sg.Tensor["n c"], target: sg.Int["n"], weight: sg.Tensor["c"
 def nll_loss_ignoring(log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = 0):
     """The mean of -log_p[i, target[i]] over the i whose target is not ignore_index."""
     i = sg.indices("i")
-    total = sg.sum[i](sg.where(target[i] != ignore_index, log_p[i, target[i]], 0))
-    return -total / sg.sum[i](sg.where(target[i] != ignore_index, 1, 0))
+    counts = sg.where(target != ignore_index, 1.0, 0.0)
+    return -sg.sum[i](counts[i] * log_p[i, target[i]]) / counts.sum()
 
 
 @sg.function
@@ -215,11 +215,13 @@ def multilabel_soft_margin_loss(logits: sg.Tensor["n c"], target: sg.Tensor["n c
 
 @sg.function
 def multi_margin_loss(score: sg.Tensor["n c"], target: sg.Int["n"], *, margin: float = 1.0):
-    """mean over i of sum over j != target[i] of max(margin - score[i, target[i]] + score[i, j], 0) / c."""
-    i, j = sg.indices("i j")
-    missing = sg.relu(margin - score[i, target[i]] + score[i, j])
-    rows = sg.tensor[i](sg.sum[j](sg.where(j == target[i], 0, missing)))
-    return (rows / score.shape[1]).mean()
+    """mean over i of sum over j != target[i] of max(margin - score[i, target[i]] + score[i, j], 0) / c.
+
+    The margin is positive: the term of j = target[i] is the margin itself, and is taken off.
+    """
+    i = sg.indices("i")
+    own = sg.tensor[i](score[i, target[i]])
+    return (sg.relu(margin - own[:, None] + score).sum(axis=1) - margin).mean() / score.shape[1]
 
 
 @sg.function
@@ -264,8 +266,8 @@ def contrastive_loss(
     x: sg.Tensor["n d"], y: sg.Tensor["n d"], same: sg.Tensor["n"], *, margin: float = 1.0
 ):
     """mean of d^2 where same is 1, else max(margin - d, 0)^2, with d = |x - y|."""
-    d = sg.sqrt(((x - y) ** 2).sum(axis=1))
-    return (same * d**2 + (1 - same) * sg.relu(margin - d) ** 2).mean()
+    distance = sg.sqrt(((x - y) ** 2).sum(axis=1))
+    return (same * distance**2 + (1 - same) * sg.relu(margin - distance) ** 2).mean()
 
 
 @sg.function

@@ -83,8 +83,8 @@ def local_response_norm(
 
 @sg.function
 def l2_normalize(x: sg.Tensor["... n"], *, eps: float = 1e-12):
-    """x / max(sqrt(sum(x^2)), eps) over the last axis."""
-    return x / sg.maximum(sg.sqrt((x**2).sum(axis=-1, keepdims=True)), eps)
+    """x / sqrt(sum(x^2) + eps) over the last axis."""
+    return x / sg.sqrt((x**2).sum(axis=-1, keepdims=True) + eps)
 
 
 @sg.function

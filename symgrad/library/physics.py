@@ -56,8 +56,8 @@ def michaelis_menten(substrate, rate, half):
 
 @sg.function
 def hill(x, half, n):
-    """x^n / (half^n + x^n)."""
-    return x**n / (half**n + x**n)
+    """1 / (1 + (half / x)^n)."""
+    return 1 / (1 + (half / x) ** n)
 
 
 @sg.function

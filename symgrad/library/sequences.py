@@ -125,12 +125,12 @@ def logistic_growth_rk4(rate: sg.Tensor["n"], start, *, dt: float = 0.1):
 @sg.function
 def hmm_log_likelihood(log_start: sg.Tensor["m"], log_move: sg.Tensor["m m"], log_emit: sg.Tensor["n m"]):
     """log p(observations) of a hidden Markov model, by the forward algorithm; log_emit[t] is log p(x_t | state)."""
-    forward = sg.tensor.new("n+1 m")
+    alpha = sg.tensor.new("n+1 m")
     t, i, j = sg.indices("t i j")
-    forward[0, j] = log_start[j]
-    forward[t + 1, j] = sg.logsumexp[i](forward[t, i] + log_emit[t, i] + log_move[i, j])
+    alpha[0, j] = log_start[j]
+    alpha[t + 1, j] = sg.logsumexp[i](alpha[t, i] + log_emit[t, i] + log_move[i, j])
     n = log_emit.shape[0]
-    return sg.logsumexp[j](forward[n, j])
+    return sg.logsumexp[j](alpha[n, j])
 
 
 @sg.function

@@ -8,7 +8,9 @@ from .special import SPECIAL
 from .steps import STEPS
 
 ROWS: tuple[Op, ...] = (*ELEMENTARY, *STEPS, *SPECIAL)
-OPS: Mapping[str, Op] = {row.name: row for row in ROWS}
+# the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
+PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b))
+OPS: Mapping[str, Op] = {row.name: row for row in (*ROWS, PAIR)}
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
 
 __all__ = ["NAMES", "OPS", "ROWS", "Kink", "Op", "Partials"]

@@ -29,6 +29,8 @@ def _pow(x: Any, n: Any) -> Any:
         return x**n
     if x == 0 and n == 0:
         return mpmath.mpf(1)
+    if x < 0 and n != mp.floor(n):
+        return mp.nan
     if mp.isfinite(n) and mp.mag(n) > LARGE and mp.isfinite(x) and x != 0 and n == mp.floor(n):
         with mp.workprec(mp.prec + mp.mag(n) + 20):
             exponent = n * mp.log(abs(x))

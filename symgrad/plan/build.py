@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
+from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, ref, refs, size
-from ..ir import Derivative, Equation, Function, Tensor, alive
+from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
 from .lower import Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
 from .program import Procedure, Program
 from .saved import choose_saved
 from .steps import steps
 
+SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
@@ -24,6 +26,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     value is computed again when that costs less than keeping it.
     """
     joint, primal = derivative.function, derivative.primal
+    if style == "loops":
+        _refuse_matrices(derivative, to)
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
@@ -68,10 +72,21 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     )
 
 
+def _refuse_matrices(derivative: Derivative, to: str) -> None:
+    for e in derivative.function.statements:
+        if e.matrix is not None:
+            call = e.matrix.function
+            raise UnsupportedError(
+                f"{derivative.primal.name}: {to} has no {call}, which gives {show_element(e.target, e.subscripts)}. "
+                f"Functions of whole matrices and vectors are printed for NumPy: --to numpy. For {to} compute {call} "
+                f"by a library, and pass its result as an input."
+            )
+
+
 def _taken(joint: Function) -> set[str]:
     taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
     taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
-    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", "special", "work", "out"}
+    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "np", *SCIPY, "work", "out"}
 
 
 def _shared(

@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..expr import ONE, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, size, substitute, transform
+from ..expr import (
+    ONE,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    component_name,
+    indices,
+    postorder,
+    ref,
+    refs,
+    size,
+    substitute,
+    transform,
+)
 from ..ir import Equation, Tensor, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
+from .words import phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
 CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
@@ -23,7 +39,10 @@ class Names:
         self.taken = set(taken)
         self.last: dict[str, int] = {}  # the last number of each wish: ten thousand names in linear time
 
-    def new(self, wish: str) -> str:
+    def new(self, wish: str, other: str = "") -> str:
+        """A new name: `wish`, or `other` where that is taken."""
+        if other and wish in self.taken and other not in self.taken:
+            wish = other
         name, number = wish, self.last.get(wish, 1)
         while name in self.taken:
             number += 1
@@ -135,7 +154,7 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             n = written.get(part[0], part[0])
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)
-            name = names.new(_word(n))
+            name = names.new(_word(n), phrase(n))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at))
             body = _replaced(n, place_of, extents)
             place_of[part] = ref(name, *at)
@@ -224,7 +243,7 @@ def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
     """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
     counts: dict[Part, int] = {}
     extents = dict(e.box)
-    stack: list[Expr] = [e.body]
+    stack: list[Expr] = [e.body] if e.matrix is None else []
     while stack:
         node = stack.pop()
         if isinstance(node, Apply):
@@ -266,10 +285,10 @@ def _covered(part: Part, chosen: Sequence[Part], uses: Mapping[Part, int]) -> bo
 
 
 def _word(node: Expr) -> str:
-    """`exp_x` for exp(x - max_x); `common` for arithmetic."""
+    """`exp_x` for exp(x - max_x); arithmetic as it is read, or `common` where that is long."""
     while isinstance(node, Apply) and node.op == "neg":
         node = node.args[0]
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
-        names = [r.name for r in refs(node) if r.name.isidentifier()]
+        names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         return f"{node.op}_{names[0]}" if names else node.op
-    return "common"
+    return phrase(node) or "common"

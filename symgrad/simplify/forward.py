@@ -13,11 +13,13 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
+    Const,
     Expr,
     Index,
     Ref,
     apply,
     factors,
+    index,
     indices,
     postorder,
     ref,
@@ -27,7 +29,8 @@ from ..expr import (
     transform,
 )
 from ..expr.sizes import decided, tidy
-from ..ir import Equation, Function, Role, Tensor, alive, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
+from ..matrices import MATRICES, sizes
 from .match import match
 from .normalised import with_normalised
 
@@ -69,17 +72,18 @@ LARGE = 2_000  # operations; a longer straight line keeps its text
 def stable(function: Function) -> Function:
     """Return an equal function in stable form, each value computed once.
 
-    The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), and log sum exp(u) as logsumexp u; a hoisted
-    reduction that is only copied takes the name of the copy; what does not depend on all the indices of its equation,
-    and calls a function, gets an equation of its own.
+    Equal reductions are one. The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), log sum exp(u) as
+    logsumexp u; a hoisted reduction that is only copied takes the name of the copy; what does not depend on all the
+    indices of its equation, and calls a function, gets an equation of its own; so do the other
+    results of a factorisation.
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
     function = replace(function, statements=tuple(_identities(_unconditional(e)) for e in function.statements))
-    function = _softmax(function)
+    function = _once(_softmax(_constants(function)))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
-    return _without_dead(function)
+    return _with_siblings(_without_dead(function))
 
 
 def _unconditional(e: Equation) -> Equation:
@@ -99,6 +103,19 @@ def _identities(e: Equation) -> Equation:
 
         body = transform(body, rewrite)
     return replace(e, body=body)
+
+
+def _constants(function: Function) -> Function:
+    """A local that is one number everywhere is that number where it is read."""
+    numbers = {name: e.body for name, e in _elementwise(function).items() if isinstance(e.body, Const)}
+
+    def rewrite(node: Expr) -> Expr:
+        return numbers.get(node.name, node) if isinstance(node, Ref) else node
+
+    if not numbers:
+        return function
+    statements = tuple(replace(e, body=transform(e.body, rewrite)) for e in function.statements)
+    return replace(function, statements=statements)
 
 
 # logsumexp
@@ -197,7 +214,40 @@ def _cancelled(u: Expr, total: Expr) -> Expr:
     return u - total
 
 
-# copies, invariants, dead equations
+# equal reductions, copies, invariants, dead equations
+
+
+def _once(function: Function) -> Function:
+    """Reductions that are equal but for the names of indices are one; who reads a later one reads the first."""
+    first: dict[object, str] = {}
+    same: dict[str, str] = {}
+
+    def renamed(node: Expr) -> Expr:
+        return ref(same[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in same else node
+
+    statements: list[Equation] = []
+    for e in function.statements:
+        where = None if e.where is None else transform(e.where, renamed)
+        subscripts = tuple(transform(s, renamed) for s in e.subscripts)
+        e = replace(e, body=transform(e.body, renamed), subscripts=subscripts, where=where)
+        tensor = function.table[e.target]
+        if e.reduce != "none" or e.reduced:
+            if tensor.role == Role.LOCAL and len(function.writers[e.target]) == 1 and e.plain and e.fills(tensor):
+                found = first.setdefault(_canonical(e), e.target)
+                if found != e.target and not tensor.named:
+                    same[e.target] = found
+                    continue
+        statements.append(e)
+    return replace(function, statements=tuple(statements)) if same else function
+
+
+def _canonical(e: Equation) -> object:
+    """What two reductions have in common that are equal but for the names of their indices."""
+    box = (*((i, dict(e.box)[i]) for i in indices(*e.subscripts)), *e.reduced)
+    names: dict[Expr, Expr] = {i: index(f"#{place}") for place, (i, _) in enumerate(box)}
+    where = None if e.where is None else substitute(e.where, names).key
+    extents = tuple(substitute(extent, names).key for _, extent in box)
+    return e.reduce, substitute(e.body, names).key, extents, where, e.when
 
 
 def _elementwise(function: Function) -> dict[str, Equation]:
@@ -237,6 +287,8 @@ def _rename_copies(function: Function) -> Function:
             continue
         if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
             continue
+        if inner.matrix is not None and source.subscripts != e.subscripts:
+            continue  # the order of the indices tells the axes of its result
         names = dict(zip(inner.subscripts, source.subscripts, strict=True))
         clash = {i for i, _ in inner.reduced} & set(indices(*e.subscripts))
         if clash:
@@ -282,7 +334,8 @@ def _hoist(function: Function) -> Function:
     for e in function.statements:
         extents = dict(e.box)
         mine: dict[Expr, Expr] = {}
-        if not e.when and e.where is None and not any(n.op == "select" for n in _applies(e.body)):
+        whole = e.matrix is None and not e.when and e.where is None
+        if whole and not any(n.op == "select" for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
                 at = indices(node)
                 same = range_of(node, extents)
@@ -334,6 +387,32 @@ def _fresh(wish: str, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{wish}_{number}", number + 1
     return name
+
+
+def _with_siblings(function: Function) -> Function:
+    """The other results of a call that its gradient speaks of, from where the call is: eigenvectors of eigenvalues.
+
+    What no gradient reads in the end is dropped.
+    """
+    tensors, statements = list(function.tensors), list(function.statements)
+    taken = names_of(function)
+    for e in function.statements:
+        for kind in e.matrix.siblings if e.matrix is not None else ():
+            if any(other.reduce == kind and other.argument == e.argument for other in statements if other.matrix):
+                continue
+            row = MATRICES[kind]
+            mine = {i for i, _ in e.box}
+            letters = [i for i in map(index, "ijklpqrstuvw") if i not in mine and i.name not in taken]
+            batch = tuple(pair for pair in e.shown if pair not in e.result)
+            extents = sizes(row, [n for _, n in e.reduced])
+            shown = (*batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
+            name = _fresh(row.word, taken)
+            taken.add(name)
+            tensors.append(Tensor(name, tuple(n for _, n in shown)))
+            places = tuple(i for i, _ in shown)
+            here = statements.index(e) + 1
+            statements.insert(here, Equation(name, places, kind, e.body, (*shown, *e.reduced), None, e.when))
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
 def _without_dead(function: Function) -> Function:

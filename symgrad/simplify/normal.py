@@ -90,6 +90,10 @@ class Normal:
         """When an atom was first met."""
         return self.rank.setdefault(atom, len(self.rank))
 
+    def ordered(self, monomial: Monomial) -> list[tuple[Atom, Fraction]]:
+        """The powers of a monomial as their atoms were first met: a set has no order of its own."""
+        return sorted(monomial, key=lambda pair: self.order(pair[0]))
+
     def terms(self, total: Sum) -> Poly:
         """The polynomial inside of a Sum, in the order in which it was built."""
         return self._sums.get(total) or dict(total.terms)
@@ -193,7 +197,7 @@ class Normal:
         result = self.sum_over(inner, box, split=len(inner) == 1)
         letters = self._letters.get(total)
         for monomial in result:
-            for atom, _ in monomial:
+            for atom, _ in self.ordered(monomial):
                 if letters is not None and isinstance(atom, Sum) and len(atom.box) == len(letters):
                     self._letters.setdefault(atom, letters)
         return result
@@ -254,7 +258,7 @@ class Normal:
         result: Poly = {}
         for monomial, coefficient in poly.items():
             term = constant(coefficient)
-            for atom, exponent in sorted(monomial, key=lambda pair: self.order(pair[0])):
+            for atom, exponent in self.ordered(monomial):
                 if isinstance(atom, Sum):
                     inner = self.map_atoms(self.terms(atom), change, names)
                     raised = self._power(self.sum_again(atom, inner, names), exponent)
@@ -271,7 +275,7 @@ class Normal:
         result: Poly = {}
         for monomial, coefficient in poly.items():
             term = constant(coefficient)
-            for atom, exponent in monomial:
+            for atom, exponent in self.ordered(monomial):
                 part = self._expanded_atom(atom, definition)
                 if exponent.denominator == 1 and exponent > 0:
                     for _ in range(int(exponent)):

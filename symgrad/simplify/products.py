@@ -31,7 +31,7 @@ class Product:
         for monomial, coefficient in poly.items():
             term = constant(coefficient)
             rest = set(monomial)
-            for atom, exponent in monomial:
+            for atom, exponent in self.normal.ordered(monomial):
                 if isinstance(atom, Sum):
                     inner = self.within(self.normal.terms(atom))
                     changed = self.normal.sum_again(atom, inner)
@@ -43,7 +43,7 @@ class Product:
         return result
 
     def _replaced(self, monomial: Monomial) -> Monomial:
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.ordered(monomial):
             if exponent == 1 and isinstance(atom, Ref) and atom.name == self.pivot.name:
                 names = dict(zip(self.pivot.subscripts, atom.subscripts, strict=True))
                 ((wanted, _),) = self.normal.rename({self.monomial: Fraction(1)}, names).items()

@@ -22,7 +22,7 @@ from ..expr import (
     substitute,
 )
 from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
-from .match import match
+from .match import Binding, match
 from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
 from .products import Product
@@ -81,9 +81,8 @@ class Rewriting:
                 before = len(writer.equations)
                 equation = writer.equation(target, subscripts, box, poly)
                 equations += [*writer.equations[before:], equation]
-            for e in self.gradient[target]:
-                if not self._is_sum(e):
-                    equations += self._alone(e, writer)
+            for group in self._apart(target):
+                equations += self._alone(group, writer)
         final = ordered(equations)
         tensors = (*self.table.values(), *writer.tensors)
         return Candidate(final, tuple(writer.tensors), self._cost(final, tensors))
@@ -234,15 +233,18 @@ class Rewriting:
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
-        pivot = next((a for a, x in monomial if x == 1 and not isinstance(a, Sum) and self._is_main(a, e)), None)
-        if pivot is None or coefficient != 1:
+        if coefficient != 1:
             return same
-        assert not isinstance(pivot, Sum)
-        found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-        if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
-            return same
-        if not inside(found, untold(pivot, e.box, self.table), self.extents):
-            return same
+        for pivot, power in self.normal.ordered(monomial):
+            if power == 1 and not isinstance(pivot, Sum) and self._is_main(pivot, e):
+                found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
+                zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
+                if found is not None and not zero and inside(found, untold(pivot, e.box, self.table), self.extents):
+                    return self._over(e, pivot, monomial, found, exponent)
+        return same
+
+    def _over(self, e: Equation, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
+        """The value of `e` divided by all of its factors but the pivot, to a power."""
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()
@@ -269,7 +271,7 @@ class Rewriting:
         self, polys: dict[str, tuple[tuple[Expr, ...], Box, Poly]]
     ) -> dict[str, tuple[tuple[Expr, ...], Box, Poly]]:
         """An inlined intermediate that is one product, and stands in several places, is computed once."""
-        for target in self.inline:
+        for target in (t for t in self.gradient if t in self.inline):
             equations = self.gradient[target]
             if len(equations) != 1 or equations[0].reduce != "none" or target in polys:
                 continue
@@ -279,7 +281,8 @@ class Rewriting:
             ((monomial, coefficient),) = poly.items()
             if coefficient != 1 or len(monomial) < 2 or any(isinstance(a, Sum) or e != 1 for a, e in monomial):
                 continue
-            pivot = next((a for a, _ in monomial if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
+            powers = self.normal.ordered(monomial)
+            pivot = next((a for a, _ in powers if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
             if untold(pivot, box, self.table):
@@ -292,13 +295,26 @@ class Rewriting:
 
     # what cannot be merged
 
-    def _alone(self, e: Equation, writer: Writer) -> list[Equation]:
-        """An equation with a condition or a scatter: its body in normal form, itself as it was."""
-        poly = self.normal.poly(self._tidied(e.body), self._inlined)
+    def _apart(self, target: str) -> list[list[Equation]]:
+        """The contributions to a gradient that are not merged into one; those to one place of one box together."""
+        groups: dict[object, list[Equation]] = {}
+        for place, e in enumerate(self.gradient[target]):
+            if not self._is_sum(e):
+                same = (e.subscripts, e.box, e.where, e.when) if e.reduce == "none" else place
+                groups.setdefault(same, []).append(e)
+        return list(groups.values())
+
+    def _alone(self, group: Sequence[Equation], writer: Writer) -> list[Equation]:
+        """Equations with one condition or scatter: the sum of their bodies in normal form, the rest as it was."""
+        if group[0].matrix is not None:
+            return list(group)
+        poly: Poly = {}
+        for e in group:
+            poly = plus(poly, self.normal.poly(self._tidied(e.body), self._inlined))
         poly = self._finished(self._by_result(poly))
         before = len(writer.equations)
-        body = writer.expr(poly, dict(e.box))
-        return [*writer.equations[before:], replace(e, body=body)]
+        body = writer.expr(poly, dict(group[0].box))
+        return [*writer.equations[before:], replace(group[0], body=body)]
 
     def _cost(self, equations: Sequence[Equation], tensors: Sequence[Tensor]) -> int:
         """Passes over memory, operations and distinct forward values read, at nominal sizes."""
@@ -320,6 +336,8 @@ def is_sum(e: Equation, target: Tensor) -> bool:
 
 def _opaque(e: Equation, merged: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
+    if e.matrix is not None:
+        return [e.body]
     inner: list[Expr] = []
     stack = [e.body]
     seen: set[Expr] = set()

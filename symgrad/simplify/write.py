@@ -8,8 +8,9 @@ from math import gcd
 
 from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, ref, refs
 from ..ir import Box, Equation, Tensor
-from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, power_expr, quotient, scaled
+from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
 
+LONGEST = 28  # letters of a name that is made of others
 LETTERS = "ijklpqrstuvwabcdefgh"
 
 
@@ -93,6 +94,8 @@ class Writer:
     def _name(self, kind: str, body: Expr) -> str:
         names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
         wish = "_".join([kind, *names]) if len(names) <= 2 else kind
+        if len(wish) > LONGEST or wish == kind:
+            wish = f"row_{kind}"
         name, number = wish, 2
         while name in self.taken:
             name, number = f"{wish}_{number}", number + 1
@@ -110,10 +113,26 @@ class Writer:
         common, content, inner = _common(poly)
         if common or content != 1:
             factors = self._factors(common, extents)
+            rest = self.expr(inner, extents)
             if not factors[1]:
-                return quotient(content, [*factors[0], self._collected(inner, extents)], [])
-            return quotient(content, factors[0], []) * self._collected(inner, extents) / _product(factors[1])
-        return self._collected(poly, extents)
+                return quotient(content, [*factors[0], rest], [])
+            return quotient(content, factors[0], []) * rest / _product(factors[1])
+        opened = self._opened(poly)
+        return self._collected(poly, extents) if opened is None else self.expr(opened, extents)
+
+    def _opened(self, poly: Poly) -> Poly | None:
+        """`(1 - y) - y` as `1 - 2 * y`: sums among the terms are taken apart where like terms then meet."""
+        flat: Poly = {}
+        terms = 0
+        for monomial, coefficient in poly.items():
+            part = {monomial: coefficient}
+            if len(monomial) == 1:
+                ((atom, exponent),) = monomial
+                if exponent == 1 and isinstance(atom, Apply) and atom.op in ("add", "sub"):
+                    part = scaled(self.normal.poly(self.normal.written(atom)), coefficient)
+            terms += len(part)
+            flat = plus(flat, part)
+        return flat if len(flat) < terms and len(flat) <= len(poly) else None
 
     def _collected(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
         """A sum of terms; those that share a costly factor are put in one product."""
@@ -179,7 +198,7 @@ class Writer:
         """The factors above and below the line, in the order of writing."""
         means: dict[Sum, Monomial] = {}
         rest = monomial
-        for atom, exponent in monomial:
+        for atom, exponent in self.normal.ordered(monomial):
             if isinstance(atom, Sum) and exponent == 1:
                 mean = self._extents_below(atom, rest)
                 if mean is not None:

@@ -14,12 +14,14 @@ import numpy as np
 from ..ir import Function
 from .draws import DRAWS, integers, is_pointwise
 from .sizes import boxes, choose, fitting, shape_of
+from .symmetric import made_symmetric, symmetric_inputs
 from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
 COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
+ROUNDING = 2.0**-50  # of a value, relative
 
 
 class Artefact(Protocol):
@@ -57,12 +59,15 @@ def drawn(
     sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)
     if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
         return
+    symmetric = symmetric_inputs(function)
     for kind in ("normal", "above", "unit"):
         inputs: dict[str, Any] = {}
         for name in function.inputs:
             shape = shape_of(function, name, sizes, packs, options)
             if name in differentiable(function):
                 inputs[name] = np.asarray(DRAWS[kind](rng, shape))
+                if name in symmetric:
+                    inputs[name] = made_symmetric(inputs[name], *symmetric[name])
             else:
                 low, high = integers(function, name, sizes, packs, options)
                 dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
@@ -85,6 +90,8 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
     given = tuple(seeds) if len(seeds) > 1 else seeds[0]
     grads = artefact.backward(saved, given, (True,) * len(function.inputs))
     steps = {n: np.asarray(rng.standard_normal(np.shape(inputs[n]))) for n in names}
+    symmetric = symmetric_inputs(function)
+    steps = {n: made_symmetric(u, symmetric[n][0], False) if n in symmetric else u for n, u in steps.items()}
     left, size = _slope(function, artefact, inputs, options, steps, seeds, 1e-5)
     other, _ = _slope(function, artefact, inputs, options, steps, seeds, 2e-5)
     right, scale = 0.0, size
@@ -108,7 +115,7 @@ def _slope(
     seeds: list[Any],
     h: float,
 ) -> tuple[float, float]:
-    """<J u, v> by central differences of the artefact's own forward, and the magnitude of its terms."""
+    """<J u, v> by differences of the artefact's own forward, and the magnitude of its terms and of their rounding."""
     ends = []
     with np.errstate(all="ignore"):
         for sign in (h, -h):
@@ -120,4 +127,6 @@ def _slope(
             for up, down, seed in zip(*ends, seeds, strict=True)
             if seed is not None
         ]
-    return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms)
+        values = [np.abs(np.asarray(up) * seed) for up, seed in zip(ends[0], seeds, strict=True) if seed is not None]
+    noise = sum(float(np.sum(v)) for v in values) * ROUNDING / h
+    return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms) + noise / TOLERANCE

@@ -125,7 +125,8 @@ def manners(call: Call, case: Case, wanted: list[tuple[bool, ...]]) -> list[tupl
                 faults.append((f"grad_{name}", f"is {grad if grad is None else 'given'} with needs_input_grad={needs}"))
             elif grad is not None and not np.array_equal(grad, whole, equal_nan=True):
                 faults.append((f"grad_{name}", f"is another with needs_input_grad={needs}"))
-    return [*faults, *_omitted(call, case), *_partial(call)]
+    with np.errstate(all="ignore"):
+        return [*faults, *_omitted(call, case), *_partial(call)]
 
 
 def _omitted(call: Call, case: Case) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from .points import combinations, parts, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
-from .rounding import DOUBLE, SINGLE, Format, Notes, precise, rounding
+from .rounding import DOUBLE, SINGLE, Format, Notes, rounding
 from .sampling import Case, sample
 from .sanitize import sanitized
 from .text import Array, Endless, Fault, Text, full_shape
@@ -153,7 +153,7 @@ class _Checking:
     # one point
 
     def _case(self, case: Case) -> None:
-        found = truth(self.declaration, case.inputs, case.options, case.seeds)
+        found = truth(self.declaration, case.inputs, case.options, case.seeds, case.count)
         self.found.undecided += found.undecided
         self.found.points += case.count
         self._witnesses(case, found)
@@ -199,19 +199,17 @@ class _Checking:
         needs = (True,) * len(self.function.inputs)
         for variant in self.text.variants:
             try:
+                arrays: dict[str, Array] = {}
                 for bits in PRECISIONS:
+                    before = arrays
                     results, saved, notes = self._executed(variant, case, chosen, bits)
-                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes)
-                    if not conclusive:  # the format overflows, or loses what matters: the precision does not
-                        finer = precise(bits)
-                        results, _, seen = self._executed(variant, case, finer, bits)
-                        _, wrong, conclusive = self._compare_text(case, found, results, needs, finer.bits, seen)
+                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes, before)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
                     self._mismatch(f"text{variant}", name, mismatch, case)
                 if not wrong:
-                    self._combinations(case, found, variant, saved)
+                    self._combinations(case, found, variant, saved, bits)
             except Fault as fault:
                 self.endless = isinstance(fault, Endless)
                 if not refuses_nothing(case, fault):
@@ -230,7 +228,14 @@ class _Checking:
         return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
 
     def _compare_text(
-        self, case: Case, found: Truth, results: Mapping[str, Any], needs: tuple[bool, ...], bits: int, notes: Notes
+        self,
+        case: Case,
+        found: Truth,
+        results: Mapping[str, Any],
+        needs: tuple[bool, ...],
+        bits: int,
+        notes: Notes,
+        before: Mapping[str, Array] | None = None,
     ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
         arrays: dict[str, Array] = {}
         wrong: list[tuple[str, Mismatch]] = []
@@ -250,12 +255,12 @@ class _Checking:
                     wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
                     continue
                 arrays[name] = given
-                more, told = text_mismatches(array, given, bits, notes.beyond)
+                more, told = text_mismatches(array, given, bits, notes.beyond, (before or {}).get(name))
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive
 
-    def _combinations(self, case: Case, found: Truth, variant: str, saved: Any) -> None:
+    def _combinations(self, case: Case, found: Truth, variant: str, saved: Any, bits: int) -> None:
         """Every combination of needed gradients and of memory given, once for each set of inputs that are given."""
         assert self.text is not None
         key = (bool(variant), *(case.inputs.get(n) is None for n in self.function.inputs))
@@ -263,16 +268,16 @@ class _Checking:
             return
         self.combined.add(key)
         self.example = self.example or case
-        with rounding(DOUBLE, PRECISIONS[0]) as notes:
+        with rounding(DOUBLE, bits) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compare_text(case, found, outputs, (), PRECISIONS[0], notes)[1]:
+                for name, mismatch in self._compare_text(case, found, outputs, (), bits, notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         subsets = combinations(self.function)
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
-            with rounding(DOUBLE, PRECISIONS[0]) as notes:
+            with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             results = {f"grad_{n}": g for n, g in grads.items()}
-            wrong = self._compare_text(case, found, results, needs, PRECISIONS[0], notes)[1]
+            wrong = self._compare_text(case, found, results, needs, bits, notes)[1]
             for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 

@@ -16,6 +16,7 @@ from .rounding.array import UNSET
 from .text import Array
 
 SLACK = 2.0  # for terms of second order, and for a compiler that contracts a*b + c
+DECIDED = 80  # bits that a text must share at two precisions where no bound tells its value
 ROUNDINGS = 8.0  # DESIGN: |error| <= (8 + sqrt n) u (|g| + sum |x_i dg/dx_i|)
 BLIND = 2.0**20  # where no text tells a bound: so many times the budget is wrong
 
@@ -52,10 +53,13 @@ def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array 
     return array.reshape(flat)
 
 
-def text_mismatches(truth: Array, found: Any, bits: int, beyond: bool = False) -> tuple[list[Mismatch], bool]:
+def text_mismatches(
+    truth: Array, found: Any, bits: int, beyond: bool = False, before: Array | None = None
+) -> tuple[list[Mismatch], bool]:
     """Where a text, executed with `bits` bits, differs from the truth; and whether the precision told them apart.
 
-    The rounding bound of the execution, with 2**-bits for u, is all the difference there may be. Nothing is told of an
+    The rounding bound of the execution, with 2**-bits for u, is all the difference there may be. Where it is too wide
+    (the format overflows), what the text computed `before` with fewer bits must be the same. Nothing is told of an
     element that came of a number `beyond` all that are computed with.
     """
     wrong: list[Mismatch] = []
@@ -76,16 +80,21 @@ def text_mismatches(truth: Array, found: Any, bits: int, beyond: bool = False) -
         if not error:
             continue
         exact = mpmath.ldexp(abs(expected), -65) + mpmath.ldexp(1, -1080)
-        if number.err == np.inf:
-            if error > exact:
-                conclusive = False
-            continue
         tolerance = mpmath.ldexp(mpmath.mpf(number.err), 4 - bits)
-        if error > tolerance + exact:
+        differs = error > tolerance + exact
+        if not differs and error > exact and tolerance > mpmath.ldexp(abs(expected), -40) + exact:
+            differs = before is not None and _same(before[position], number)
+            conclusive &= differs
+        if differs:
             wrong.append(Mismatch(position, expected, number.value, "the text computes something else"))
-        elif expected and tolerance > mpmath.ldexp(abs(expected), -40) + exact:
-            conclusive = False
     return wrong, conclusive
+
+
+def _same(a: Any, b: Number) -> bool:
+    """Whether two precisions agree."""
+    if a is UNSET or not mp.isfinite(a.value):
+        return False
+    return bool(abs(a.value - b.value) <= mpmath.ldexp(abs(b.value), -DECIDED))
 
 
 @dataclass(frozen=True, slots=True)

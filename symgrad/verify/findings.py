@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import mpmath
 from mpmath import mp, nstr
 
 from .compare import Judged, place
@@ -88,6 +89,7 @@ def _show(value: Any) -> str:
         return ""
     if isinstance(value, (str, float)):
         return value if isinstance(value, str) else repr(value)
-    if value and mp.isfinite(value) and abs(mp.mag(value)) > HUGE:  # its digits would take minutes
+    # the digits of such a number would take minutes
+    if isinstance(value, mpmath.mpf) and value and mp.isfinite(value) and abs(mp.mag(value)) > HUGE:
         return f"{'-' if value < 0 else ''}2^{mp.nstr(mp.mpf(mp.mag(value)), 3)}"
     return str(nstr(value, 20))

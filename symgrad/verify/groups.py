@@ -86,6 +86,7 @@ class Group:
         nodes = list(postorder(*(e.body for e in equations)))
         slot = {node: number for number, node in enumerate(nodes)}
         self.roots = tuple(slot[e.body] for e in equations)
+        self.operand_slots = tuple(slot[o] for o in equations[0].operands)
         self.codes: list[tuple[int, Any, tuple[int, ...]]] = []
         self.lazy = False
         # a slot is active if a real tensor's elements reach it: only there is a derivative
@@ -217,6 +218,16 @@ class Visit:
     partials: dict[int, tuple[Any, ...]] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
+class Block:
+    """One call of a function of matrices: its operands as nested lists of visits, and the slot of each operand."""
+
+    group: Group
+    operands: tuple[Any, ...]
+    slots: tuple[int, ...]
+    value: Any = None
+
+
 @dataclass(slots=True)
 class Fibre:
     """The points that one equation reduces to one element of its target, and the slot of each that counts."""
@@ -227,6 +238,8 @@ class Fibre:
     reduce: str
     members: list[tuple[Visit, int]]
     value: Any = None
+    block: Block | None = None  # of a function of matrices: all of its results, of which this is the one at `place`
+    place: Position = ()
 
     @property
     def values(self) -> list[Any]:

@@ -19,6 +19,7 @@ from ..ops import ROWS
 from .numpy_linalg import LINALG, UnknownName
 from .rounding import FUNCTIONS, Number, lift, maximum, minimum, pi, power, total
 from .rounding.array import UNSET, Exact, einsum, exact, filled, matmul, result
+from .rounding.matrices import argsort
 
 
 def holds_numbers(value: Any) -> bool:
@@ -237,7 +238,7 @@ _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims 
 _PLAIN = """shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
     float32 int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype
     logical_and logical_or logical_not logical_xor any all nonzero unravel_index ravel_multi_index
-    generic isscalar s_ index_exp shares_memory may_share_memory argsort cumsum count_nonzero put_along_axis
+    generic isscalar s_ index_exp shares_memory may_share_memory cumsum count_nonzero put_along_axis
     iinfo""".split()
 
 _zeros = _constant(lambda: lift(0), 0)
@@ -299,6 +300,7 @@ NP: dict[str, Any] = {
     "outer": lambda a, b: exact(a).ravel()[:, None] * exact(b).ravel()[None, :],
     "tensordot": _tensordot,
     "einsum": einsum,
+    "argsort": argsort,
 }  # no nan_to_num: it would hide what the check looks for
 
 SPECIAL: Mapping[str, Any] = {

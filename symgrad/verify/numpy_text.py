@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
-from .numpy_linalg import UnknownName
+from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
@@ -28,6 +28,7 @@ _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len l
 _MODULES: Mapping[str, Shim] = {
     "numpy": Shim("np", NP),
     "scipy.special": Shim("special", SPECIAL),
+    "scipy.linalg": Shim("linalg", SCIPY),
     "math": Shim("math", MATH),
 }
 

@@ -5,6 +5,7 @@ Only where a process can be copied safely with all it has loaded: on Linux. Else
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import pickle
@@ -62,6 +63,7 @@ def _child(work: Callable[[Tell], None], pipe: int) -> None:
         while message:
             message = message[os.write(pipe, message) :]
 
+    faulthandler.disable()  # the caller tells of a crash
     gc.freeze()  # the collector would touch, and so copy, all that the caller has
     try:
         work(tell)

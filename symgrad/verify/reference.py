@@ -25,6 +25,7 @@ from ..ops import OPS
 from .groups import COMPARISONS, CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
+from .whole import back, blocks, tied, value_of
 
 SHOWN = 6  # elements of a circle
 
@@ -129,6 +130,15 @@ class Trace:
 
     def _places(self, group: Group) -> list[Fibre]:
         """What each point of the box counts for; nothing is evaluated but subscripts and conditions."""
+        if group.equations[0].matrix is not None:
+            self.constants[group] = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
+            return list(
+                blocks(
+                    group,
+                    lambda e: extent_of(e, self.sizes, self.numbers),
+                    lambda s, at: evaluate(s, at, self.element),
+                )
+            )
         found: dict[tuple[int, Position], Fibre] = {}
         first = group.equations[0]
         if first.reduce == "prod" and first.plain:  # a product over nothing is 1
@@ -205,7 +215,11 @@ class Trace:
             raise IndexError(f"{target}{list(position)} is written outside of its shape")
         array = self.arrays[target]
         for fibre in fibres:
-            fibre.value = self._reduced(fibre, fibre.values)
+            if fibre.block is not None:
+                fibre.value = value_of(fibre)
+                self.kinked |= tied(fibre)
+            else:
+                fibre.value = self._reduced(fibre, fibre.values)
             array[position] = array[position] + fibre.value
             if self.open or not self.records or self.records[-1][0].group is not fibre.group:
                 self.records.append([])
@@ -265,6 +279,13 @@ class Trace:
     def _back(self, fibres: list[Fibre], grads: dict[str, Any]) -> None:
         active = fibres[0].group.active
         adjoints: dict[Visit, dict[int, Any]] = {}
+        if fibres[0].block is not None:
+            seeds = [grads.get(f.target, {}).get(f.position) for f in fibres]
+            for visit, slot, share in back(fibres, seeds):
+                if active[slot]:
+                    at = adjoints.setdefault(visit, {})
+                    at[slot] = at[slot] + share if slot in at else share
+            fibres = []
         for fibre in fibres:
             seed = grads.get(fibre.target, {}).get(fibre.position)
             if seed is None or fibre.reduce == "argmax":

@@ -15,9 +15,11 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Const
+from ..ir import Function
 from .draws import DRAWS, edges, integers, is_pointwise, presences
 from .reference import Declaration
 from .sizes import choose, cost, defined, empties, fitting, shape_of
+from .symmetric import made_symmetric, symmetric_inputs
 from .text import Array, Values, full_shape
 
 POINTS = 64
@@ -75,6 +77,8 @@ class _Sampler:
         self.discarded = 0
         self.options = {o.name: o.default for o in self.function.options}
         self.edges = edges(self.function)
+        self.symmetric = symmetric_inputs(self.function)
+        self.matrices = _matrices(self.function)
         self.numbers = itertools.count()
         self.costly = False
 
@@ -158,6 +162,9 @@ class _Sampler:
                 arrays[name] = self._edge_draw(shape)
             else:
                 arrays[name] = DRAWS[kind](self.rng, shape)
+            drawn = arrays[name]
+            if drawn is not None and name in self.symmetric:
+                arrays[name] = made_symmetric(drawn, *self.symmetric[name])
             if single and arrays[name] is not None and tensor.dtype == "real":
                 arrays[name] = np.asarray(arrays[name]).astype(np.float32).astype(np.float64)
         if kind == "edges":
@@ -275,9 +282,12 @@ class _Sampler:
                     inputs[name] = self.rng.integers(low, max(high, low + 1), shape)
                 else:
                     array = np.asarray(DRAWS[kind](self.rng, shape))
+                    if name in self.symmetric:
+                        array = made_symmetric(array, *self.symmetric[name])
                     if extra.get("single"):
                         array = array.astype(np.float32).astype(np.float64)
-                    if extra.get("strided") and array.ndim and len(array):
+                    # a matrix of equal rows is singular
+                    if extra.get("strided") and array.ndim and len(array) and name not in self.matrices:
                         array = np.broadcast_to(array[:1], array.shape)
                     inputs[name] = array
             if self._valid(inputs, options):
@@ -341,3 +351,13 @@ class _Sampler:
                 seed.reshape(-1)[self.rng.integers(seed.size)] = 1.0
             return seed
         return np.asarray(self.rng.standard_normal(shape))
+
+
+def _matrices(function: Function) -> set[str]:
+    """The inputs whose first axis is one of a matrix that a function of matrices is applied to."""
+    found: set[str] = set()
+    for e in function.statements:
+        if e.matrix is not None:
+            reduced = {i for i, _ in e.reduced}
+            found |= {r.name for r in e.reads if r.subscripts and r.subscripts[0] in reduced}
+    return found

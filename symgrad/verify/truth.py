@@ -51,8 +51,12 @@ class Truth:
         return self.outputs | {f"grad_{name}": g for name, g in self.gradients.items()}
 
 
-def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values) -> Truth:
-    """Evaluate the declaration and J^T v at rising precision until two precisions agree."""
+def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values, count: int = 1) -> Truth:
+    """Evaluate the declaration and J^T v at rising precision until two precisions agree.
+
+    There is no gradient where an output has no value (where `count` points are the first axis, each by itself), nor
+    where a grad_output of 0 hides that it is infinite.
+    """
     before: dict[str, Array] = {}
     undecided, low = 0, LADDER[0]
     for bits in LADDER:
@@ -72,6 +76,19 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
             if not undecided:
                 break
         before, low = after, bits
+    if any(s is not None and not np.all(s) for s in seeds.values()):
+        with mp.workprec(low):
+            whole = trace.pull({n: None if s is None else np.ones(np.shape(s)) for n, s in seeds.items()})
+        for name, array in gradients.items():
+            for position, value in np.ndenumerate(whole[name]):
+                if not mp.isfinite(value):
+                    array[position] = mp.nan
+    rows = count if count > 1 and all(len(a) == count for a in after.values()) else 1
+    for row in range(rows):
+        part = slice(row, row + 1) if rows > 1 else ...
+        if not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
+            for array in gradients.values():
+                array[part] = mp.nan
     return Truth(outputs, gradients, low, trace.kinked, undecided)
 
 
@@ -115,7 +132,7 @@ def differences(
     else:
         directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(most)]
     said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits)
-    # 1 + 1e-309 is 1 at 200 digits: a second look at more
+    # 1 + 1e-309 is 1 at 200 digits, and floor(2**500) no step function: a second look at more, and from nearer
     return said and _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + 700)
 
 
@@ -130,7 +147,8 @@ def _disagreement(
     digits: int,
 ) -> str | None:
     with mp.workdps(digits):
-        step = mpmath.mpf(10) ** -60
+        short = 3 * digits // 10
+        step = mpmath.mpf(10) ** -short
         for direction in directions:
             expected, scale = mpmath.mpf(0), mpmath.mpf(0)
             moves: dict[str, list[Any]] = {}
@@ -144,7 +162,7 @@ def _disagreement(
             found, noise = _slope(declaration, inputs, options, seeds, moves, step)
             if not mp.isfinite(found):
                 continue  # an edge of the domain
-            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (100 - digits) * noise
+            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (short + 40 - digits) * noise
             tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
                 nearer, _ = _slope(declaration, inputs, options, seeds, moves, step / 1024)

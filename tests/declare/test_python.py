@@ -72,6 +72,17 @@ def conv1d(x: sg.Tensor["n c w"], weight: sg.Tensor["o c r"], *, stride: int = 1
 
 
 @sg.function
+def midpoint(rate: sg.Tensor["n"], start):
+    y = sg.tensor.new("n+1")
+    t = sg.indices("t")
+    y[0] = start
+    slope = rate[t] * y[t]
+    half = y[t] + 0.5 * slope
+    y[t + 1] = y[t] + rate[t] * half
+    return y
+
+
+@sg.function
 def mlp(x: sg.Tensor["n k"], w1: sg.Tensor["h k"], w2: sg.Tensor["m h"], b: sg.Tensor["m"] = None):
     hidden = relu(linear(x, w1))
     return linear(hidden, w2, b)
@@ -357,8 +368,8 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
         linear,
         """
         linear(x[n,k], weight[m,k], bias[m]?) -> out
-            total[i,j] = sum[l](x[i,l] * weight[j,l])
-            out[i,j] = total[i,j]
+            x_weight[i,j] = sum[l](x[i,l] * weight[j,l])
+            out[i,j] = x_weight[i,j]
             out[i,j] += bias[j]  when bias is given
         """,
     ),
@@ -387,14 +398,24 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
             out[b,f,i] = sum[d,k](x[b,d,stride * i + k] * weight[f,d,k])
         """,
     ),
+    "midpoint": (
+        midpoint,
+        """
+        midpoint(rate[n], start[]) -> y
+            y[0] = start
+            slope[t] = rate[t] * y[t]
+            half[t] = y[t] + 0.5 * slope[t]
+            y[t + 1] = y[t] + rate[t] * half[t]
+        """,
+    ),
     "mlp": (
         mlp,
         """
         mlp(x[n,k], w1[h,k], w2[m,h], b[m]?) -> out
-            total_hidden[i,l] = sum[p](x[i,p] * w1[l,p])
-            hidden[i,l] = relu(total_hidden[i,l])
-            total_out[i,j] = sum[l](hidden[i,l] * w2[j,l])
-            out[i,j] = total_out[i,j]
+            x_w1[i,l] = sum[p](x[i,p] * w1[l,p])
+            hidden[i,l] = relu(x_w1[i,l])
+            hidden_w2[i,j] = sum[l](hidden[i,l] * w2[j,l])
+            out[i,j] = hidden_w2[i,j]
             out[i,j] += b[j]  when b is given
         """,
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...expr import ONE, Expr, Index, Ref, indices, ref, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute
 from ..draft import Draft
 from .graph import (
     Done,
@@ -73,14 +73,21 @@ def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
     extents, boxes = _measure(scope, term, opened, arrays, known)
     done: Done = {}
     nodes = list(arrays)
+    shown = indices(*term.subscripts)
+    named = _named(scope, term, opened)
     for node in opened:
         if not isinstance(node, Reduction):
             assert isinstance(node, Value)
-            done[node.key] = (node.formals, resolve(node.body, done))
+            body = resolve(node.body, done)
+            done[node.key] = (node.formals, body)
+            if node.serial in named:
+                scope.names.setdefault(node.serial, named[node.serial])
+                made = _array(scope, node, body, extents, shown, nodes)
+                nodes.append(made)
+                done[node.key] = (node.formals, read(made, (*axes_of(node.shape), *_ordered(node.free, shown))))
             continue
         box = boxes[node.serial]
-        shown = indices(*term.subscripts)
-        free = sorted(node.free, key=lambda i: shown.index(i) if i in shown else len(shown))
+        free = _ordered(node.free, shown)
         formals = (*axes_of(node.shape), *free)  # in the order in which the target shows them
         whole = (*node.shape, *(box[i] for i in free))
         mark = (node.serial, tuple(e.key for e in (*whole, *(box[i] for i in node.over))))
@@ -103,6 +110,49 @@ def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
         tuple(nodes),
         extents,
     )
+
+
+def _named(scope: Scope, term: Term, opened: Sequence[Node]) -> dict[int, str]:
+    """The terms that are local variables, with their names: each is computed once, as an array of its own.
+
+    Only where all of its indices are those of the target, or a sum of products would be written out; and nowhere where
+    a condition may say which elements there are.
+    """
+    bodies = [term.body, *(n.body for n in opened if isinstance(n, (Value, Reduction)))]
+    if any(isinstance(n, Apply) and n.op == "select" for body in bodies for n in postorder(body)):
+        return {}
+    shown = set(indices(*term.subscripts))
+    locals_ = {x._node.serial: name for name, x in scope.locals.items() if hasattr(x, "_node") and usable(name)}
+    return {
+        n.serial: locals_[n.serial]
+        for n in opened
+        if isinstance(n, Value) and isinstance(n.body, Apply) and not n.constant
+        and n.serial in locals_ and set(n.free) <= shown
+    }  # fmt: skip
+
+
+def _array(
+    scope: Scope, node: Value, body: Expr, extents: Mapping[Index, Expr], shown: Sequence[Index], nodes: Sequence[Node]
+) -> Node:
+    """The array of a term, with its free indices as its last axes."""
+    free = _ordered(node.free, shown)
+    whole = (*node.shape, *(extents[i] for i in free))
+    mark = (node.serial, tuple(e.key for e in whole))
+    if mark not in scope.closed:
+        formals = (*axes_of(node.shape), *free)
+        scope.closed[mark] = value(
+            whole,
+            _moved(_settled(body, extents, scope), formals, places_of(whole)),
+            nodes,
+            (*(None for _ in node.shape), *(i.name for i in free)),
+            origin=node.serial,
+        )
+    return scope.closed[mark]
+
+
+def _ordered(free: Sequence[Index], shown: Sequence[Index]) -> list[Index]:
+    """Free indices in the order in which the target shows them."""
+    return sorted(free, key=lambda i: shown.index(i) if i in shown else len(shown))
 
 
 def _settled(body: Expr, box: Mapping[Index, Expr], scope: Scope) -> Expr:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...expr import ATOM, Expr, Index, Printer, Ref, indices, refs, show, substitute
-from ...ir import show_element
+from ...expr import ATOM, ONE, Expr, Index, Printer, Ref, indices, refs, show, substitute
+from ...ir import Equation, show_element, show_matrix
+from ...matrices import MATRICES
 from ..draft import fresh_indices
 
 _MOST = 8  # reductions that are written within one formula
@@ -81,4 +82,7 @@ def _left(line: Line, bare: bool) -> str:
 
 
 def _right(text: _Formula, line: Line) -> str:
+    if line.kind in MATRICES:
+        box = tuple((i, ONE) for i in (*indices(*line.subscripts), *line.over))
+        return show_matrix(Equation(line.name, line.subscripts, line.kind, line.body, box))
     return text.reduction(line.kind, line.over, line.body) if line.over else text(line.body)

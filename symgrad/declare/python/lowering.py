@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
 from ...expr.sizes import decided
+from ...matrices import MATRICES
 from ..draft import Draft, fresh_indices
 from .formula import Line
 from .graph import (
@@ -70,6 +71,7 @@ class _Lowering:
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
+        self.whole: set[int] = set()  # nodes that keep their axes of length 1
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
         draft.reserved.update(self.names.values())
@@ -108,7 +110,13 @@ class _Lowering:
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
-            if isinstance(node, Reduction):
+            if isinstance(node, Reduction) and node.kind in MATRICES:
+                if node.serial not in self.names:
+                    self.names[node.serial] = self._fresh(MATRICES[node.kind].word)
+                self.whole.add(node.serial)
+                for operand in node.operands.values():
+                    self._name_whole(operand)
+            elif isinstance(node, Reduction):
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
@@ -131,6 +139,21 @@ class _Lowering:
             node = node.operands[node.body.name]  # through transposes and the like
         if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
             word = _WORDS.get(node.body.op, f"{node.body.op}_value")
+            self.names[node.serial] = self._fresh(word)
+
+    def _name_whole(self, node: Node) -> None:
+        """What a function of matrices is applied to is computed as it is, with its axes of length 1."""
+        while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
+            places = node.body.subscripts
+            if len(set(places)) < node.rank or not all(isinstance(s, Index) for s in places):
+                break
+            node = node.operands[node.body.name]
+        if isinstance(node, Value) and is_input(node):
+            return
+        self.whole.add(node.serial)
+        if node.serial not in self.names:
+            op = node.body.op if isinstance(node, Value) and isinstance(node.body, Apply) else ""
+            word = _WORDS.get(op, f"{op}_value") if op else "product" if getattr(node, "matmul", False) else "operand"
             self.names[node.serial] = self._fresh(word)
 
     def _source(self, node: Node) -> Reduction | None:
@@ -211,8 +234,9 @@ class _Lowering:
         if name is None:
             self.done[node.key] = (node.formals, body)
             return
-        whole = name in self.result
-        shown = self._define(name, node.shape, places_of(node.shape), "none", {}, body, node.letters, whole)
+        whole = name in self.result or node.serial in self.whole
+        places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
+        shown = self._define(name, node.shape, places, "none", {}, body, node.letters, whole)
         self.done[node.key] = (node.formals, ref(name, *shown))
 
     def _reduction(self, node: Reduction) -> None:
@@ -221,8 +245,9 @@ class _Lowering:
         assert len(over) == len(node.over), "an open reduction"
         name = self.names.get(node.serial)
         if name is not None:
-            whole = name in self.result
-            shown = self._define(name, node.shape, places_of(node.shape), node.kind, over, body, node.letters, whole)
+            whole = name in self.result or node.serial in self.whole
+            places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
+            shown = self._define(name, node.shape, places, node.kind, over, body, node.letters, whole)
             self.done[node.key] = (node.formals, ref(name, *shown))
             return
         axes = {i: e for i, e in zip(axes_of(node.shape), node.shape, strict=True) if i in indices(body)}
@@ -232,7 +257,8 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
         assert isinstance(found, Ref)
-        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, decided(written, extents), True))
+        kept = decided(written, extents)
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
     def _pieces(self, node: Pieces) -> None:

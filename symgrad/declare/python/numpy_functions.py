@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...ops import NAMES
-from . import notation
+from . import matrices, notation
 from .values import Array, as_array, elementwise, line, matmul, reduced
 
 _UFUNCS: Mapping[str, str] = {
@@ -76,6 +76,9 @@ def _reducing(kind: str) -> Callable[..., Array]:
     return function
 
 
+_MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power trace norm sort argsort
+    median""".split()
+
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{kind: _reducing(kind) for kind in ("sum", "mean", "max", "min", "prod", "argmax")},
     **{"amax": _reducing("max"), "amin": _reducing("min")},
@@ -93,6 +96,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "reshape": lambda x, shape: x.reshape(shape),
     "squeeze": _squeeze,
     "expand_dims": _expand_dims,
+    **{name: getattr(matrices, name) for name in _MATRICES},
 }
 
 

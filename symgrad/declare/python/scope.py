@@ -15,7 +15,7 @@ from ...errors import DeclarationError
 from ...expr import Expr, Index, Ref, refs, substitute
 from ..draft import Draft
 from ..names import check_name
-from .graph import Node, Reduction, Written
+from .graph import Node, Written
 
 
 @dataclass(slots=True, eq=False)
@@ -26,14 +26,14 @@ class Scope:
     sizes    the sizes and options that strings may name
     code     of the Python function; its frame is remembered at the first operation, because a frame that is referred
              to keeps its local variables after the function has returned: so no hook is needed to learn their names
-    closed   reductions that are there already, by what they are; shared by all calls of one declaration
+    closed   arrays of terms that are there already, by what they are; shared by all calls of one declaration
     names    local names of nodes, by serial; those of the caller win over those of what it calls
     """
 
     draft: Draft
     sizes: Mapping[str, Expr]
     code: CodeType
-    closed: dict[object, Reduction] = field(default_factory=dict)
+    closed: dict[object, Node] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     frame: FrameType | None = None
 

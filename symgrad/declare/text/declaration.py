@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...expr import ZERO, Expr, Index, const, index, indices, is_exact, product, ref, substitute, value_of
 from ...ir import Function
+from ...ops import NAMES
 from ..draft import Draft
+from ..whole import WHOLE, arity, rank_of
 from .header import HeaderReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
@@ -196,9 +198,30 @@ class _Declaration(HeaderReader):
                 here = self.formula.partner.get(here, here) + 1
         return found
 
+    def _whole_body(self, here: int) -> bool:
+        """Whether the body at `here` is a function of whole arrays and nothing else."""
+        tokens = self.formula.tokens
+        if tokens[here].text not in WHOLE or tokens[here].text in NAMES or tokens[here + 1].text != "(":
+            return False
+        behind = tokens[self.formula.partner[here + 1] + 1]
+        return behind.kind in ("end", "newline") or behind.text in (";", ",", ")")
+
+    def _rank(self, here: int) -> int:
+        """The number of axes of the array that is named, or computed from whole arrays, at `here`."""
+        tokens = self.formula.tokens
+        if tokens[here + 1].text != "(":
+            return self.axes.get(tokens[here].text, 0)
+        end = self.formula.partner[here + 1]
+        starts = [here + 2, *(c + 1 for c in self._commas(here + 2, end))]
+        ranks = [self._rank(start) for start in starts]
+        name = tokens[here].text
+        return max(0, rank_of(name, ranks)) if name in WHOLE and len(ranks) == arity(name) else 0
+
     def _announce(self, s: _Statement) -> None:
         """Make the name of a result known, with its number of axes."""
         name = s.name.text
+        if self.formula.tokens[s.start + 1].text == "=" and self._whole_body(s.body):
+            s = replace(s, axes=self._rank(s.body))
         with self.at(s.name):
             check_own_name(name, "result")
         if name in self.draft.tensors or name in self.numbers():
@@ -278,6 +301,9 @@ class _Declaration(HeaderReader):
         self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
     ) -> None:
         self._check_written(name, subscripts, extents, accumulates, token)
+        if not subscripts and not accumulates and self._whole_body(self.here):
+            self.whole(name)
+            return
         given = dict(extents)
         body, where, kind = self._body(name, given)
         self.check_constants(token, body)

@@ -10,6 +10,7 @@ from ...errors import FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, postorder, ref, refs, select
 from ...ops import NAMES, OPS
 from ..draft import Draft
+from ..whole import WHOLE, Named, arity, define_whole
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .operators import INFINITY, NO_INFINITY
@@ -40,6 +41,7 @@ class ExpressionReader(Names):
 
     def __init__(self, formula: Formula, draft: Draft) -> None:
         super().__init__(formula, draft)
+        self._wholes: dict[tuple[str, tuple[Named, ...]], Named] = {}
         self._conditions: list[Expr] = []  # of the branches of where(...) around this place
         self._presences: list[tuple[Ref, bool]] = []  # of the branches of given(...) around it
 
@@ -62,7 +64,7 @@ class ExpressionReader(Names):
         if after.text == "[" and token.text in REDUCTIONS and self._is_reduction():
             return self.hoisted()
         if after.text == "(":
-            return self._call()
+            return self._element_of_whole() if token.text in WHOLE and token.text not in NAMES else self._call()
         return self.value()
 
     def _group(self) -> Expr:
@@ -146,6 +148,71 @@ class ExpressionReader(Names):
                 where = condition if where is None else apply("and", where, condition)
         with self.at(token):
             return self.draft.reduce(r.kind, r.over, body, {**self.extents, **r.extents}, where)
+
+    # functions of whole arrays
+
+    def _element_of_whole(self) -> Expr:
+        """`inv(A)[i,j]`: the function gets an equation of its own."""
+        token = self.token
+        found = self.whole()
+        given = self.subscripts(token) if self.token.text == "[" else ()
+        if len(given) != found.rank:
+            example = ",".join("ijklpqrs"[: found.rank])
+            raise self.error(
+                token,
+                f"{token.text}(...) has {found.rank} axes here. Write {found.rank} subscripts: "
+                f"{token.text}(...)[{example}]; or name it whole in a statement: x = {token.text}(...)."
+                if found.rank
+                else f"{token.text}(...) is a number, and is read without subscripts.",
+            )
+        return ref(found.name, *given)
+
+    def whole(self, target: str | None = None) -> Named:
+        """Read `solve(A, b)` with names of arrays (or functions of such) between the brackets, and define it."""
+        token = self.next()
+        self.next()
+        operands: list[Named] = []
+        while True:
+            operands.append(self._array())
+            if not self.accept(","):
+                break
+        self.expect(")", f"behind the arrays of {token.text}")
+        if len(operands) != arity(token.text):
+            many = "1 array" if arity(token.text) == 1 else f"{arity(token.text)} arrays"
+            raise self.error(token, f"{token.text} takes {many}, not {len(operands)}.")
+        known = (token.text, tuple(operands))
+        if target is None and known in self._wholes:
+            return self._wholes[known]
+        with self.at(token):
+            found = define_whole(self.draft, token.text, operands, target)
+        self.axes[found.name] = found.rank
+        self._wholes[known] = found
+        return found
+
+    def _array(self) -> Named:
+        """The name of an array, or a function of whole arrays."""
+        token = self.token
+        if token.kind != "name":
+            raise self.unexpected("the name of an array is missing")
+        if self.peek().text == "(" and token.text in WHOLE:
+            return self.whole()
+        self.next()
+        tensor = self.draft.tensors.get(token.text)
+        subscripts = self.draft.targets.get(token.text)
+        if self.token.text == "[":
+            said = f"a function of whole arrays takes {token.text} by its name, without subscripts."
+            raise self.error(self.token, said)
+        if tensor is not None:
+            first = tensor.shape[0] if tensor.shape else None
+            pack = first.name if isinstance(first, Ref) and self.draft.dims[first.name].pack else ""
+            return Named(token.text, len(tensor.shape), pack)
+        if subscripts is None:
+            if token.text in self.axes:
+                raise self.error(token, f"{token.text} is defined behind this place. Define it before.")
+            raise self.unknown(token, [*self.draft.tensors, *self.draft.targets])
+        head = subscripts[0] if subscripts else None
+        pack = head.name if isinstance(head, Index) and not head.name.isidentifier() else ""
+        return Named(token.text, len(subscripts), pack)
 
     # calls
 

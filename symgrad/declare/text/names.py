@@ -13,6 +13,7 @@ from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..dtypes import dtype_of
 from ..names import check_name
+from ..whole import WHOLE
 from .operators import INFINITY, SUM, Operators
 from .tokenizer import Formula, Token
 
@@ -58,6 +59,8 @@ class Names(Operators):
             return CONSTANTS[name]
         if self._binding:
             return self.bind(token)
+        if name in WHOLE and name not in NAMES:
+            raise self.error(token, f"{name} is a function of whole arrays. Write {name}(A), with the names of arrays.")
         if name in NAMES or name in REDUCTIONS:
             usage = f"{name}[i](...)" if name in REDUCTIONS and name not in NAMES else f"{name}(...)"
             raise self.error(token, f"{name} is a function. Write {usage}.")
@@ -68,7 +71,7 @@ class Names(Operators):
             return self._element(token)
         if self.undeclared:
             raise self.error(token, f"nothing tells the shape of {name}. Declare it: f({name}[n])[i] = ...")
-        raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES])
+        raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES, *WHOLE])
 
     def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
         names = [n for n in dict.fromkeys(known) if n not in ("...", "add", "sub", "mul", "neg")]
@@ -80,7 +83,7 @@ class Names(Operators):
                 f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
             )
         near = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
-        own = [n for n in names if n not in NAMES]
+        own = [n for n in names if n not in NAMES and n not in WHOLE]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
         return self.error(token, f"{token.text} is not known. {advice}")
 

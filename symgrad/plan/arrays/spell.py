@@ -13,6 +13,7 @@ from .affine import product as points_of
 from .borders import INFINITY, NEUTRAL
 from .elements import Reader
 from .layout import frame, is_pack
+from .matrices import matrix_value
 from .products import counted, divided, factors, multiplied
 from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
 from .values import KEPT, Axes, Value, as_index, permuted, trimmed, whole
@@ -32,6 +33,8 @@ class Speller(Reader):
     def _value(self, e: Equation) -> Value:
         order = frame(e, self.values(e), self.axes)
         extents = dict(e.box)
+        if e.matrix is not None:
+            return self._ordered(matrix_value(self, e), e, order)
         shown = tuple(i for i, _ in e.shown)
         body = e.body if e.where is None else self._guarded(e)
         if not e.reduced:
@@ -62,7 +65,9 @@ class Speller(Reader):
         return found
 
     def contracted(self, e: Equation) -> bool:
-        """Whether `e` is spelled as a product of matrices."""
+        """Whether `e` is a product of matrices, or a function of them: its operands are arrays as they are."""
+        if e.matrix is not None:
+            return True
         if e.reduce != "sum" or not e.reduced or e.where is not None:
             return False
         order = frame(e, self.values(e), self.axes)
@@ -171,22 +176,24 @@ class Speller(Reader):
         above, below, sign = factors(body)
         moving = [f for f in above if set(indices(f)) & set(reduced)]
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
-        if len(moving) < 2 or inner_below or any(isinstance(f, Index) for f in moving):
+        if len(moving) < 2 or any(isinstance(f, Index) for f in moving):
             return None
         groups: dict[frozenset[Index], list[Expr]] = {}
         for f in moving:
             groups.setdefault(frozenset(indices(f)), []).append(f)
-        if len(groups) < 2:
+        joined = _scaled_first(groups, shown)
+        divisors = _divisors(inner_below, joined)
+        if len(joined) < 2 or divisors is None:
             return None
         fixed = [f for f in above if f not in moving]
         operands = []
-        for members in groups.values():
-            inner = multiplied(members)
+        for key, members in joined.items():
+            inner = divided(members, divisors.get(key, []))
             if not all(self.viewed(r, extents) for r in self._read(inner)):
                 return None
             local = frame(_box_only(inner, extents), self._read(inner), self.axes)
             operands.append(self.evaluate(inner, local, extents))
-        under = below
+        under = [f for f in below if f not in inner_below]
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]
@@ -286,6 +293,34 @@ def _turned_twice(product: Value, shown: Sequence[Index]) -> bool:
     """Whether both an operand and the result of more than two axes stand in another order: einsum says that plainly."""
     turned = isinstance(product.array, MatMul) and isinstance(product.array.left, Permute)
     return turned and len(product.labels) > 2 and product.labels != tuple(i for i in shown if i in product.labels)
+
+
+Groups = Mapping[frozenset[Index], list[Expr]]  # factors by the indices that they mention
+
+
+def _scaled_first(groups: Groups, shown: Sequence[Index]) -> Groups:
+    """Of three factors or more, one that scales the rows or columns of another joins it: `(v * w) @ v.T`."""
+    joined = {key: list(members) for key, members in groups.items()}
+
+    def place(key: frozenset[Index]) -> int:
+        return min((n for n, i in enumerate(shown) if i in key), default=len(shown))
+
+    for key in groups:
+        larger = sorted((other for other in joined if key < other), key=place)
+        if len(joined) > 2 and larger:
+            joined[larger[0]] += joined.pop(key)
+    return joined
+
+
+def _divisors(below: Sequence[Expr], groups: Groups) -> Groups | None:
+    """Each divisor with the first factor that has all of its indices; None where one has none."""
+    found: dict[frozenset[Index], list[Expr]] = {}
+    for f in below:
+        key = next((key for key in groups if key >= set(indices(f))), None)
+        if key is None:
+            return None
+        found.setdefault(key, []).append(f)
+    return found
 
 
 def _box_only(body: Expr, extents: Mapping[Index, Expr]) -> Equation:

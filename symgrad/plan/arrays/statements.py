@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
+from ...matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .borders import Borders
+from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
 from .spell import Speller
 from .stores import Stores
@@ -30,8 +32,10 @@ from .tree import (
     Reshape,
     Statement,
     Take,
+    Unpack,
     Update,
     Var,
+    Whole,
     Windows,
     below,
     flat,
@@ -72,15 +76,6 @@ def array_procedures(program: Program, fits: Fits) -> tuple[ArrayProcedure, Arra
     return first, backward.build()
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A statement with what it is computed for, before lines are grouped."""
-
-    statement: Statement
-    serves: tuple[str, ...]
-    when: tuple[tuple[str, bool], ...]
-
-
 class _Builder:
     def __init__(
         self,
@@ -112,6 +107,7 @@ class _Builder:
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
+        whole |= {e.target for e in equations if e.matrix is not None}
         self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
@@ -119,7 +115,7 @@ class _Builder:
 
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
-        lines = self._inlined(lines)
+        lines = self._inlined(_joined(lines))
         lines = self._named(lines)
         lines = self._owned(lines)
         statements = self._grouped(lines)
@@ -147,32 +143,32 @@ class _Builder:
         )
         return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn), last=last)
 
-    def _lines(self, item: Item) -> list[_Line]:
+    def _lines(self, item: Item) -> list[Line]:
         """The lines of one step, or of a recurrence."""
         if isinstance(item, Step):
-            return [_Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
+            return [Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
         first, turn, last = (
             [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
         )
         body = tuple(line.statement for line in self._inlined(turn))
         loop = For(item.index.name, item.extent, body, item.reverse)
         statements = (*(line.statement for line in first), loop, *(line.statement for line in last))
-        return [_Line(statement, item.serves, item.when) for statement in statements]
+        return [Line(statement, item.serves, item.when) for statement in statements]
 
     # lines
 
-    def _inlined(self, lines: list[_Line]) -> list[_Line]:
+    def _inlined(self, lines: list[Line]) -> list[Line]:
         """Without the lines whose value is read once, in a line that stays short enough with it in place."""
         keep = {*self.program.saved, *self.procedure.returns}
         uses = _uses(lines)
         assigned: dict[str, int] = {}
         reader: dict[str, int] = {}
         for place, line in enumerate(lines):
-            for name in _targets(line.statement):
+            for name in targets_of(line.statement):
                 assigned[name] = assigned.get(name, 0) + 1
-            for name in _read(line.statement):
+            for name in names_read(line.statement):
                 reader.setdefault(name, place)
-        result: list[_Line | None] = [*lines]
+        result: list[Line | None] = [*lines]
         for place in range(len(lines)):
             current = result[place]
             assert current is not None
@@ -191,13 +187,13 @@ class _Builder:
                 result[place] = None
         return [line for line in result if line is not None]
 
-    def _named(self, lines: list[_Line]) -> list[_Line]:
+    def _named(self, lines: list[Line]) -> list[Line]:
         """With names for borders, windows and blocks: one line says what they are, and they may be read twice."""
         names: dict[Array, str] = {}
-        result: list[_Line] = []
+        result: list[Line] = []
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
         for line in lines:
-            own = {*_targets(line.statement)} if isinstance(line.statement, For) else set()
+            own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
             wanted = [
                 a
                 for a in _nameable(line.statement)
@@ -215,7 +211,7 @@ class _Builder:
                         if inner != a:
                             value = named_in(value, inner, names.get(inner, ""))
                     for part in _one_by_one(value, names[a]):
-                        result.append(_Line(Assign(names[a], part), line.serves, line.when))
+                        result.append(Line(Assign(names[a], part), line.serves, line.when))
                     known[names[a]] = (line.serves, line.when)
             statement = line.statement
             for a in reversed(wanted):
@@ -226,14 +222,14 @@ class _Builder:
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
         inside_matrix = any(
-            isinstance(a, (MatMul, Einsum)) and Var(name) in below(a) for a in _arrays(reader)
+            isinstance(a, (MatMul, Einsum, Whole)) and Var(name) in below(a) for a in arrays_in(reader)
         )
-        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum)) for a in below(value)))
+        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum, Whole)) for a in below(value)))
 
-    def _owned(self, lines: list[_Line]) -> list[_Line]:
+    def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
         roots: dict[str, str] = {}
-        result: list[_Line] = []
+        result: list[Line] = []
         returned = set(self.procedure.returns)
         written = {s.name for x in lines for s in flat(x.statement) if isinstance(s, (Update, AddAt))}
         inputs = set(self.procedure.reads) if not self.backward else set()
@@ -254,22 +250,59 @@ class _Builder:
             result.append(line)
         return result
 
-    def _grouped(self, lines: list[_Line]) -> list[Statement]:
+    def _grouped(self, lines: list[Line]) -> list[Statement]:
         """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
         groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
-        for line in lines:
-            serves = line.serves
-            if len(everything) > 1 and set(serves) == set(everything):
-                serves = ()
-            if groups and groups[-1][:2] == (serves, line.when):
+        if len(everything) > 1:
+            lines = [replace(x, serves=()) if set(x.serves) == set(everything) else x for x in lines]
+        for line in by_guards(lines):
+            if groups and groups[-1][:2] == (line.serves, line.when):
                 groups[-1][2].append(line.statement)
             else:
-                groups.append((serves, line.when, [line.statement]))
+                groups.append((line.serves, line.when, [line.statement]))
         statements: list[Statement] = []
         for serves, when, body in groups:
             statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
+
+
+def _joined(lines: Sequence[Line]) -> list[Line]:
+    """Several results of one function of the same matrices as one call."""
+    result: list[Line | None] = [*lines]
+    for place, line in enumerate(lines):
+        first = result[place]
+        if first is None or (kind := _kind(line.statement)) is None or kind.place is None:
+            continue
+        same = [
+            n
+            for n, other in enumerate(lines)
+            if (k := _kind(other.statement)) is not None and k.function == kind.function
+            and _value(other.statement).args == _value(line.statement).args and other.when == line.when
+        ]
+        if len(same) < 2:
+            continue
+        places = [k.place or 0 for k in MATRICES.values() if k.function == kind.function]
+        names: list[str | None] = [None] * (1 + max(places))
+        serves = tuple(dict.fromkeys(g for n in same for g in lines[n].serves))
+        for n in same:
+            statement, mine = lines[n].statement, _kind(lines[n].statement)
+            assert isinstance(statement, Assign) and mine is not None and mine.place is not None
+            names[mine.place] = statement.name
+            result[n] = None
+        call = Whole(kind.function, _value(line.statement).args)
+        result[place] = Line(Unpack(tuple(names), call), serves, line.when)
+    return [line for line in result if line is not None]
+
+
+def _kind(s: Statement) -> Matrix | None:
+    """The row of the function of matrices that a statement calls, and does nothing else."""
+    return MATRICES.get(s.value.kind) if isinstance(s, Assign) and isinstance(s.value, Whole) else None
+
+
+def _value(s: Statement) -> Whole:
+    assert isinstance(s, Assign) and isinstance(s.value, Whole)
+    return s.value
 
 
 def _written_in_turns(item: Item) -> set[str]:
@@ -291,33 +324,20 @@ def _counts_ties(e: Equation, extremes: Collection[str]) -> bool:
     return any(isinstance(a, Ref) and a.name in extremes for n in equal for a in n.args)
 
 
-def _targets(s: Statement) -> list[str]:
-    return [inner.name for inner in flat(s)]
-
-
-def _arrays(s: Statement) -> list[Array]:
-    """Every array expression of a statement."""
-    return [a for top in tops(s) for a in below(top)]
-
-
 def _in_loop(s: Statement, name: str) -> bool:
     """Whether a value in the place of `name` would be computed again and again."""
     if isinstance(s, Guard):
         return any(_in_loop(inner, name) for inner in (*s.body, *s.otherwise))
-    return isinstance(s, For) and name in _read(s)
+    return isinstance(s, For) and name in names_read(s)
 
 
-def _uses(lines: Sequence[_Line]) -> dict[str, int]:
+def _uses(lines: Sequence[Line]) -> dict[str, int]:
     uses: dict[str, int] = {}
     for line in lines:
-        for a in _arrays(line.statement):
+        for a in arrays_in(line.statement):
             if isinstance(a, Var):
                 uses[a.name] = uses.get(a.name, 0) + 1
     return uses
-
-
-def _read(s: Statement) -> list[str]:
-    return [a.name for a in _arrays(s) if isinstance(a, Var)]
 
 
 def _nameable(s: Statement) -> list[Array]:
@@ -362,7 +382,7 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
     for s in statements:
         expressions += _loops(s)
         for inner in flat(s):
-            expressions += [e for a in _arrays(inner) for e in sizes_of(a)]
+            expressions += [e for a in arrays_in(inner) for e in sizes_of(a)]
             if isinstance(inner, (Update, AddAt)):
                 expressions += sizes_in(inner.items)
     return {n.name for e in expressions for n in postorder(e) if isinstance(n, Ref)}

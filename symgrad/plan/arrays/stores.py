@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 from ...expr import (
     ONE,
@@ -17,8 +18,8 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    apply,
     const,
-    indices,
     is_exact,
     postorder,
     ref,
@@ -70,6 +71,7 @@ from .tree import (
 from .values import Value, packed_items
 
 BACK = Slice(None, None, const(-1))
+WHOLE = frozenset("add sub mul neg floordiv mod maximum minimum lt le gt ge eq ne and or not".split())
 Conditions = tuple[tuple[str, bool], ...]
 
 
@@ -140,17 +142,23 @@ class Stores:
         if condition is None:
             statement = self._store(e, True)
             return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
-        if condition is e.where:
-            return Guard((), (), (self._turn(replace(e, where=None), alone),), (), condition)
+        if e.where is not None and condition in _conjuncts(e.where):
+            rest = reduce(partial(apply, "and"), (c for c in _conjuncts(e.where) if c is not condition), ONE)
+            inner = replace(e, where=None if rest is ONE else rest)
+            return Guard((), (), (self._turn(inner, alone),), (), condition)
         then, otherwise = (
             self._turn(replace(e, body=transform(e.body, _chosen(condition, k))), alone) for k in (1, 2)
         )
         return Guard((), (), (then,), (otherwise,), condition)
 
     def _is_number(self, condition: Expr) -> bool:
-        """Whether a condition is one on numbers alone."""
-        return not indices(condition) and all(
-            r.name in self.sizes.numbers and not r.subscripts for r in refs(condition)
+        """Whether a condition asks for the number of the turn, sizes and options alone, in whole numbers."""
+        asked = list(postorder(condition))
+        return any(n in self.sizes.loops for n in asked) and all(
+            (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
+            or (isinstance(n, Apply) and n.op in WHOLE)
+            or is_exact(n)
+            for n in asked
         )
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
@@ -190,7 +198,8 @@ class Stores:
         if guarded:
             assert e.where is not None
             subscripts = e.subscripts
-            if not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
+            numbered = any(r in self.sizes.loops for s in subscripts for r in refs(s))  # asked before: see _turn
+            if not numbered and not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
                 # where the condition fails, 0 is added to the first element
                 subscripts = tuple(select(e.where, s, ZERO) for s in subscripts)
             guarded = subscripts is not e.subscripts
@@ -438,7 +447,13 @@ def _plain(e: Equation) -> tuple[Index, ...]:
 def _conditions(e: Equation) -> list[Expr]:
     """The conditions in an equation, outer ones first."""
     inside = [n.args[0] for n in reversed(list(postorder(e.body))) if isinstance(n, Apply) and n.op == "select"]
-    return [*([] if e.where is None else [e.where]), *inside]
+    return [*(_conjuncts(e.where) if e.where is not None else []), *inside]
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    if isinstance(condition, Apply) and condition.op == "and":
+        return [part for a in condition.args for part in _conjuncts(a)]
+    return [condition]
 
 
 def _chosen(condition: Expr, branch: int) -> Callable[[Expr], Expr]:

@@ -90,6 +90,21 @@ class MatMul:
 
 
 @dataclass(frozen=True, slots=True)
+class Eye:
+    """The identity matrix, as numbers."""
+
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A function of whole matrices, by the name of its row in `symgrad.matrices` or of a call with several results."""
+
+    kind: str
+    args: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Einsum:
     """A contraction by its subscripts: "ij,jk->ik"."""
 
@@ -217,8 +232,22 @@ class Copy:
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
     Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Whole, Eye,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """`w, v = value`: the results of one call; None for one that nothing reads."""
+
+    names: tuple[str | None, ...]
+    value: Array
+
+    @property
+    def name(self) -> str:
+        """The left-hand side as it is written."""
+        return ", ".join(n or "_" for n in self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +299,13 @@ class For:
     reverse: bool = False
 
 
-Statement = Union[Assign, Update, AddAt, Guard, For]
+Statement = Union[Assign, Unpack, Update, AddAt, Guard, For]
 
 
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
     Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Whole, Eye,
 )  # fmt: skip
 
 
@@ -292,6 +322,8 @@ def children(array: Array) -> tuple[Array, ...]:
             return operands
         case Stack(items, _) | Concatenate(items, _):
             return items
+        case Whole(_, args):
+            return args
         case Pad(base, _, fill):
             return (base, fill)
         case Windows(base=base) | Diagonal(base=base) | Roll(base=base) | Triangle(base=base):
@@ -309,7 +341,7 @@ def children(array: Array) -> tuple[Array, ...]:
 def with_children(array: Array, new: Sequence[Array]) -> Array:
     """`array` computed from other arrays, given in the order of `children`."""
     match array:
-        case Elementwise():
+        case Elementwise() | Whole():
             return replace(array, args=tuple(new))
         case Take():
             rest = iter(new[1:])
@@ -324,7 +356,7 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, base=new[0], fill=new[1])
         case Full():
             return replace(array, value=new[0])
-        case Infinity() | Num() | SizeOf() | Var() | Range() | Places():
+        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | Eye():
             return array
         case _:
             return replace(array, base=new[0])
@@ -366,7 +398,7 @@ def sizes_of(array: Array) -> list[Expr]:
     match array:
         case SizeOf(value):
             return [value]
-        case Range(extent, _):
+        case Range(extent, _) | Eye(extent):
             return [extent]
         case Full(_, shape) | BroadcastTo(_, shape):
             return list(shape)
@@ -389,7 +421,7 @@ def sizes_of(array: Array) -> list[Expr]:
 # statements
 
 
-def flat(s: Statement) -> list[Assign | Update | AddAt]:
+def flat(s: Statement) -> list[Assign | Unpack | Update | AddAt]:
     """The statements inside of guards and loops."""
     if isinstance(s, Guard):
         return [x for inner in (*s.body, *s.otherwise) for x in flat(inner)]
@@ -419,8 +451,8 @@ def mapped(s: Statement, change: Callable[[Array], Array], items: Callable[[Item
         return replace(s, body=body, otherwise=otherwise)
     if isinstance(s, For):
         return replace(s, body=tuple(mapped(b, change, items) for b in s.body))
-    if isinstance(s, Assign):
-        return Assign(s.name, change(s.value))
+    if isinstance(s, (Assign, Unpack)):
+        return replace(s, value=change(s.value))
     new = tuple(change(i) if isinstance(i, ARRAYS) else i if items is None else items(i) for i in s.items)
     return replace(s, items=new, value=change(s.value))
 

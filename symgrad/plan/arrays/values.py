@@ -19,6 +19,7 @@ from ...expr import (
     apply,
     const,
     index,
+    indices,
     is_exact,
     postorder,
     ref,
@@ -36,6 +37,7 @@ from .tree import (
     Array,
     BroadcastTo,
     Elementwise,
+    Eye,
     Infinity,
     Item,
     Num,
@@ -163,8 +165,9 @@ class Evaluator:
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
-        if node.op == "select" and args[0].labels and all(_plain_number(a.array) for a in args[1:]):
-            return self._indicator(node, args)
+        asks = node.op == "select" and not _plain_number(args[0].array)
+        if asks and all(_plain_number(a.array) for a in args[1:]):
+            return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
 
     def _triangle(self, node: Apply, args: Sequence[Value], order: Sequence[Index]) -> Value | None:
@@ -183,14 +186,22 @@ class Evaluator:
         row, column = axes[-2:]
         if row is None or column is None or {row, column} != set(steps) or is_pack(row):
             return None
-        if tuple(i for i in order if i in (row, column)) != (row, column):
-            return None
         offset = int(value_of(margin.offset))
         if steps[row] is ONE and steps[column] is const(-1):  # row - column + offset >= 0
             return Value(Triangle(args[1].array, True, offset), axes)
         if steps[row] is const(-1) and steps[column] is ONE:
             return Value(Triangle(args[1].array, False, -offset), axes)
         return None
+
+    def _identity(self, node: Apply, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value | None:
+        """`where(i == j, 1, 0)` over the last two axes."""
+        condition, then, otherwise = node.args
+        if not (isinstance(condition, Apply) and condition.op == "eq" and then is ONE and otherwise is ZERO):
+            return None
+        pair = tuple(i for i in order if i in condition.args)
+        if len(pair) != 2 or tuple(order[-2:]) != pair or extents[pair[0]] is not extents[pair[1]] or is_pack(pair[0]):
+            return None
+        return Value(Eye(extents[pair[0]]), pair)
 
     def _indicator(self, node: Apply, args: Sequence[Value]) -> Value:
         """`where(c, 1, 0)` is c itself, as numbers of the right type."""
@@ -270,8 +281,9 @@ class Evaluator:
                     return node
                 shape = self.tensors[node.name].shape
                 pairs = zip(node.subscripts, shape, strict=True)
+                stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
                 return ref(
-                    node.name, *(s if self.sizes.inside(s, axis, extents) else guarded(s, ZERO) for s, axis in pairs)
+                    node.name, *(s if ok else guarded(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True))
                 )
             row = OPS[node.op] if isinstance(node, Apply) else None
             place = 1 if row is not None and row.name == "div" else 0
@@ -285,6 +297,10 @@ class Evaluator:
             return with_args(node, args)
 
         return transform(body, rewrite)
+
+    def _of_turn(self, s: Expr) -> bool:
+        """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
+        return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
 
     # more axes
 

@@ -26,8 +26,9 @@ from ...expr import (
 )
 from ...ir import Dtype
 from ...ops import OPS
+from ..words import word_for
 from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
-from .names import PLAIN, length_of, word_for
+from .names import PLAIN, length_of
 from .reach import Reach, unprotected
 
 Known = TypeVar("Known")

@@ -1,7 +1,7 @@
 """Numbers that carry a bound of the rounding error a floating-point format would have made."""
 
 from .functions import FUNCTIONS, maximum, minimum, pi, power, total
-from .number import DOUBLE, REACH, SINGLE, Format, Notes, Number, lift, literal, precise, rounding
+from .number import DOUBLE, REACH, SINGLE, Format, Notes, Number, lift, literal, rounding
 
 __all__ = [
     "DOUBLE",
@@ -17,7 +17,6 @@ __all__ = [
     "minimum",
     "pi",
     "power",
-    "precise",
     "rounding",
     "total",
 ]

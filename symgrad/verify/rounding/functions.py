@@ -11,7 +11,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ...ops import OPS, ROWS, Op
-from .number import INF, Number, lift, now, product, rounded
+from .number import INF, Number, lift, margin, now, product, rounded
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
 WORKING = 140  # bits that suffice to see a change of relative size u
@@ -36,8 +36,8 @@ def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, er
     Infinite where the error reaches the end of the domain: floating point may stand beyond it. The ends of a short
     interval tell how far a function goes in it; a long one is looked at inside too.
     """
-    if err == INF:
-        return INF
+    if err == INF or not now.unit:  # the unit of a thousand bits and more is 0: nothing is off
+        return err
     with mp.workprec(max(WORKING, now.bits + WORKING - 53)):
         step = mpmath.mpf(err) * now.unit
         here = function(*values)
@@ -60,9 +60,11 @@ def _wave(function: Callable[..., Any], values: tuple[Any, ...], which: int, err
 
 def _tangent(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
     """`spread` of the tangent: infinite if a pole is near enough."""
+    if err == INF or not mp.isfinite(values[0]):
+        return INF
     with mp.workprec(max(WORKING, int(mp.mag(values[0] or 1)) + WORKING)):
-        step = mpmath.mpf(err) * now.unit if err != INF else mp.inf
-        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) if mp.isfinite(step) else s for s in (step, -step)]
+        step = mpmath.mpf(err) * now.unit
+        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) for s in (step, -step)]
     return spread(function, values, which, err) if turns[0] == turns[1] else INF
 
 
@@ -185,7 +187,7 @@ def _chosen(a: Any, b: Any, sign: int) -> Any:
     if mp.isnan(x.value) or mp.isnan(y.value):
         return x if mp.isnan(x.value) else y
     best, other = (x, y) if sign * (x.value - y.value) >= 0 else (y, x)
-    if other.err > best.err and abs(x.value - y.value) <= (x.err + y.err) * now.unit:
+    if other.err > best.err and abs(x.value - y.value) <= margin(x.err + y.err):
         return Number(best.value, other.err)
     return best
 
@@ -203,8 +205,8 @@ def minimum(a: Any, b: Any) -> Any:
 def sign(x: Any) -> Number:
     """-1, 0 or 1; uncertain where rounding may change it."""
     given = lift(x)
-    crossing = given.err and given.size <= given.err * now.unit
-    return Number(mpmath.mpf(mp.sign(given.value)), 1 / now.unit if crossing else 0.0)
+    crossing = given.err and abs(given.value) <= margin(given.err)
+    return Number(mpmath.mpf(mp.sign(given.value)), (1 / now.unit if now.unit else INF) if crossing else 0.0)
 
 
 def pi() -> Number:

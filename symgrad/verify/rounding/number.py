@@ -28,7 +28,6 @@ from mpmath.libmp import to_float
 
 INF = float("inf")
 REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
-SPARE = 8  # bits by which a precision is better than the format that bounds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +46,6 @@ class Format:
 
 DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
 SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
-
-
-def precise(bits: int) -> Format:
-    """A computation with `bits` bits as a format of its own, which has no largest number."""
-    return Format(bits - SPARE, DOUBLE.tiny, INF)
 
 
 @dataclass(slots=True)
@@ -191,7 +185,7 @@ class Number:
 
     def _doubt(self, other: Number) -> None:
         err = self.err + other.err
-        if err and self is not other and abs(self.value - other.value) <= err * now.unit:
+        if err and self is not other and abs(self.value - other.value) <= margin(err):
             now.notes.doubts += 1
 
     def __lt__(self, other: Any) -> Any:
@@ -248,6 +242,12 @@ def product(a: Number, b: Number) -> Number:
     return rounded(a.value * b.value, err, 1.0)
 
 
+def margin(err: float) -> Any:
+    """`err` units, also where a float has no number so small."""
+    found = err * now.unit
+    return found if found > 1e-290 else mpmath.mpf(err) * now.unit
+
+
 def compare(a: Number, b: Any, holds: Any) -> Any:
     """Whether the comparison holds; one that rounding may decide the other way is noted."""
     if type(b) is not Number:
@@ -256,7 +256,7 @@ def compare(a: Number, b: Any, holds: Any) -> Any:
         b = lift(b)
     if a.err or b.err:
         a._doubt(b)
-    return bool(holds(a.value, b.value))
+    return np.bool_(holds(a.value, b.value))
 
 
 def lift(value: Any) -> Number:

@@ -1,0 +1,346 @@
+"""Functions of whole matrices and vectors in Python: inv, solve, eigh, sort and the like, with NumPy's conventions.
+
+The last two axes are the matrix, all before them a batch; `...` is always a batch. What NumPy leaves open is fixed: the
+first component of an eigenvector (of a left singular vector) is not negative, so that it is a function of its matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
+from ...matrices import MATRICES, sizes
+from .graph import Value, axes_of, bound, is_input, read, reduction, same_extent, value
+from .scope import current, here
+from .values import Array, as_array, axis_of, broadcast, elementwise, line, matmul, reduced
+
+# the node of one function
+
+
+def _element(x: Array, subscripts: Sequence[Expr], what: str) -> Expr:
+    """The element of an array as a whole: an axis of length 1 has an index too."""
+    node = x._node
+    if node.free:
+        raise DeclarationError(
+            f"{here()}sg.{what} takes an array, not a term with the index {node.free[0].name} ({line()}). Make it one: "
+            f"sg.tensor[{', '.join(i.name for i in node.free)}](...)."
+        )
+    if is_input(node):
+        assert isinstance(node, Value)
+        return ref(getattr(node.body, "name", ""), *subscripts)
+    return ref(node.key, *subscripts)
+
+
+def _own(x: Any, what: str, least: int) -> Array:
+    """An array with at least so many axes besides those of a pack."""
+    array = as_array(x)
+    if array._node.rank - array._lead < least:
+        kind = "a matrix" if least == 2 else "a vector"
+        raise ShapeError(f"{here()}sg.{what} takes {kind} or a stack of them, not {array!r} ({line()}).")
+    return array
+
+
+def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "") -> Array:
+    """The function `kind` of its operands; with `columns` the last one has an axis of right-hand sides behind."""
+    row = MATRICES[kind]
+    what = what or row.function
+    own = [len(places) + (columns and n > 0) for n, places in enumerate(row.operands)]
+    nodes = [x._node for x in operands]
+    fronts = [
+        Array(value(n.shape[: n.rank - k], ZERO), min(x._lead, n.rank - k))
+        for n, k, x in zip(nodes, own, operands, strict=True)
+    ]
+    front, lead = broadcast(fronts, f"sg.{what}")
+    extents = nodes[0].shape[nodes[0].rank - own[0] :]
+    letters: dict[str, Expr] = {}
+    for letter, extent in zip(row.axes.split(), extents, strict=True):
+        if not same_extent(letters.setdefault(letter, extent), extent):
+            raise ShapeError(
+                f"{here()}sg.{what} takes square matrices, not {show(letters[letter])} by {show(extent)} ({line()})."
+            )
+    if row.function == "qr" and all(map(is_exact, extents)) and value_of(extents[0]) < value_of(extents[1]):
+        raise ShapeError(f"{here()}sg.qr takes at least as many rows as columns, not {operands[0]!r} ({line()}).")
+    for n, k in list(zip(nodes, own, strict=True))[1:]:
+        rows = n.shape[n.rank - k]
+        if not same_extent(rows, extents[0]):
+            raise ShapeError(
+                f"{here()}sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides ({line()}). "
+                f"Give both axes one name."
+            )
+    found = sizes(row, extents)
+    behind = nodes[-1].shape[-1:] if columns else ()
+    shape = (*front, *(found[letter] for letter in row.result.split()), *behind)
+    axes = axes_of(shape)
+    over = {bound(k + 1): extent for k, extent in enumerate(extents)}
+    reducing = tuple(over)
+    elements = []
+    for number, (x, n, k) in enumerate(zip(operands, nodes, own, strict=True)):
+        first = len(front) - (n.rank - k)
+        batch = [
+            ZERO if extent is ONE and wide is not ONE else i
+            for i, extent, wide in zip(axes[first:], n.shape, front[first:], strict=False)
+        ]
+        at = [reducing[p] for p in row.operands[number]]
+        elements.append(_element(x, [*batch, *at, *(axes[-1:] if columns and number else ())], what))
+    body = elements[0] if len(elements) == 1 else apply("pair", *elements)
+    made = reduction(kind, dict(over), shape, body, nodes)
+    scope = current()
+    return Array(made if scope is None else scope.closed.setdefault((kind, reducing, body, shape), made), lead)
+
+
+# linear algebra
+
+
+def inv(a: Any) -> Array:
+    """The inverse of a matrix."""
+    return _applied("inv", _own(a, "inv", 2))
+
+
+def solve(a: Any, b: Any) -> Array:
+    """x with a @ x = b. `b` is a vector, or a matrix whose columns are right-hand sides; with one axis less than `a` it
+    is a stack of vectors."""
+    return _solved("solve", a, b, "solve")
+
+
+def solve_triangular(a: Any, b: Any, lower: bool = False) -> Array:
+    """x with a @ x = b, where only the upper (or the lower) triangle of `a` is read."""
+    return _solved("solve_lower" if lower else "solve_upper", a, b, "solve_triangular")
+
+
+def _solved(kind: str, a: Any, b: Any, what: str) -> Array:
+    a, b = _own(a, what, 2), _own(b, what, 1)
+    mine = b._node.rank - b._lead
+    vector = mine == 1 or (b._lead == a._lead and b._node.rank == a._node.rank - 1)
+    return _applied(kind, a, b, columns=not vector, what=what)
+
+
+def det(a: Any) -> Array:
+    """The determinant."""
+    return _applied("det", _own(a, "det", 2))
+
+
+def slogdet(a: Any) -> tuple[Array, Array]:
+    """The sign of the determinant, and the logarithm of its magnitude."""
+    a = _own(a, "slogdet", 2)
+    return _applied("slogdet_sign", a), _applied("slogdet_log", a)
+
+
+def logdet(a: Any) -> Array:
+    """The logarithm of the magnitude of the determinant."""
+    return _applied("slogdet_log", _own(a, "logdet", 2), what="logdet")
+
+
+def cholesky(a: Any) -> Array:
+    """The lower triangular L with L @ L.T = a, for a symmetric positive definite matrix."""
+    return _applied("cholesky", _own(a, "cholesky", 2))
+
+
+def qr(a: Any) -> tuple[Array, Array]:
+    """Q with orthonormal columns and the upper triangular R with Q @ R = a, for a matrix that is not wide."""
+    a = _own(a, "qr", 2)
+    return _applied("qr_q", a), _applied("qr_r", a)
+
+
+def eigh(a: Any) -> tuple[Array, Array]:
+    """The eigenvalues of a symmetric matrix from the smallest, and its eigenvectors as columns, their first components
+    not negative. The gradient is symmetric; that of the vectors needs distinct eigenvalues."""
+    a = _own(a, "eigh", 2)
+    vectors = _applied("eigh_vectors", a)
+    return _applied("eigh_values", a), _signed(vectors, vectors, rows=True)
+
+
+def eigvalsh(a: Any) -> Array:
+    """The eigenvalues of a symmetric matrix from the smallest."""
+    return _applied("eigh_values", _own(a, "eigvalsh", 2), what="eigvalsh")
+
+
+def svd(a: Any) -> tuple[Array, Array, Array]:
+    """U, the singular values from the largest, and V^T, as many as the smaller side; U's first row is not negative."""
+    a = _own(a, "svd", 2)
+    u, s, vh = (_applied(kind, a) for kind in ("svd_u", "svd_values", "svd_vh"))
+    return _signed(u, u, rows=True), s, _signed(vh, u, rows=False)
+
+
+def svdvals(a: Any) -> Array:
+    """The singular values from the largest."""
+    return _applied("svd_values", _own(a, "svdvals", 2), what="svdvals")
+
+
+def _signed(x: Array, by: Array, rows: bool) -> Array:
+    """`x` with the signs of vectors that make the first row of `by` not negative; the vectors are columns or rows."""
+    shape = x._node.shape
+    *batch, i, j = axes_of(shape)
+    first = read(by._node, [*batch, ZERO, j if rows else i])
+    element = read(x._node, [*batch, i, j])
+    body = element * apply("select", apply("lt", first, ZERO), -ONE, ONE)
+    return Array(value(shape, body, [x._node, by._node]), x._lead)
+
+
+def pinv(a: Any) -> Array:
+    """The pseudoinverse of a matrix of full rank."""
+    return _applied("pinv", _own(a, "pinv", 2))
+
+
+def expm(a: Any) -> Array:
+    """The exponential of a matrix."""
+    return _applied("expm", _own(a, "expm", 2))
+
+
+def matrix_power(a: Any, n: int) -> Array:
+    """The product of `n` factors `a`; of inverses where n is negative."""
+    a = _own(a, "matrix_power", 2)
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise DeclarationError(f"{here()}the exponent of sg.matrix_power is a plain int, not {n!r} ({line()}).")
+    if not same_extent(*a._node.shape[-2:]):
+        raise ShapeError(f"{here()}sg.matrix_power takes square matrices, not {a!r} ({line()}).")
+    if n < 0:
+        return matrix_power(inv(a), -n)
+    if n == 0:
+        *_, i, j = axes_of(a._node.shape)
+        return Array(value(a._node.shape, apply("select", apply("eq", i, j), ONE, ZERO), []), a._lead)
+    result: Array | None = None
+    square = a
+    while True:
+        if n % 2:
+            result = square if result is None else matmul(result, square)
+        n //= 2
+        if not n:
+            assert result is not None
+            return result
+        square = matmul(square, square)
+
+
+def eye(n: Any) -> Array:
+    """The identity matrix with `n` rows: an int or a size, such as `x.shape[0]`."""
+    size = as_array(n)._node
+    if size.rank or not isinstance(size, Value) or not size.constant:
+        raise DeclarationError(f"{here()}sg.eye takes an int or a size, not {n!r} ({line()}).")
+    shape = (size.body, size.body)
+    i, j = axes_of(shape)
+    return Array(value(shape, apply("select", apply("eq", i, j), ONE, ZERO), []))
+
+
+def trace(a: Any) -> Array:
+    """The sum of the diagonal."""
+    a = _own(a, "trace", 2)
+    shape = a._node.shape
+    if not same_extent(*shape[-2:]):
+        raise ShapeError(f"{here()}sg.trace takes square matrices, not {a!r} ({line()}).")
+    front, i = shape[:-2], bound(1)
+    if shape[-1] is ONE:
+        return Array(value(front, read(a._node, [*axes_of(front), ZERO, ZERO]), [a._node]), a._lead)
+    node = reduction("sum", {i: shape[-1]}, front, read(a._node, [*axes_of(front), i, i]), [a._node])
+    return Array(node, a._lead)
+
+
+def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
+    """The norm of a vector or a matrix: 2 for vectors and "fro" for matrices, or `ord`.
+
+    vectors   1, 2, inf, or any other number p
+    matrices  "fro", "nuc" (the sum of the singular values), 1 (the largest column), inf (the largest row), 2 (the
+              largest singular value)
+
+    Without `axis` a vector or a matrix, whichever `x` is behind its pack.
+    """
+    x = _own(x, "norm", 1)
+    mine = x._node.rank - x._lead
+    if axis is None and mine > 2:
+        raise ShapeError(f"{here()}sg.norm of {x!r}: say over which axes, axis=-1 or axis=(-2, -1) ({line()}).")
+    axes = list(range(x._lead, x._node.rank))
+    if axis is not None:
+        axes = [axis_of(x, a) for a in ([axis] if isinstance(axis, int) else axis)]
+    infinite = isinstance(ord, float) and ord == float("inf")
+    back: Any = tuple(a - x._node.rank for a in axes)
+    size = elementwise("abs", x)
+    if len(axes) == 1 or ord in (None, "fro"):
+        if ord in (None, 2, "fro"):
+            return elementwise("sqrt", reduced("sum", elementwise("pow", x, 2), back, keepdims))
+        if infinite:
+            return reduced("max", size, back, keepdims)
+        if ord == 1:
+            return reduced("sum", size, back, keepdims)
+        powers = reduced("sum", elementwise("pow", size, ord), back, keepdims)
+        return elementwise("pow", powers, elementwise("div", 1, ord))
+    if len(axes) != 2 or not (infinite or ord in (1, 2, "nuc")):
+        raise DeclarationError(
+            f"{here()}sg.norm knows the orders 1, 2, inf and p of vectors, and 'fro', 'nuc', 1, 2 and inf of matrices, "
+            f"not {ord!r} over {len(axes)} axes ({line()})."
+        )
+    if ord == 1 or infinite:
+        inner = reduced("sum", size, back[0] if ord == 1 else back[1], True)
+        return reduced("max", inner, back, keepdims)
+    if keepdims or back != (-2, -1):
+        raise DeclarationError(f"{here()}sg.norm with {ord!r} is over the last two axes, without keepdims ({line()}).")
+    return reduced("sum" if ord == "nuc" else "max", svdvals(x), -1)
+
+
+# order
+
+
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Array:
+    """The positions of the elements from the smallest (or the largest); of equal ones the first comes first."""
+    x = _own(x, "argsort", 1)
+    turned = _turned(x, axis)
+    return _turned(_applied("argsort", elementwise("neg", turned) if descending else turned), axis)
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Array:
+    """The elements from the smallest (or the largest)."""
+    x = _own(x, "sort", 1)
+    turned = _turned(x, axis)
+    order = _applied("argsort", elementwise("neg", turned) if descending else turned)
+    return _turned(_taken(turned, order), axis)
+
+
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+    """The `k` largest (or smallest) elements from the most extreme one, and their positions."""
+    x = _own(x, "topk", 1)
+    if not isinstance(k, int) or isinstance(k, bool) or k < 0:
+        raise DeclarationError(f"{here()}sg.topk takes a plain int of elements, not {k!r} ({line()}).")
+    turned = _turned(x, axis)
+    whole = _applied("argsort", elementwise("neg", turned) if largest else turned)
+    shape = (*whole._node.shape[:-1], const(k))
+    order = Array(value(shape, read(whole._node, axes_of(shape)), [whole._node]), whole._lead)
+    return _turned(_taken(turned, order), axis), _turned(order, axis)
+
+
+def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The element in the middle, or the mean of the two there; over all axes if none is said."""
+    x = _own(x, "median", 1)
+    if axis is None:
+        if x._node.rank > 1:
+            raise DeclarationError(f"{here()}sg.median over all axes of {x!r}: say over which one ({line()}).")
+        axis = -1
+    at = axis_of(x, axis)
+    turned = _turned(x, axis)
+    n = turned._node.shape[-1]
+    front = turned._node.shape[:-1]
+    ordered = _taken(turned, _applied("argsort", turned))
+    middle = [
+        Array(value(front, read(ordered._node, [*axes_of(front), place]), [ordered._node]), x._lead)
+        for place in (apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2)))
+    ]
+    result = elementwise("div", elementwise("add", *middle), 2)
+    if not keepdims:
+        return result
+    full = [ONE if k == at else e for k, e in enumerate(x._node.shape)]
+    rest = [i for k, i in enumerate(axes_of(full)) if k != at]
+    return Array(value(full, read(result._node, rest), [result._node]), x._lead)
+
+
+def _turned(x: Array, axis: int) -> Array:
+    """`x` with an axis and its last one swapped."""
+    return x if axis_of(x, axis) == x._node.rank - 1 else x.swapaxes(axis, -1)
+
+
+def _taken(x: Array, order: Array) -> Array:
+    """The elements of `x` at the positions `order` along the last axis."""
+    shape = order._node.shape
+    axes = axes_of(shape)
+    places = [ZERO if e is ONE else i for e, i in zip(x._node.shape[:-1], axes, strict=False)]
+    body = read(x._node, [*places, read(order._node, axes)])
+    return Array(value(shape, body, [x._node, order._node]), order._lead)
+
+

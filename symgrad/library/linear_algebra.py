@@ -1,0 +1,156 @@
+"""Functions of whole matrices: inverses, factorisations, Gaussian densities. C refuses them; NumPy has them all."""
+
+from .. import declare as sg
+
+
+@sg.function
+def inverse(a: sg.Tensor["... n n"]):
+    """The inverse of a matrix."""
+    return sg.inv(a)
+
+
+@sg.function
+def solve(a: sg.Tensor["... n n"], b: sg.Tensor["... n"]):
+    """The x with a @ x = b."""
+    return sg.solve(a, b)
+
+
+@sg.function
+def determinant(a: sg.Tensor["... n n"]):
+    """The determinant."""
+    return sg.det(a)
+
+
+@sg.function
+def log_determinant(a: sg.Tensor["... n n"]):
+    """log |det a|."""
+    return sg.logdet(a)
+
+
+@sg.function
+def cholesky(a: sg.Tensor["... n n"]):
+    """The lower triangular L with L @ L.T = a."""
+    return sg.cholesky(a)
+
+
+@sg.function
+def qr_decomposition(a: sg.Tensor["m n"]):
+    """Q with orthonormal columns and the upper triangular R with Q @ R = a."""
+    q, r = sg.qr(a)
+    return q, r
+
+
+@sg.function
+def symmetric_eigenvalues(a: sg.Tensor["... n n"]):
+    """The eigenvalues of a symmetric matrix, from the smallest."""
+    return sg.eigvalsh(a)
+
+
+@sg.function
+def pseudoinverse(a: sg.Tensor["m n"]):
+    """The pseudoinverse of a matrix of full rank."""
+    return sg.pinv(a)
+
+
+@sg.function
+def matrix_exponential(a: sg.Tensor["... n n"]):
+    """1 + a + a @ a / 2 + a @ a @ a / 6 + ..."""
+    return sg.expm(a)
+
+
+@sg.function
+def matrix_cube(a: sg.Tensor["... n n"]):
+    """a @ a @ a."""
+    return sg.matrix_power(a, 3)
+
+
+@sg.function
+def matrix_square_root(a: sg.Tensor["n n"]):
+    """The positive definite square root of a positive definite matrix."""
+    w, v = sg.eigh(a)
+    return (v * sg.sqrt(w)) @ v.T
+
+
+@sg.function
+def trace(a: sg.Tensor["... n n"]):
+    """The sum of the diagonal."""
+    return sg.trace(a)
+
+
+@sg.function
+def frobenius_norm(a: sg.Tensor["... m n"]):
+    """The square root of the sum of the squares of all elements."""
+    return sg.norm(a, "fro", axis=(-2, -1))
+
+
+@sg.function
+def nuclear_norm(a: sg.Tensor["... m n"]):
+    """The sum of the singular values."""
+    return sg.norm(a, "nuc")
+
+
+@sg.function
+def spectral_norm(a: sg.Tensor["m n"]):
+    """The largest singular value."""
+    return sg.norm(a, 2)
+
+
+@sg.function
+def least_squares(a: sg.Tensor["m n"], b: sg.Tensor["m"]):
+    """The x for which a @ x is nearest to b, by a QR decomposition."""
+    q, r = sg.qr(a)
+    return sg.solve_triangular(r, q.T @ b)
+
+
+@sg.function
+def ridge_regression(x: sg.Tensor["m n"], y: sg.Tensor["m"], *, penalty: float = 1.0):
+    """The weights that minimise |x @ w - y|**2 + penalty * |w|**2."""
+    normal = x.T @ x + penalty * sg.eye(x.shape[1])
+    return sg.solve(normal, x.T @ y)
+
+
+@sg.function
+def mahalanobis_distance(x: sg.Tensor["m n"], mean: sg.Tensor["n"], covariance: sg.Tensor["n n"]):
+    """sqrt((x - mean) covariance**-1 (x - mean)) of each row."""
+    whitened = sg.solve_triangular(sg.cholesky(covariance), (x - mean).T, lower=True)
+    return sg.sqrt((whitened**2).sum(axis=0))
+
+
+@sg.function
+def gaussian_log_density(x: sg.Tensor["m n"], mean: sg.Tensor["n"], covariance: sg.Tensor["n n"]):
+    """The log density of a Gaussian at each row, by a Cholesky factor."""
+    i = sg.indices("i")
+    factor = sg.cholesky(covariance)
+    z = sg.solve_triangular(factor, (x - mean).T, lower=True)
+    log_volume = sg.sum[i](sg.log(factor[i, i]))
+    return -0.5 * (z**2).sum(axis=0) - log_volume - 0.5 * x.shape[1] * sg.log(2 * sg.pi)
+
+
+@sg.function
+def gaussian_kl(
+    mean: sg.Tensor["n"], covariance: sg.Tensor["n n"], mean_q: sg.Tensor["n"], covariance_q: sg.Tensor["n n"]
+):
+    """The Kullback-Leibler divergence of one Gaussian from another."""
+    shift = mean_q - mean
+    spread = sg.trace(sg.solve(covariance_q, covariance)) + shift @ sg.solve(covariance_q, shift)
+    return 0.5 * (spread - mean.shape[0] + sg.logdet(covariance_q) - sg.logdet(covariance))
+
+
+@sg.function
+def gaussian_process_nll(kernel: sg.Tensor["n n"], y: sg.Tensor["n"], *, noise: float = 0.1):
+    """-log p(y) of a Gaussian process with this kernel matrix, up to a constant."""
+    covariance = kernel + noise * sg.eye(kernel.shape[0])
+    return 0.5 * (y @ sg.solve(covariance, y) + sg.logdet(covariance))
+
+
+@sg.function
+def kalman_update(
+    x: sg.Tensor["n"], p: sg.Tensor["n n"], z: sg.Tensor["m"], h: sg.Tensor["m n"], r: sg.Tensor["m m"]
+):
+    """The state and its covariance after a measurement z = h @ x + noise of covariance r."""
+    projected = h @ p
+    innovation = projected @ h.T + r
+    gain = sg.solve(innovation, projected).T
+    state = x + gain @ (z - h @ x)
+    covariance = p - gain @ projected
+    return state, covariance

@@ -1,0 +1,81 @@
+"""Lines of a procedure, and the order in which those under one guard stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from .tree import Array, Assign, Statement, Unpack, Var, below, flat, tops
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement with what it is computed for, before lines are grouped."""
+
+    statement: Statement
+    serves: tuple[str, ...]
+    when: tuple[tuple[str, bool], ...]
+
+
+def by_guards(lines: Sequence[Line]) -> list[Line]:
+    """The lines in an order in which those under one guard follow each other, as far as what they read allows; none
+    passes one that writes into an array."""
+    result: list[Line] = []
+    waiting: list[Line] = []
+    for line in lines:
+        if isinstance(line.statement, Assign):
+            waiting.append(line)
+        else:
+            result += [*_by_guard(waiting, result[-1] if result else None), line]
+            waiting = []
+    return [*result, *_by_guard(waiting, result[-1] if result else None)]
+
+
+def _by_guard(lines: Sequence[Line], last: Line | None) -> list[Line]:
+    """Assignments: next is one under the guard of the last, or else the first, of those that wait for no other."""
+    before: list[set[int]] = [set() for _ in lines]
+    after: list[list[int]] = [[] for _ in lines]
+    written: dict[str, int] = {}
+    read: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        reads, writes = names_read(line.statement), targets_of(line.statement)
+        before[place] = {written[n] for n in (*reads, *writes) if n in written}
+        before[place].update(other for n in writes for other in read.pop(n, ()))
+        written.update(dict.fromkeys(writes, place))
+        for name in reads:
+            read.setdefault(name, []).append(place)
+        before[place].discard(place)
+        for other in before[place]:
+            after[other].append(place)
+    ready: dict[object, list[int]] = {}
+    for place, line in enumerate(lines):
+        if not before[place]:
+            heappush(ready.setdefault((line.serves, line.when), []), place)
+    result: list[Line] = []
+    while ready:
+        guard: object = last and (last.serves, last.when)
+        guard = guard if guard in ready else min(ready, key=lambda g: ready[g][0])
+        place = heappop(ready[guard])
+        if not ready[guard]:
+            del ready[guard]
+        last = lines[place]
+        result.append(last)
+        for other in after[place]:
+            before[other].discard(place)
+            if not before[other]:
+                heappush(ready.setdefault((lines[other].serves, lines[other].when), []), other)
+    return result
+
+
+def targets_of(s: Statement) -> list[str]:
+    return [name for x in flat(s) for name in (x.names if isinstance(x, Unpack) else (x.name,)) if name is not None]
+
+
+def arrays_in(s: Statement) -> list[Array]:
+    """Every array expression of a statement."""
+    return [a for top in tops(s) for a in below(top)]
+
+
+def names_read(s: Statement) -> list[str]:
+    return [a.name for a in arrays_in(s) if isinstance(a, Var)]

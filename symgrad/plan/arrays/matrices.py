@@ -1,0 +1,53 @@
+"""Functions of whole matrices as array expressions: the operands laid out, and the results of one call joined.
+
+A batch stands in front. Right-hand sides are columns behind where an index of theirs is none of the matrix; a stack of
+vectors gets a column of its own, which goes again: `solve(a, b[..., None])[..., 0]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...expr import ZERO, Expr, Index, indices
+from ...ir import Equation
+from .layout import is_pack
+from .tree import Take, Triangle, Whole
+from .values import Evaluator, Value
+
+
+def matrix_value(speller: Evaluator, e: Equation) -> Value:
+    """The result of a function of matrices, its batch in front of the axes of the result."""
+    row = e.matrix
+    assert row is not None
+    extents = dict(e.box)
+    result = [i for i, _ in e.result]
+    batch = [i for i, _ in e.shown if i not in result]
+    axes = [i for i, _ in e.reduced]
+    if len(row.operands) == 2:
+        return _solution(speller, e, batch, axes, extents)
+    order = (*batch, *axes)
+    value = speller.laid(speller.evaluate(e.body, order, extents), order)
+    value = speller.spread(value, order, extents)
+    return Value(Whole(row.name, (value.array,)), (*batch, *result))
+
+
+def _solution(
+    speller: Evaluator, e: Equation, batch: Sequence[Index], axes: Sequence[Index], extents: dict[Index, Expr]
+) -> Value:
+    """The solution of a system: one column, or those of an index that only the right-hand side has."""
+    matrix, right = e.operands
+    (result, _), (k, l) = e.result[0], axes
+    mine = set(indices(matrix))
+    columns = [i for i in batch if i not in mine and not is_pack(i)]
+    column = columns[-1:]
+    lead = [i for i in batch if i not in column]
+    a = speller.laid(speller.evaluate(matrix, (*lead, k, l), extents), (*lead, k, l)).array
+    places = (*lead, k, *column)
+    b = speller.laid(speller.evaluate(right, places, extents), places).array
+    kind = e.reduce
+    if lead and kind != "solve":  # a function of single matrices in the SciPy of a few years ago
+        a, kind = Triangle(a, kind == "solve_lower", 0), "solve"
+    if column or not lead:
+        return Value(Whole(kind, (a, b)), (*lead, result, *column))
+    found = Whole(kind, (a, Take(b, ("...", None))))
+    return Value(Take(found, ("...", ZERO)), (*lead, result))

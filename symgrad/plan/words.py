@@ -1,0 +1,51 @@
+"""Words for values that their author has not named."""
+
+from __future__ import annotations
+
+from ..expr import Apply, Const, Expr, Index, Ref, component_name
+
+NAMELESS = "part"  # a stretch of a long formula
+LONGEST = 32  # characters of a name
+_JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
+_DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
+_PLAIN = frozenset(
+    {"add", "sub", "mul", "neg", "div", "pow", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+)
+
+
+def word_for(node: Expr) -> str:
+    """A name in words for the value of `node`: exp_x, x_minus_mean, one_plus_tanh_y."""
+    return phrase(node) or _first_word(node)
+
+
+def phrase(node: Expr) -> str:
+    """`node` read aloud; empty where that is too long for a name."""
+    name = _phrase(node)
+    return _DIGITS.get(int(name[0]), "") + name[1:] if name and name[0].isdigit() else name
+
+
+def _phrase(node: Expr) -> str:
+    if isinstance(node, Ref):
+        word = node.name.split("@")[0].split("#")[0].split("~")[0]
+        return "" if word == NAMELESS or not word.isidentifier() else component_name(node, word)
+    if isinstance(node, Index):
+        return node.name if node.name.isidentifier() else ""
+    if isinstance(node, Const):
+        return str(node.value) if node.value.denominator == 1 and 0 <= node.value < 10 else ""
+    parts = [_phrase(a) for a in node.args]
+    assert isinstance(node, Apply)
+    if not all(parts) or len("".join(parts)) + 8 > LONGEST:
+        return ""
+    if node.op == "pow":
+        return f"{parts[0]}_squared" if parts[1] == "2" else ""
+    if node.op in _JOIN:
+        squared = node.op == "mul" and parts[0] == parts[1]
+        return f"{parts[0]}_squared" if squared else f"{parts[0]}_{_JOIN[node.op]}_{parts[1]}"
+    if node.op == "neg":
+        return f"minus_{parts[0]}"
+    return "_".join([node.op, *parts]) if len(parts) < 2 else ""
+
+
+def _first_word(node: Expr) -> str:
+    """What a long expression is called: by its function if it is a call."""
+    return f"{node.op}_value" if isinstance(node, Apply) and node.op not in _PLAIN else NAMELESS
