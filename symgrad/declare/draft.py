@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
+    ONE,
     ZERO,
     Expr,
     Index,
