@@ -22,7 +22,7 @@
  *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i])
  *         + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
- *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
+ *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
@@ -187,16 +187,11 @@ void mixture_density_nll_backward(size_t n, size_t k, const double *restrict log
     }
 
     if (grad_log_std) {
-        /* grad_log_std[i,j] =
-         *     -(grad_joint[i, j]
-         *     + grad_z[i, j] * (target[i] - mean[i, j]) * exp_log_std[i, j])
-         */
+        /* grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
                 grad_log_std[i * k + j] =
-                    -(grad_joint[i * k + j]
-                    + grad_z[i * k + j] * (target[i] - mean[i * k + j])
-                    * exp_log_std[i * k + j]);
+                    -(grad_joint[i * k + j] + grad_z[i * k + j] * z[i * k + j]);
             }
         }
     }

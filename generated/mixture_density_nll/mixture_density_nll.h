@@ -22,7 +22,7 @@
  *     grad_logits[i,j] = grad_norm[i] * exp(logits[i, j] - logsumexp_logits[i])
  *         + grad_joint[i, j]
  *     grad_mean[i,j] = -grad_z[i, j] * exp(-log_std[i, j])
- *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * (target[i] - mean[i, j]) * exp(-log_std[i, j]))
+ *     grad_log_std[i,j] = -(grad_joint[i, j] + grad_z[i, j] * z[i, j])
  *     grad_target[i] = sum[j](grad_z[i, j] * exp(-log_std[i, j]))
  *
  * Saved
