@@ -167,8 +167,8 @@ class ArrayPrinter:
             case Einsum(subscripts, operands):
                 inner = ", ".join(text(o, 0) for o in operands)
                 return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
-            case Reshape(base, shape, _):
-                inner = ", ".join("-1" if e is None else sizes.axis(e) for e in shape)
+            case Reshape(base, _, _, rows):
+                inner = ", ".join("-1" if e is None else sizes(e) if e is rows else sizes.axis(e) for e in array.told)
                 return f"{text(base, ATOM)}.reshape({inner})", ATOM
             case Range(extent, real):
                 return f"{np}.arange({sizes(extent)}{f', dtype={self.dtype}' if real else ''})", ATOM

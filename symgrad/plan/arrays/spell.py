@@ -153,7 +153,7 @@ class Speller(Reader):
             shape: list[Expr | None] = [None]
             sizes = dict(e.box)
             shape += [sizes[i] for i in trailing if i is not None]
-            return Value(Reduce(kind, Reshape(value.array, tuple(shape)), (0,)), rest)
+            return Value(Reduce(kind, Reshape(value.array, tuple(shape), rows=sizes[axes[0]] if axes[0] is not None else None), (0,)), rest)
         places = [k for k, i in enumerate(axes) if i in reduced]
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
         keep = self.kept.get(e.target)
@@ -256,8 +256,8 @@ class Speller(Reader):
             return v.array
         packed = any(i is not None and is_pack(i) for i in v.axes[:leading])
         # -1 stands for the axes of a pack; it cannot be told where another axis may be 0
-        rows = None if packed else points_of([extents[i] for i in v.labels[:leading]])
-        return Reshape(v.array, (rows, *(extents[i] for i in rest)))
+        rows = points_of([extents[i] for i in v.labels[:leading]])
+        return Reshape(v.array, (None if packed else rows, *(extents[i] for i in rest)), rows=rows)
 
     def _batched(self, a: Value, b: Value, shown: Sequence[Index], both: Sequence[Index]) -> Value | None:
         """A product of matrices for every index of a leading batch."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Union
 
-from ...expr import Const, Expr
+from ...expr import Const, Expr, is_exact, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,22 @@ class Einsum:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """`base` in another shape; None stands for -1, the axis that takes the rest. `split`: axes become several."""
+    """`base` in another shape. `split`: axes become several.
+
+    None in the shape stands for -1, the axis that takes the rest; where another axis may be 0, the rest is not told, and
+    `rows` is written.
+    """
 
     base: Array
     shape: tuple[Expr | None, ...]
     split: bool = False
+    rows: Expr | None = None
+
+    @property
+    def told(self) -> tuple[Expr | None, ...]:
+        """The shape as it is written."""
+        literal = all(e is None or (is_exact(e) and value_of(e)) for e in self.shape)
+        return self.shape if literal else tuple(self.rows if e is None else e for e in self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,8 +413,8 @@ def sizes_of(array: Array) -> list[Expr]:
             return [extent]
         case Full(_, shape) | BroadcastTo(_, shape):
             return list(shape)
-        case Reshape(shape=some):
-            return [e for e in some if e is not None]
+        case Reshape():
+            return [e for e in array.told if e is not None]
         case Windows(_, _, size, step, dilation):
             return [size, step, dilation]
         case Roll(_, shift, _):
