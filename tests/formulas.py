@@ -23,6 +23,13 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x, y) = 3*y", {"...": (2,)}, {}),
     ("f(x, y) = (x % y)*y + x*(x//0.25)", {"...": (3,)}, {}),
     ("f(x) = floor(x)*x + sign(x)*x**2", {"...": (4,)}, {}),
+    # what is pooled and then read in windows; conditions that always hold; one sum in the words of two others
+    (
+        "f(x[n,6,6], w[2,2]): s[b,i,j] = max[r:2,t:2](x[b,2*i+r,2*j+t]); out[b,i,j] = sum[r,t](s[b,i+r,j+t]*w[r,t])",
+        {"n": 2},
+        {},
+    ),
+    ("f(x[n])[i] = where((i >= 0) & (i < n) & (0 < i), x[i]**2, 0)", {"n": 4}, {}),
     # products, broadcasting
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {}),
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {"b": None}),

@@ -1,5 +1,5 @@
-"""Functions of whole matrices: their gradients by hand, by identities, and by differences; differentiated twice;
-the text printed for batches, and for sizes 0 and 1; what is refused."""
+"""Functions of whole matrices: their gradients by hand, by identities and by differences; differentiated twice; the
+text printed for batches, and for sizes 0 and 1; what is refused."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_product_can_be_differentiated_again(kind):
             weight = weight + weight.T
         seeds |= {name: weight if name == "grad_A" else np.zeros(np.shape(inputs.get(name[5:], 0))) for name in seeds
                   if name != "out"}
-        directions = dict(directions_of(kind, {"A": inputs["A"]}))
+        directions = directions_of(kind, {"A": inputs["A"]})
         lift = np.vectorize(mpmath.mpf, otypes=[object])
         ends = []
         for step in (mp.ldexp(1, -100), -mp.ldexp(1, -100)):

@@ -362,7 +362,8 @@ from symgrad import library
 declarations = [getattr(library, name) for name in library.__all__[::2]] + [sg.parse(text) for text in {formulas!r}]
 for declaration in declarations:
     print(sg.vjp(declaration))
-    for to in ("numpy", "c"):
+    whole = any(e.matrix is not None for e in getattr(declaration, "function", declaration).statements)
+    for to in ("numpy",) if whole else ("numpy", "c"):  # C refuses functions of whole matrices
         for path, text in sg.generate(declaration, to=to).items():
             print(path, text, sep="\\n")
 """

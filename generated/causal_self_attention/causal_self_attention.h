@@ -5,8 +5,8 @@
  *     v[r,p,i,c] = sum[l](x[r, i, l] * qkv_weight[2, p, c, l]) + qkv_bias[2, p, c]
  *     scores[r,p,i,j] = sum[c](q[r, p, i, c] * k[r, p, j, c]) / sqrt(e)
  *     seen[r,p,i,j] = where(j <= i, scores[r, p, i, j], -1e+30)
- *     e_2[r,p,i,j] = exp(seen[r, p, i, j])
- *     weights[r,p,i,j] = e_2[r, p, i, j] / sum[j](e_2[r, p, i, j])
+ *     powers[r,p,i,j] = exp(seen[r, p, i, j])
+ *     weights[r,p,i,j] = powers[r, p, i, j] / sum[j](powers[r, p, i, j])
  *     heads[r,p,i,c] = sum[j](weights[r, p, i, j] * v[r, p, j, c])
  *     out[r,i,l] = sum[p,c](heads[r, p, i, c] * out_weight[l, p, c]) + out_bias[l]
  *

@@ -4,8 +4,8 @@
     v[r,p,i,c] = sum[l](x[r, i, l] * qkv_weight[2, p, c, l]) + qkv_bias[2, p, c]
     scores[r,p,i,j] = sum[c](q[r, p, i, c] * k[r, p, j, c]) / sqrt(e)
     seen[r,p,i,j] = where(j <= i, scores[r, p, i, j], -1e+30)
-    e_2[r,p,i,j] = exp(seen[r, p, i, j])
-    weights[r,p,i,j] = e_2[r, p, i, j] / sum[j](e_2[r, p, i, j])
+    powers[r,p,i,j] = exp(seen[r, p, i, j])
+    weights[r,p,i,j] = powers[r, p, i, j] / sum[j](powers[r, p, i, j])
     heads[r,p,i,c] = sum[j](weights[r, p, i, j] * v[r, p, j, c])
     out[r,i,l] = sum[p,c](heads[r, p, i, c] * out_weight[l, p, c]) + out_bias[l]
 
@@ -144,12 +144,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
                 np.einsum("rpic,ril->pcl", grad_k, x, optimize=True),
                 np.einsum("rpic,ril->pcl", grad_v, x, optimize=True),
             ],
-            axis=-4,
+            axis=0,
         )
     if needs_input_grad[2]:
         grad_qkv_bias = np.stack(
             [grad_q.sum(axis=(0, 2)), grad_k.sum(axis=(0, 2)), grad_v.sum(axis=(0, 2))],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[3]:
         grad_out_weight = np.einsum("ril,rpic->lpc", grad_output, heads, optimize=True)

@@ -24,10 +24,10 @@
  *     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
  *
  * Saved
- *     x       (n, d)  for grad_x, grad_y
- *     y       (n, d)  for grad_x, grad_y
- *     same    (n,)    for grad_x, grad_y
- *     total   (n,)    for grad_x, grad_y, grad_same
+ *     x         (n, d)  for grad_x, grad_y
+ *     y         (n, d)  for grad_x, grad_y
+ *     same      (n,)    for grad_x, grad_y
+ *     distance  (n,)    for grad_x, grad_y, grad_same
  *     margin
  *     8 bytes for each of n, besides inputs and outputs
  */
@@ -36,28 +36,28 @@
 
 void contrastive_loss_forward(size_t n, size_t d, double margin,
                               const double *restrict x, const double *restrict y,
-                              const double *restrict same, double *restrict total,
+                              const double *restrict same, double *restrict distance,
                               double *restrict out)
 {
     double out_sum = 0.0;
     for (size_t i = 0; i < n; ++i) {
         /* total[i] = sum[j]((x[i, j] - y[i, j])**2) */
-        double total_i = 0.0;
+        double total = 0.0;
         for (size_t j = 0; j < d; ++j) {
             const double x_minus_y = x[i * d + j] - y[i * d + j];
-            total_i += x_minus_y * x_minus_y;
+            total += x_minus_y * x_minus_y;
         }
-        if (total) {
-            total[i] = total_i;
+        const double distance_i = sqrt(total);
+        if (distance) {
+            distance[i] = distance_i;
         }
-        const double distance = sqrt(total_i);
-        const double margin_minus_distance = margin - distance;
+        const double margin_minus_distance = margin - distance_i;
         const double relu_margin = margin_minus_distance < 0.0
             ? 0.0 : margin_minus_distance;
         /* out_sum =
          *     sum[i](same[i] * distance[i]**2 + (1 - same[i]) * relu_margin[i]**2)
          */
-        out_sum += same[i] * (distance * distance)
+        out_sum += same[i] * (distance_i * distance_i)
             + (1.0 - same[i]) * (relu_margin * relu_margin);
     }
 
@@ -67,23 +67,11 @@ void contrastive_loss_forward(size_t n, size_t d, double margin,
 void contrastive_loss_backward(size_t n, size_t d, double margin,
                                const double *restrict x, const double *restrict y,
                                const double *restrict same,
-                               const double *restrict total, double grad_output,
+                               const double *restrict distance, double grad_output,
                                double *restrict grad_x, double *restrict grad_y,
                                double *restrict grad_same, double *work)
 {
-    double *restrict const distance = work;
-    double *restrict const relu_margin = work + n;
-    double *restrict const grad_total = work + 2 * n;
-
-    if (grad_x || grad_y || grad_same) {
-        /* relu_margin[i] = maximum(margin - distance[i], 0) */
-        for (size_t i = 0; i < n; ++i) {
-            const double distance_i = sqrt(total[i]);
-            const double margin_minus_distance = margin - distance_i;
-            distance[i] = distance_i;
-            relu_margin[i] = margin_minus_distance < 0.0 ? 0.0 : margin_minus_distance;
-        }
-    }
+    double *restrict const grad_total = work;
 
     if (grad_x || grad_y) {
         /* grad_total[i] = grad_output * same[i] / n
@@ -91,10 +79,13 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
          *     2 * grad_output * (1 - same[i]) * relu_margin[i] / n, 0) / distance[i]
          */
         for (size_t i = 0; i < n; ++i) {
+            const double margin_minus_distance = margin - distance[i];
+            const double relu_margin = margin_minus_distance < 0.0
+                ? 0.0 : margin_minus_distance;
             grad_total[i] = grad_output * same[i] / (double)n
-                - 0.5 * (relu_margin[i] > 0.0
-                ? 2.0 * grad_output * (1.0 - same[i]) * relu_margin[i] / (double)n
-                : 0.0) / distance[i];
+                - 0.5 * (relu_margin > 0.0
+                ? 2.0 * grad_output * (1.0 - same[i]) * relu_margin / (double)n : 0.0)
+                / distance[i];
         }
     }
 
@@ -120,9 +111,11 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
     if (grad_same) {
         /* grad_same[i] = grad_output * (distance[i]**2 - relu_margin[i]**2) / n */
         for (size_t i = 0; i < n; ++i) {
+            const double margin_minus_distance = margin - distance[i];
+            const double relu_margin = margin_minus_distance < 0.0
+                ? 0.0 : margin_minus_distance;
             grad_same[i] = grad_output
-                * (distance[i] * distance[i] - relu_margin[i] * relu_margin[i])
-                / (double)n;
+                * (distance[i] * distance[i] - relu_margin * relu_margin) / (double)n;
         }
     }
 }

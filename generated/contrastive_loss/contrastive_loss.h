@@ -24,10 +24,10 @@
  *     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
  *
  * Saved
- *     x       (n, d)  for grad_x, grad_y
- *     y       (n, d)  for grad_x, grad_y
- *     same    (n,)    for grad_x, grad_y
- *     total   (n,)    for grad_x, grad_y, grad_same
+ *     x         (n, d)  for grad_x, grad_y
+ *     y         (n, d)  for grad_x, grad_y
+ *     same      (n,)    for grad_x, grad_y
+ *     distance  (n,)    for grad_x, grad_y, grad_same
  *     margin
  *     8 bytes for each of n, besides inputs and outputs
  */
@@ -41,20 +41,21 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: total; pass NULL for what is not needed.
+ * For backward: distance; pass NULL for what is not needed.
  */
 void contrastive_loss_forward(size_t n, size_t d, double margin, const double *x,
-                              const double *y, const double *same, double *total,
+                              const double *y, const double *same, double *distance,
                               double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONTRASTIVE_LOSS_BACKWARD_WORK(n) doubles.
  */
-#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) (3 * (n))
+#define CONTRASTIVE_LOSS_BACKWARD_WORK(n) ((n))
 void contrastive_loss_backward(size_t n, size_t d, double margin, const double *x,
-                               const double *y, const double *same, const double *total,
-                               double grad_output, double *grad_x, double *grad_y,
-                               double *grad_same, double *work);
+                               const double *y, const double *same,
+                               const double *distance, double grad_output,
+                               double *grad_x, double *grad_y, double *grad_same,
+                               double *work);
 
 #ifdef __cplusplus
 }

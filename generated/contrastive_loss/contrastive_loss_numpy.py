@@ -23,10 +23,10 @@ Gradients
     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
 
 Saved
-    x       (n, d)  for grad_x, grad_y
-    y       (n, d)  for grad_x, grad_y
-    same    (n,)    for grad_x, grad_y
-    total   (n,)    for grad_x, grad_y, grad_same
+    x         (n, d)  for grad_x, grad_y
+    y         (n, d)  for grad_x, grad_y
+    same      (n,)    for grad_x, grad_y
+    distance  (n,)    for grad_x, grad_y, grad_same
     margin
     8 bytes for each of n, besides inputs and outputs
 """
@@ -43,12 +43,11 @@ def forward(x, y, same, *, margin=1.0):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, y, same = _inputs(x, y, same)
-    total = ((x - y) ** 2).sum(axis=1)
-    distance = np.sqrt(total)
+    distance = np.sqrt(((x - y) ** 2).sum(axis=1))
     out = (
         (same * distance**2 + (1 - same) * np.maximum(margin - distance, 0) ** 2).mean()
     )
-    return out, (x, y, same, total, margin)
+    return out, (x, y, same, distance, margin)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
@@ -56,11 +55,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
 
     grad_output is a scalar, as out is; left out, it is 1.
     """
-    x, y, same, total, margin = saved
+    x, y, same, distance, margin = saved
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_y = grad_same = None
-    distance = np.sqrt(total)
     relu_margin = np.maximum(margin - distance, 0)
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_total = (

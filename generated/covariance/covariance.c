@@ -13,11 +13,10 @@
  * Gradients
  *     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
  *     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
- *     row_mean[i] =
- *         sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
- *         / n)
- *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
- *         - row_mean[i]) / n
+ *     grad_centered[k,i] =
+ *         (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]) / n
+ *     mean_grad_centered[i] = sum[k](grad_centered[k, i] / n)
+ *     grad_x[k,i] = grad_centered[k, i] - mean_grad_centered[i]
  *
  * Saved
  *     x       (n, d)  for grad_x
@@ -77,7 +76,7 @@ void covariance_backward(size_t n, size_t d, const double *restrict x,
 {
     double *restrict const centered = work;
     double *restrict const sum_grad_output_centered_2 = work + d;
-    double *restrict const row_mean = work + (d + n * d);
+    double *restrict const mean_grad_centered = work + 2 * d;
 
     if (grad_x) {
         for (size_t k = 0; k < n; ++k) {
@@ -99,38 +98,39 @@ void covariance_backward(size_t n, size_t d, const double *restrict x,
              *     sum[j](grad_output[j, i] * centered[k, j])
              */
             for (size_t i = 0; i < d; ++i) {
-                sum_grad_output_centered_2[k * d + i] = 0.0;
+                sum_grad_output_centered_2[i] = 0.0;
             }
             for (size_t j = 0; j < d; ++j) {
                 for (size_t i = 0; i < d; ++i) {
-                    sum_grad_output_centered_2[k * d + i] += grad_output[j * d + i]
+                    sum_grad_output_centered_2[i] += grad_output[j * d + i]
                         * centered[j];
                 }
             }
-        }
-        /* row_mean_sum[i] = sum[k](sum_grad_output_centered[k, i]
-         *     + sum_grad_output_centered_2[k, i])
-         */
-        for (size_t i = 0; i < d; ++i) {
-            row_mean[i] = 0.0;
-        }
-        for (size_t k = 0; k < n; ++k) {
+            /* grad_centered[k,i] = (sum_grad_output_centered[k, i]
+             *     + sum_grad_output_centered_2[k, i]) / n
+             */
             for (size_t i = 0; i < d; ++i) {
-                row_mean[i] += grad_x[k * d + i]
-                    + sum_grad_output_centered_2[k * d + i];
+                grad_x[k * d + i] = (grad_x[k * d + i] + sum_grad_output_centered_2[i])
+                    / (double)n;
             }
         }
-        /* row_mean[i] = row_mean_sum[i] / n */
+        /* sum_grad_centered[i] = sum[k](grad_centered[k, i]) */
         for (size_t i = 0; i < d; ++i) {
-            row_mean[i] /= (double)n;
+            mean_grad_centered[i] = 0.0;
         }
-        /* grad_x[k,i] = (sum_grad_output_centered[k, i]
-         *     + sum_grad_output_centered_2[k, i] - row_mean[i]) / n
-         */
         for (size_t k = 0; k < n; ++k) {
             for (size_t i = 0; i < d; ++i) {
-                grad_x[k * d + i] = (grad_x[k * d + i]
-                    + sum_grad_output_centered_2[k * d + i] - row_mean[i]) / (double)n;
+                mean_grad_centered[i] += grad_x[k * d + i];
+            }
+        }
+        /* mean_grad_centered[i] = sum_grad_centered[i] / n */
+        for (size_t i = 0; i < d; ++i) {
+            mean_grad_centered[i] /= (double)n;
+        }
+        /* grad_x[k,i] = grad_centered[k, i] - mean_grad_centered[i] */
+        for (size_t k = 0; k < n; ++k) {
+            for (size_t i = 0; i < d; ++i) {
+                grad_x[k * d + i] -= mean_grad_centered[i];
             }
         }
     }

@@ -13,11 +13,10 @@
  * Gradients
  *     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
  *     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
- *     row_mean[i] =
- *         sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
- *         / n)
- *     grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
- *         - row_mean[i]) / n
+ *     grad_centered[k,i] =
+ *         (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]) / n
+ *     mean_grad_centered[i] = sum[k](grad_centered[k, i] / n)
+ *     grad_x[k,i] = grad_centered[k, i] - mean_grad_centered[i]
  *
  * Saved
  *     x       (n, d)  for grad_x
@@ -42,9 +41,9 @@ void covariance_forward(size_t n, size_t d, const double *x, double *mean_x,
                         double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * work has room for COVARIANCE_BACKWARD_WORK(n, d) doubles.
+ * work has room for COVARIANCE_BACKWARD_WORK(d) doubles.
  */
-#define COVARIANCE_BACKWARD_WORK(n, d) (2 * (d) + (n) * (d))
+#define COVARIANCE_BACKWARD_WORK(d) (3 * (d))
 void covariance_backward(size_t n, size_t d, const double *x, const double *mean_x,
                          const double *grad_output, double *grad_x, double *work);
 

@@ -12,11 +12,10 @@ Shapes
 Gradients
     sum_grad_output_centered[k,i] = sum[j](grad_output[i, j] * centered[k, j])
     sum_grad_output_centered_2[k,i] = sum[j](grad_output[j, i] * centered[k, j])
-    row_mean[i] =
-        sum[k]((sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i])
-        / n)
-    grad_x[k,i] = (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]
-        - row_mean[i]) / n
+    grad_centered[k,i] =
+        (sum_grad_output_centered[k, i] + sum_grad_output_centered_2[k, i]) / n
+    mean_grad_centered[i] = sum[k](grad_centered[k, i] / n)
+    grad_x[k,i] = grad_centered[k, i] - mean_grad_centered[i]
 
 Saved
     x       (n, d)  for grad_x
@@ -55,10 +54,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_x = None
     if needs_input_grad[0]:
         centered = x - mean_x
-        sum_grad_output_centered = centered @ grad_output.T
-        sum_grad_output_centered_2 = centered @ grad_output
-        row_mean = (sum_grad_output_centered + sum_grad_output_centered_2).mean(axis=0)
-        grad_x = (sum_grad_output_centered + sum_grad_output_centered_2 - row_mean) / n
+        grad_centered = (centered @ grad_output.T + centered @ grad_output) / n
+        grad_x = grad_centered - grad_centered.mean(axis=0)
     return (grad_x,)
 
 

@@ -17,15 +17,17 @@
  *     out      (n,)
  *
  * Gradients
- *     sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
  *     sum_power_2[l] = sum[j](power_2[l, j])
- *     grad_x[i,l] = grad_output[i]
- *         * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
+ *     grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
+ *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
+ *     grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
+ *     sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
+ *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_x_factors[i, l])
+ *         + 2 * grad_power[i, l] * x[i, l]
  *     grad_bias = sum[i](grad_output[i])
  *     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
  *     row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
- *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
- *     grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+ *     grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + row_sum[l, j]
  *
  * Saved
  *     x          (n, d)  for grad_x, grad_weight, grad_factors
@@ -131,13 +133,14 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
             }
             sum_power_2[l] = total;
         }
-        /* grad_x[i,l] = grad_output[i]
-         *     * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
+        /* grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_x_factors[i, l])
+         *     + 2 * grad_power[i, l] * x[i, l]
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < d; ++l) {
-                grad_x[i * d + l] = grad_output[i]
-                    * (weight[l] + grad_x[i * d + l] - x[i * d + l] * sum_power_2[l]);
+                const double grad_power = -0.5 * grad_output[i] * sum_power_2[l];
+                grad_x[i * d + l] = grad_output[i] * (weight[l] + grad_x[i * d + l])
+                    + 2.0 * grad_power * x[i * d + l];
             }
         }
     }
@@ -164,18 +167,6 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
     }
 
     if (grad_factors) {
-        /* row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j]) */
-        for (size_t l = 0; l < d; ++l) {
-            for (size_t j = 0; j < k; ++j) {
-                grad_factors[l * k + j] = 0.0;
-            }
-            for (size_t i = 0; i < n; ++i) {
-                for (size_t j = 0; j < k; ++j) {
-                    grad_factors[l * k + j] += grad_output[i] * x[i * d + l]
-                        * x_factors[i * k + j];
-                }
-            }
-        }
         /* sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l]) */
         for (size_t l = 0; l < d; ++l) {
             sum_grad_output_power[l] = 0.0;
@@ -186,13 +177,23 @@ void factorization_machine_backward(size_t n, size_t d, size_t k,
                 sum_grad_output_power[l] += grad_output[i] * power;
             }
         }
-        /* grad_factors[l,j] = row_sum[l, j]
-         *     - factors[l, j] * sum_grad_output_power[l]
-         */
         for (size_t l = 0; l < d; ++l) {
+            /* row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j]) */
             for (size_t j = 0; j < k; ++j) {
-                grad_factors[l * k + j] -= factors[l * k + j]
-                    * sum_grad_output_power[l];
+                grad_factors[l * k + j] = 0.0;
+            }
+            for (size_t i = 0; i < n; ++i) {
+                for (size_t j = 0; j < k; ++j) {
+                    grad_factors[l * k + j] += grad_output[i] * x[i * d + l]
+                        * x_factors[i * k + j];
+                }
+            }
+            /* grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j]
+             *     + row_sum[l, j]
+             */
+            const double grad_power_2 = -0.5 * sum_grad_output_power[l];
+            for (size_t j = 0; j < k; ++j) {
+                grad_factors[l * k + j] += 2.0 * grad_power_2 * factors[l * k + j];
             }
         }
     }

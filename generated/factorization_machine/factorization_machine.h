@@ -17,15 +17,17 @@
  *     out      (n,)
  *
  * Gradients
- *     sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
  *     sum_power_2[l] = sum[j](power_2[l, j])
- *     grad_x[i,l] = grad_output[i]
- *         * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
+ *     grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
+ *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
+ *     grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
+ *     sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
+ *     grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_x_factors[i, l])
+ *         + 2 * grad_power[i, l] * x[i, l]
  *     grad_bias = sum[i](grad_output[i])
  *     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
  *     row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
- *     sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
- *     grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+ *     grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + row_sum[l, j]
  *
  * Saved
  *     x          (n, d)  for grad_x, grad_weight, grad_factors

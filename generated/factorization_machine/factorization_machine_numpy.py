@@ -17,15 +17,17 @@ Shapes
     out      (n,)
 
 Gradients
-    sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
     sum_power_2[l] = sum[j](power_2[l, j])
-    grad_x[i,l] = grad_output[i]
-        * (weight[l] + sum_factors_x_factors[i, l] - x[i, l] * sum_power_2[l])
+    grad_power[i,l] = -0.5 * grad_output[i] * sum_power_2[l]
+    sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
+    grad_power_2[l,j] = -0.5 * sum_grad_output_power[l]
+    sum_factors_x_factors[i,l] = sum[j](factors[l, j] * x_factors[i, j])
+    grad_x[i,l] = grad_output[i] * (weight[l] + sum_factors_x_factors[i, l])
+        + 2 * grad_power[i, l] * x[i, l]
     grad_bias = sum[i](grad_output[i])
     grad_weight[l] = sum[i](grad_output[i] * x[i, l])
     row_sum[l,j] = sum[i](grad_output[i] * x[i, l] * x_factors[i, j])
-    sum_grad_output_power[l] = sum[i](grad_output[i] * power[i, l])
-    grad_factors[l,j] = row_sum[l, j] - factors[l, j] * sum_grad_output_power[l]
+    grad_factors[l,j] = 2 * grad_power_2[l, j] * factors[l, j] + row_sum[l, j]
 
 Saved
     x          (n, d)  for grad_x, grad_weight, grad_factors
@@ -61,21 +63,24 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     grad_output has the shape of out, (n,).
     """
     x, weight, factors, x_factors = saved
-    n = x.shape[0]
+    n, d = x.shape
+    k = factors.shape[1]
     grad_output = _cotangent(grad_output, (n,))
     grad_x = grad_bias = grad_weight = grad_factors = None
     if needs_input_grad[0]:
-        grad_x = grad_output[:, None] * (
-            weight + x_factors @ factors.T - x * (factors**2).sum(axis=1)
+        grad_power = -0.5 * grad_output[:, None] * (factors**2).sum(axis=1)
+        grad_x = (
+            grad_output[:, None] * (weight + x_factors @ factors.T) + 2 * grad_power * x
         )
     if needs_input_grad[1]:
         grad_bias = grad_output.sum()
     if needs_input_grad[2]:
         grad_weight = grad_output @ x
     if needs_input_grad[3]:
+        row_sum = (x * grad_output[:, None]).T @ x_factors
         grad_factors = (
-            (x * grad_output[:, None]).T @ x_factors
-            - factors * (grad_output @ x**2)[:, None]
+            2 * np.broadcast_to(-0.5 * (grad_output @ x**2)[:, None], (d, k)) * factors
+            + row_sum
         )
     return grad_x, grad_bias, grad_weight, grad_factors
 

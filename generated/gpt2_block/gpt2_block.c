@@ -12,8 +12,8 @@
  *         + qkv_bias[2, p, c]
  *     scores[r,p,i,j] = sum[c](q[r, p, i, c] * k[r, p, j, c]) / sqrt(e)
  *     seen[r,p,i,j] = where(j <= i, scores[r, p, i, j], -1e+30)
- *     e_2[r,p,i,j] = exp(seen[r, p, i, j])
- *     weights[r,p,i,j] = e_2[r, p, i, j] / sum[j](e_2[r, p, i, j])
+ *     powers[r,p,i,j] = exp(seen[r, p, i, j])
+ *     weights[r,p,i,j] = powers[r, p, i, j] / sum[j](powers[r, p, i, j])
  *     heads[r,p,i,c] = sum[j](weights[r, p, i, j] * v[r, p, j, c])
  *     attended[r,i,l] = x[r, i, l]
  *         + (sum[p,c](heads[r, p, i, c] * out_weight[l, p, c]) + out_bias[l])
@@ -54,11 +54,9 @@
  *         * (1 + 3 * 0.044715 * inner[r, i, s]**2))
  *     grad_normed2[r,i,l] = sum[s](grad_inner[r, i, s] * fc1_weight[s, l])
  *     grad_xhat_2[r,i,l] = grad_normed2[r, i, l] * norm2_gain[l]
- *     mean_grad_xhat_2_centered_2[r,i] =
- *         sum[l](grad_xhat_2[r, i, l] * centered_2[r, i, l] / d)
+ *     mean_grad_xhat_2_xhat_2[r,i] = sum[l](grad_xhat_2[r, i, l] * xhat_2[r, i, l] / d)
  *     grad_centered_2[r,i,l] = rstd_2[r, i]
- *         * (grad_xhat_2[r, i, l]
- *         - centered_2[r, i, l] * rstd_2[r, i]**2 * mean_grad_xhat_2_centered_2[r, i])
+ *         * (grad_xhat_2[r, i, l] - xhat_2[r, i, l] * mean_grad_xhat_2_xhat_2[r, i])
  *     mean_grad_centered_2[r,i] = sum[l](grad_centered_2[r, i, l] / d)
  *     grad_attended[r,i,l] = grad_output[r, i, l] + grad_centered_2[r, i, l]
  *         - mean_grad_centered_2[r, i]
@@ -105,41 +103,37 @@
  *     grad_fc2_bias[l] = sum[r,i](grad_output[r, i, l])
  *
  * Saved
- *     x                   (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
- *     norm1_gain          (d,)          for grad_x, grad_qkv_weight
- *     norm1_bias          (d,)          for grad_qkv_weight
- *     qkv_weight          (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
- *     out_weight          (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     norm2_gain          (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias, grad_out_weight,
- *                         grad_out_bias, grad_fc1_weight
- *     norm2_bias          (d,)          for grad_fc1_weight
- *     fc1_weight          (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     fc1_bias            (f,)          for all but grad_fc2_weight, grad_fc2_bias
- *     fc2_weight          (d, f)        for all but grad_fc2_weight, grad_fc2_bias
- *     mean_x              (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
- *     rstd                (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
- *     q                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     k                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     v                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     weights             (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     heads               (b, h, n, e)  for grad_out_weight
- *     attended            (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     mean_attended       (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     rstd_2              (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     normed2_fc1_weight  (b, n, f)     for all but grad_fc2_weight, grad_fc2_bias
- *     hidden              (b, n, f)     for grad_fc2_weight
- *     32 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
- *         + 16 * n * f bytes for each of b, besides inputs and outputs
+ *     x           (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     norm1_gain  (d,)          for grad_x, grad_qkv_weight
+ *     norm1_bias  (d,)          for grad_qkv_weight
+ *     qkv_weight  (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
+ *     out_weight  (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     norm2_gain  (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias,
+ *                 grad_fc1_weight
+ *     norm2_bias  (d,)          for grad_fc1_weight
+ *     fc1_weight  (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
+ *                 grad_fc2_weight, grad_fc2_bias
+ *     fc2_weight  (d, f)        for all but grad_fc2_weight, grad_fc2_bias
+ *     mean_x      (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     rstd        (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     q           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     k           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     v           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     weights     (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     heads       (b, h, n, e)  for grad_out_weight
+ *     rstd_2      (b, n)        for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias
+ *     xhat_2      (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
+ *                 grad_fc2_weight, grad_fc2_bias
+ *     inner       (b, n, f)     for all but grad_fc2_bias
+ *     24 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
+ *         + 8 * n * f bytes for each of b, besides inputs and outputs
  */
 #include <math.h>
 #include "gpt2_block.h"
@@ -161,25 +155,20 @@ void gpt2_block_forward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t
                         const double *restrict fc2_bias, double *restrict mean_x,
                         double *restrict rstd, double *restrict q, double *restrict k,
                         double *restrict v, double *restrict weights,
-                        double *restrict heads, double *restrict attended,
-                        double *restrict mean_attended, double *restrict rstd_2,
-                        double *restrict normed2_fc1_weight, double *restrict hidden,
+                        double *restrict heads, double *restrict rstd_2,
+                        double *restrict xhat_2, double *restrict inner,
                         double *restrict out, double *work)
 {
     double *restrict const normed1 = work;
     double *restrict const normed2 = work + n * d;
-    double *restrict const centered_2 = work + (n * d + d);
-    q = q ? q : work + (n * d + 2 * d);
-    k = k ? k : work + (n * d + 2 * d + b * h * n * e);
-    weights = weights ? weights : work + (n * d + 2 * d + 2 * (b * h * n * e));
-    v = v ? v : work + (n * d + 2 * d + 2 * (b * h * n * e) + b * h * n * n);
+    double *restrict const hidden = work + (n * d + d);
+    double *restrict const centered_2 = work + (n * d + d + f);
+    q = q ? q : work + (n * d + 2 * d + f);
+    k = k ? k : work + (n * d + 2 * d + f + b * h * n * e);
+    weights = weights ? weights : work + (n * d + 2 * d + f + 2 * (b * h * n * e));
+    v = v ? v : work + (n * d + 2 * d + f + 2 * (b * h * n * e) + b * h * n * n);
     heads = heads
-        ? heads : work + (n * d + 2 * d + 3 * (b * h * n * e) + b * h * n * n);
-    attended = attended
-        ? attended : work + (n * d + 2 * d + 4 * (b * h * n * e) + b * h * n * n);
-    hidden = hidden
-        ? hidden : work
-        + (n * d + 2 * d + 4 * (b * h * n * e) + b * h * n * n + b * n * d);
+        ? heads : work + (n * d + 2 * d + f + 3 * (b * h * n * e) + b * h * n * n);
 
     const double sqrt_e = sqrt((double)e);
     const double sqrt_2_over_pi = sqrt(2.0 / PI);
@@ -325,22 +314,17 @@ void gpt2_block_forward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t
                             * out_weight[out_weight_row + c];
                     }
                 }
-                const double attended_ril = x[(r * n + i) * d + l]
+                const double attended = x[(r * n + i) * d + l]
                     + (heads_out_weight + out_bias[l]);
-                attended[(r * n + i) * d + l] = attended_ril;
+                out[(r * n + i) * d + l] = attended;
                 /* sum_attended[r,i] = sum[l](attended[r, i, l]) */
-                sum_attended += attended_ril;
+                sum_attended += attended;
             }
-            const double mean_attended_ri = sum_attended / (double)d;
-            if (mean_attended) {
-                mean_attended[r * n + i] = mean_attended_ri;
-            }
+            const double mean_attended = sum_attended / (double)d;
             /* sum_centered_2[r,i] = sum[l](centered_2[r, i, l]**2) */
             double sum_centered_2 = 0.0;
-            const size_t attended_row = (r * n + i) * d;
             for (size_t l = 0; l < d; ++l) {
-                const double centered_2_2 = attended[attended_row + l]
-                    - mean_attended_ri;
+                const double centered_2_2 = out[(r * n + i) * d + l] - mean_attended;
                 centered_2[l] = centered_2_2;
                 sum_centered_2 += centered_2_2 * centered_2_2;
             }
@@ -351,37 +335,38 @@ void gpt2_block_forward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t
             }
             /* normed2[r,i,l] = xhat_2[r, i, l] * norm2_gain[l] + norm2_bias[l] */
             for (size_t l = 0; l < d; ++l) {
-                const double xhat_2 = centered_2[l] * rstd_2_ri;
-                normed2[l] = xhat_2 * norm2_gain[l] + norm2_bias[l];
+                const double xhat_2_ril = centered_2[l] * rstd_2_ri;
+                if (xhat_2) {
+                    xhat_2[(r * n + i) * d + l] = xhat_2_ril;
+                }
+                normed2[l] = xhat_2_ril * norm2_gain[l] + norm2_bias[l];
             }
             for (size_t s = 0; s < f; ++s) {
                 /* normed2_fc1_weight[r,i,s] =
                  *     sum[l](normed2[r, i, l] * fc1_weight[s, l])
                  */
-                double normed2_fc1_weight_ris = 0.0;
+                double normed2_fc1_weight = 0.0;
                 for (size_t l = 0; l < d; ++l) {
-                    normed2_fc1_weight_ris += normed2[l] * fc1_weight[s * d + l];
+                    normed2_fc1_weight += normed2[l] * fc1_weight[s * d + l];
                 }
-                if (normed2_fc1_weight) {
-                    normed2_fc1_weight[(r * n + i) * f + s] = normed2_fc1_weight_ris;
+                const double inner_ris = normed2_fc1_weight + fc1_bias[s];
+                if (inner) {
+                    inner[(r * n + i) * f + s] = inner_ris;
                 }
-                const double inner = normed2_fc1_weight_ris + fc1_bias[s];
                 const double inner_2 = sqrt_2_over_pi
-                    * (inner + 0.044715 * (inner * inner * inner));
+                    * (inner_ris + 0.044715 * (inner_ris * inner_ris * inner_ris));
                 const double tanh_inner_2 = tanh(inner_2);
-                hidden[(r * n + i) * f + s] = 0.5 * inner * (1.0 + tanh_inner_2);
+                hidden[s] = 0.5 * inner_ris * (1.0 + tanh_inner_2);
             }
             for (size_t l = 0; l < d; ++l) {
                 /* hidden_fc2_weight[r,i,l] =
                  *     sum[s](hidden[r, i, s] * fc2_weight[l, s])
                  */
                 double hidden_fc2_weight = 0.0;
-                const size_t hidden_row = (r * n + i) * f;
                 for (size_t s = 0; s < f; ++s) {
-                    hidden_fc2_weight += hidden[hidden_row + s] * fc2_weight[l * f + s];
+                    hidden_fc2_weight += hidden[s] * fc2_weight[l * f + s];
                 }
-                out[(r * n + i) * d + l] = attended[(r * n + i) * d + l]
-                    + (hidden_fc2_weight + fc2_bias[l]);
+                out[(r * n + i) * d + l] += hidden_fc2_weight + fc2_bias[l];
             }
         }
     }
@@ -395,16 +380,12 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                          const double *restrict norm2_gain,
                          const double *restrict norm2_bias,
                          const double *restrict fc1_weight,
-                         const double *restrict fc1_bias,
                          const double *restrict fc2_weight,
                          const double *restrict mean_x, const double *restrict rstd,
                          const double *restrict q, const double *restrict k,
                          const double *restrict v, const double *restrict weights,
-                         const double *restrict heads, const double *restrict attended,
-                         const double *restrict mean_attended,
-                         const double *restrict rstd_2,
-                         const double *restrict normed2_fc1_weight,
-                         const double *restrict hidden,
+                         const double *restrict heads, const double *restrict rstd_2,
+                         const double *restrict xhat_2, const double *restrict inner,
                          const double *restrict grad_output, double *restrict grad_x,
                          double *restrict grad_norm1_gain,
                          double *restrict grad_norm1_bias,
@@ -419,29 +400,33 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                          double *restrict grad_fc2_weight,
                          double *restrict grad_fc2_bias, double *work)
 {
-    double *restrict const grad_inner = work;
-    double *restrict const grad_normed2 = work + b * n * f;
-    double *restrict const grad_attended = work + (b * n * f + b * n * d);
-    double *restrict const grad_heads = work + (b * n * f + 2 * (b * n * d));
-    double *restrict const grad_q_k = work + (b * n * f + 2 * (b * n * d) + n * e);
+    double *restrict const tanh_inner_2 = work;
+    double *restrict const grad_inner = work + b * n * f;
+    double *restrict const grad_normed2 = work + 2 * (b * n * f);
+    double *restrict const grad_attended = work + (2 * (b * n * f) + b * n * d);
+    double *restrict const grad_heads = work + (2 * (b * n * f) + 2 * (b * n * d));
+    double *restrict const grad_q_k = work
+        + (2 * (b * n * f) + 2 * (b * n * d) + n * e);
     double *restrict const grad_q = work
-        + (b * n * f + 2 * (b * n * d) + n * e + n * n);
+        + (2 * (b * n * f) + 2 * (b * n * d) + n * e + n * n);
     double *restrict const grad_v = work
-        + (b * n * f + 2 * (b * n * d) + n * e + n * n + b * h * n * e);
+        + (2 * (b * n * f) + 2 * (b * n * d) + n * e + n * n + b * h * n * e);
     double *restrict const grad_k = work
-        + (b * n * f + 2 * (b * n * d) + n * e + n * n + 2 * (b * h * n * e));
+        + (2 * (b * n * f) + 2 * (b * n * d) + n * e + n * n + 2 * (b * h * n * e));
     double *restrict const sum_grad_k_qkv_weight = work
-        + (b * n * f + 2 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e));
+        + (2 * (b * n * f) + 2 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e));
     double *restrict const sum_grad_q_qkv_weight = work
-        + (b * n * f + 3 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e));
+        + (2 * (b * n * f) + 3 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e));
     double *restrict const grad_normed1 = work
-        + (b * n * f + 3 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
+        + (2 * (b * n * f) + 3 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
     double *restrict const normed1 = work
-        + (b * n * f + 4 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
+        + (2 * (b * n * f) + 4 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
     double *restrict const normed2 = work
-        + (b * n * f + 5 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
+        + (2 * (b * n * f) + 5 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
+    double *restrict const hidden = work
+        + (2 * (b * n * f) + 6 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
     double *restrict const grad_weights = work
-        + (b * n * f + 6 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
+        + (3 * (b * n * f) + 6 * (b * n * d) + n * e + n * n + 3 * (b * h * n * e) + d);
 
     if (grad_x || grad_norm1_gain || grad_norm1_bias || grad_qkv_weight || grad_qkv_bias
         || grad_out_weight || grad_out_bias || grad_norm2_gain || grad_norm2_bias
@@ -462,27 +447,53 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                 }
             }
         }
-        const double sqrt_2_over_pi = sqrt(2.0 / PI);
+    }
+
+    const double sqrt_2_over_pi = sqrt(2.0 / PI);
+    if (grad_x || grad_norm1_gain || grad_norm1_bias || grad_qkv_weight || grad_qkv_bias
+        || grad_out_weight || grad_out_bias || grad_norm2_gain || grad_norm2_bias
+        || grad_fc1_weight || grad_fc1_bias || grad_fc2_weight) {
+        const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
+        /* tanh_inner_2[r,i,s] = tanh(inner_2[r, i, s]) */
+        for (size_t r = 0; r < b; ++r) {
+            for (size_t i = 0; i < n; ++i) {
+                const size_t inner_row = (r * n + i) * f;
+                const size_t tanh_inner_2_row = (r * n + i) * f;
+                for (size_t s = 0; s < f; ++s) {
+                    const double inner_2 = sqrt_2_over_pi_2
+                        * (inner[inner_row + s]
+                        + 0.044715
+                        * (inner[inner_row + s] * inner[inner_row + s]
+                        * inner[inner_row + s]));
+                    tanh_inner_2[tanh_inner_2_row + s] = tanh(inner_2);
+                }
+            }
+        }
+    }
+
+    if (grad_x || grad_norm1_gain || grad_norm1_bias || grad_qkv_weight || grad_qkv_bias
+        || grad_out_weight || grad_out_bias || grad_norm2_gain || grad_norm2_bias
+        || grad_fc1_weight || grad_fc1_bias) {
         /* grad_inner[r,i,s] = 0.5 * grad_hidden[r, i, s]
          *     * (1 + tanh_inner_2[r, i, s]
          *     + sqrt(2 / pi) * inner[r, i, s] * (1 - tanh_inner_2[r, i, s]**2)
          *     * (1 + 3 * 0.044715 * inner[r, i, s]**2))
          */
+        const double sqrt_2_over_pi_2 = sqrt_2_over_pi;
         for (size_t r = 0; r < b; ++r) {
             for (size_t i = 0; i < n; ++i) {
-                const size_t normed2_fc1_weight_row = (r * n + i) * f;
+                const size_t inner_row = (r * n + i) * f;
+                const size_t tanh_inner_2_row = (r * n + i) * f;
                 const size_t grad_inner_row = (r * n + i) * f;
                 for (size_t s = 0; s < f; ++s) {
-                    const double inner = normed2_fc1_weight[normed2_fc1_weight_row + s]
-                        + fc1_bias[s];
-                    const double inner_2 = sqrt_2_over_pi
-                        * (inner + 0.044715 * (inner * inner * inner));
-                    const double tanh_inner_2 = tanh(inner_2);
+                    const double part = sqrt_2_over_pi_2 * inner[inner_row + s]
+                        * (1.0 - tanh_inner_2[tanh_inner_2_row + s]
+                        * tanh_inner_2[tanh_inner_2_row + s])
+                        * (1.0 + 3.0 * 0.044715
+                        * (inner[inner_row + s] * inner[inner_row + s]));
                     grad_inner[grad_inner_row + s] = 0.5
                         * grad_inner[grad_inner_row + s]
-                        * (1.0 + tanh_inner_2
-                        + sqrt_2_over_pi * inner * (1.0 - tanh_inner_2 * tanh_inner_2)
-                        * (1.0 + 3.0 * 0.044715 * (inner * inner)));
+                        * (1.0 + tanh_inner_2[tanh_inner_2_row + s] + part);
                 }
             }
         }
@@ -512,32 +523,27 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
         || grad_out_weight || grad_out_bias) {
         for (size_t r = 0; r < b; ++r) {
             for (size_t i = 0; i < n; ++i) {
-                /* sum_grad_xhat_2_centered_2[r,i] =
-                 *     sum[l](grad_xhat_2[r, i, l] * centered_2[r, i, l])
+                /* sum_grad_xhat_2_xhat_2[r,i] =
+                 *     sum[l](grad_xhat_2[r, i, l] * xhat_2[r, i, l])
                  */
-                double sum_grad_xhat_2_centered_2 = 0.0;
+                double sum_grad_xhat_2_xhat_2 = 0.0;
                 const size_t grad_normed2_row = (r * n + i) * d;
-                const size_t attended_row = (r * n + i) * d;
                 const size_t grad_attended_row = (r * n + i) * d;
+                const size_t xhat_2_row = (r * n + i) * d;
                 for (size_t l = 0; l < d; ++l) {
                     const double grad_xhat_2 = grad_normed2[grad_normed2_row + l]
                         * norm2_gain[l];
-                    const double centered_2 = attended[attended_row + l]
-                        - mean_attended[r * n + i];
                     grad_attended[grad_attended_row + l] = grad_xhat_2;
-                    sum_grad_xhat_2_centered_2 += grad_xhat_2 * centered_2;
+                    sum_grad_xhat_2_xhat_2 += grad_xhat_2 * xhat_2[xhat_2_row + l];
                 }
-                const double mean_grad_xhat_2_centered_2 = sum_grad_xhat_2_centered_2
+                const double mean_grad_xhat_2_xhat_2 = sum_grad_xhat_2_xhat_2
                     / (double)d;
                 /* sum_grad_centered_2[r,i] = sum[l](grad_centered_2[r, i, l]) */
                 double sum_grad_centered_2 = 0.0;
                 for (size_t l = 0; l < d; ++l) {
-                    const double centered_2 = attended[attended_row + l]
-                        - mean_attended[r * n + i];
                     const double grad_centered_2 = rstd_2[r * n + i]
                         * (grad_attended[grad_attended_row + l]
-                        - centered_2 * (rstd_2[r * n + i] * rstd_2[r * n + i])
-                        * mean_grad_xhat_2_centered_2);
+                        - xhat_2[xhat_2_row + l] * mean_grad_xhat_2_xhat_2);
                     grad_attended[grad_attended_row + l] = grad_centered_2;
                     sum_grad_centered_2 += grad_centered_2;
                 }
@@ -957,12 +963,11 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
         }
         for (size_t r = 0; r < b; ++r) {
             for (size_t i = 0; i < n; ++i) {
-                const size_t attended_row = (r * n + i) * d;
                 const size_t grad_normed2_row = (r * n + i) * d;
+                const size_t xhat_2_row = (r * n + i) * d;
                 for (size_t l = 0; l < d; ++l) {
-                    const double xhat_2 = (attended[attended_row + l]
-                        - mean_attended[r * n + i]) * rstd_2[r * n + i];
-                    grad_norm2_gain[l] += grad_normed2[grad_normed2_row + l] * xhat_2;
+                    grad_norm2_gain[l] += grad_normed2[grad_normed2_row + l]
+                        * xhat_2[xhat_2_row + l];
                 }
             }
         }
@@ -986,12 +991,11 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
         /* normed2[r,i,l] = xhat_2[r, i, l] * norm2_gain[l] + norm2_bias[l] */
         for (size_t r = 0; r < b; ++r) {
             for (size_t i = 0; i < n; ++i) {
-                const size_t attended_row = (r * n + i) * d;
                 const size_t normed2_row = (r * n + i) * d;
+                const size_t xhat_2_row = (r * n + i) * d;
                 for (size_t l = 0; l < d; ++l) {
-                    const double xhat_2 = (attended[attended_row + l]
-                        - mean_attended[r * n + i]) * rstd_2[r * n + i];
-                    normed2[normed2_row + l] = xhat_2 * norm2_gain[l] + norm2_bias[l];
+                    normed2[normed2_row + l] = xhat_2[xhat_2_row + l] * norm2_gain[l]
+                        + norm2_bias[l];
                 }
             }
         }
@@ -1028,6 +1032,18 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
     }
 
     if (grad_fc2_weight) {
+        /* hidden[r,i,s] = 0.5 * inner[r, i, s] * (1 + tanh_inner_2[r, i, s]) */
+        for (size_t r = 0; r < b; ++r) {
+            for (size_t i = 0; i < n; ++i) {
+                const size_t hidden_row = (r * n + i) * f;
+                const size_t inner_row = (r * n + i) * f;
+                const size_t tanh_inner_2_row = (r * n + i) * f;
+                for (size_t s = 0; s < f; ++s) {
+                    hidden[hidden_row + s] = 0.5 * inner[inner_row + s]
+                        * (1.0 + tanh_inner_2[tanh_inner_2_row + s]);
+                }
+            }
+        }
         /* grad_fc2_weight[l,s] = sum[r,i](grad_output[r, i, l] * hidden[r, i, s]) */
         for (size_t l = 0; l < d; ++l) {
             for (size_t s = 0; s < f; ++s) {

@@ -12,8 +12,8 @@
  *         + qkv_bias[2, p, c]
  *     scores[r,p,i,j] = sum[c](q[r, p, i, c] * k[r, p, j, c]) / sqrt(e)
  *     seen[r,p,i,j] = where(j <= i, scores[r, p, i, j], -1e+30)
- *     e_2[r,p,i,j] = exp(seen[r, p, i, j])
- *     weights[r,p,i,j] = e_2[r, p, i, j] / sum[j](e_2[r, p, i, j])
+ *     powers[r,p,i,j] = exp(seen[r, p, i, j])
+ *     weights[r,p,i,j] = powers[r, p, i, j] / sum[j](powers[r, p, i, j])
  *     heads[r,p,i,c] = sum[j](weights[r, p, i, j] * v[r, p, j, c])
  *     attended[r,i,l] = x[r, i, l]
  *         + (sum[p,c](heads[r, p, i, c] * out_weight[l, p, c]) + out_bias[l])
@@ -54,11 +54,9 @@
  *         * (1 + 3 * 0.044715 * inner[r, i, s]**2))
  *     grad_normed2[r,i,l] = sum[s](grad_inner[r, i, s] * fc1_weight[s, l])
  *     grad_xhat_2[r,i,l] = grad_normed2[r, i, l] * norm2_gain[l]
- *     mean_grad_xhat_2_centered_2[r,i] =
- *         sum[l](grad_xhat_2[r, i, l] * centered_2[r, i, l] / d)
+ *     mean_grad_xhat_2_xhat_2[r,i] = sum[l](grad_xhat_2[r, i, l] * xhat_2[r, i, l] / d)
  *     grad_centered_2[r,i,l] = rstd_2[r, i]
- *         * (grad_xhat_2[r, i, l]
- *         - centered_2[r, i, l] * rstd_2[r, i]**2 * mean_grad_xhat_2_centered_2[r, i])
+ *         * (grad_xhat_2[r, i, l] - xhat_2[r, i, l] * mean_grad_xhat_2_xhat_2[r, i])
  *     mean_grad_centered_2[r,i] = sum[l](grad_centered_2[r, i, l] / d)
  *     grad_attended[r,i,l] = grad_output[r, i, l] + grad_centered_2[r, i, l]
  *         - mean_grad_centered_2[r, i]
@@ -105,41 +103,37 @@
  *     grad_fc2_bias[l] = sum[r,i](grad_output[r, i, l])
  *
  * Saved
- *     x                   (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
- *     norm1_gain          (d,)          for grad_x, grad_qkv_weight
- *     norm1_bias          (d,)          for grad_qkv_weight
- *     qkv_weight          (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
- *     out_weight          (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     norm2_gain          (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias, grad_out_weight,
- *                         grad_out_bias, grad_fc1_weight
- *     norm2_bias          (d,)          for grad_fc1_weight
- *     fc1_weight          (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     fc1_bias            (f,)          for all but grad_fc2_weight, grad_fc2_bias
- *     fc2_weight          (d, f)        for all but grad_fc2_weight, grad_fc2_bias
- *     mean_x              (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
- *     rstd                (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
- *     q                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     k                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     v                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     weights             (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
- *                         grad_qkv_weight, grad_qkv_bias
- *     heads               (b, h, n, e)  for grad_out_weight
- *     attended            (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     mean_attended       (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     rstd_2              (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
- *                         grad_fc2_weight, grad_fc2_bias
- *     normed2_fc1_weight  (b, n, f)     for all but grad_fc2_weight, grad_fc2_bias
- *     hidden              (b, n, f)     for grad_fc2_weight
- *     32 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
- *         + 16 * n * f bytes for each of b, besides inputs and outputs
+ *     x           (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     norm1_gain  (d,)          for grad_x, grad_qkv_weight
+ *     norm1_bias  (d,)          for grad_qkv_weight
+ *     qkv_weight  (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
+ *     out_weight  (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     norm2_gain  (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias,
+ *                 grad_fc1_weight
+ *     norm2_bias  (d,)          for grad_fc1_weight
+ *     fc1_weight  (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
+ *                 grad_fc2_weight, grad_fc2_bias
+ *     fc2_weight  (d, f)        for all but grad_fc2_weight, grad_fc2_bias
+ *     mean_x      (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     rstd        (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+ *     q           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     k           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     v           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     weights     (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias
+ *     heads       (b, h, n, e)  for grad_out_weight
+ *     rstd_2      (b, n)        for grad_x, grad_norm1_gain, grad_norm1_bias,
+ *                 grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias
+ *     xhat_2      (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
+ *                 grad_fc2_weight, grad_fc2_bias
+ *     inner       (b, n, f)     for all but grad_fc2_bias
+ *     24 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
+ *         + 8 * n * f bytes for each of b, besides inputs and outputs
  */
 #ifndef SYMGRAD_GPT2_BLOCK_H
 #define SYMGRAD_GPT2_BLOCK_H
@@ -151,13 +145,12 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: mean_x, rstd, q, k, v, weights, heads, attended, mean_attended, rstd_2,
- *     normed2_fc1_weight and hidden; pass NULL for what is not needed.
+ * For backward: mean_x, rstd, q, k, v, weights, heads, rstd_2, xhat_2 and inner;
+ *     pass NULL for what is not needed.
  * work has room for GPT2_BLOCK_FORWARD_WORK(b, n, d, h, e, f) doubles.
  */
 #define GPT2_BLOCK_FORWARD_WORK(b, n, d, h, e, f) \
-    ((n) * (d) + 2 * (d) + 4 * (b) * (h) * (n) * (e) + (b) * (h) * (n) * (n) \
-        + (b) * (n) * (d) + (b) * (n) * (f))
+    ((n) * (d) + 2 * (d) + (f) + 4 * (b) * (h) * (n) * (e) + (b) * (h) * (n) * (n))
 void gpt2_block_forward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t f,
                         const double *x, const double *norm1_gain,
                         const double *norm1_bias, const double *qkv_weight,
@@ -167,28 +160,25 @@ void gpt2_block_forward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t
                         const double *fc1_bias, const double *fc2_weight,
                         const double *fc2_bias, double *mean_x, double *rstd, double *q,
                         double *k, double *v, double *weights, double *heads,
-                        double *attended, double *mean_attended, double *rstd_2,
-                        double *normed2_fc1_weight, double *hidden, double *out,
+                        double *rstd_2, double *xhat_2, double *inner, double *out,
                         double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GPT2_BLOCK_BACKWARD_WORK(b, n, d, h, e, f) doubles.
  */
 #define GPT2_BLOCK_BACKWARD_WORK(b, n, d, h, e, f) \
-    ((b) * (n) * (f) + 6 * (b) * (n) * (d) + (n) * (e) + (n) * (n) \
+    (3 * (b) * (n) * (f) + 6 * (b) * (n) * (d) + (n) * (e) + (n) * (n) \
         + 3 * (b) * (h) * (n) * (e) + (d) + (n))
 void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_t f,
                          const double *x, const double *norm1_gain,
                          const double *norm1_bias, const double *qkv_weight,
                          const double *out_weight, const double *norm2_gain,
                          const double *norm2_bias, const double *fc1_weight,
-                         const double *fc1_bias, const double *fc2_weight,
-                         const double *mean_x, const double *rstd, const double *q,
-                         const double *k, const double *v, const double *weights,
-                         const double *heads, const double *attended,
-                         const double *mean_attended, const double *rstd_2,
-                         const double *normed2_fc1_weight, const double *hidden,
-                         const double *grad_output, double *grad_x,
+                         const double *fc2_weight, const double *mean_x,
+                         const double *rstd, const double *q, const double *k,
+                         const double *v, const double *weights, const double *heads,
+                         const double *rstd_2, const double *xhat_2,
+                         const double *inner, const double *grad_output, double *grad_x,
                          double *grad_norm1_gain, double *grad_norm1_bias,
                          double *grad_qkv_weight, double *grad_qkv_bias,
                          double *grad_out_weight, double *grad_out_bias,

@@ -11,8 +11,8 @@
         + qkv_bias[2, p, c]
     scores[r,p,i,j] = sum[c](q[r, p, i, c] * k[r, p, j, c]) / sqrt(e)
     seen[r,p,i,j] = where(j <= i, scores[r, p, i, j], -1e+30)
-    e_2[r,p,i,j] = exp(seen[r, p, i, j])
-    weights[r,p,i,j] = e_2[r, p, i, j] / sum[j](e_2[r, p, i, j])
+    powers[r,p,i,j] = exp(seen[r, p, i, j])
+    weights[r,p,i,j] = powers[r, p, i, j] / sum[j](powers[r, p, i, j])
     heads[r,p,i,c] = sum[j](weights[r, p, i, j] * v[r, p, j, c])
     attended[r,i,l] = x[r, i, l]
         + (sum[p,c](heads[r, p, i, c] * out_weight[l, p, c]) + out_bias[l])
@@ -53,11 +53,9 @@ Gradients
         * (1 + 3 * 0.044715 * inner[r, i, s]**2))
     grad_normed2[r,i,l] = sum[s](grad_inner[r, i, s] * fc1_weight[s, l])
     grad_xhat_2[r,i,l] = grad_normed2[r, i, l] * norm2_gain[l]
-    mean_grad_xhat_2_centered_2[r,i] =
-        sum[l](grad_xhat_2[r, i, l] * centered_2[r, i, l] / d)
+    mean_grad_xhat_2_xhat_2[r,i] = sum[l](grad_xhat_2[r, i, l] * xhat_2[r, i, l] / d)
     grad_centered_2[r,i,l] = rstd_2[r, i]
-        * (grad_xhat_2[r, i, l]
-        - centered_2[r, i, l] * rstd_2[r, i]**2 * mean_grad_xhat_2_centered_2[r, i])
+        * (grad_xhat_2[r, i, l] - xhat_2[r, i, l] * mean_grad_xhat_2_xhat_2[r, i])
     mean_grad_centered_2[r,i] = sum[l](grad_centered_2[r, i, l] / d)
     grad_attended[r,i,l] = grad_output[r, i, l] + grad_centered_2[r, i, l]
         - mean_grad_centered_2[r, i]
@@ -104,41 +102,37 @@ Gradients
     grad_fc2_bias[l] = sum[r,i](grad_output[r, i, l])
 
 Saved
-    x                   (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
-    norm1_gain          (d,)          for grad_x, grad_qkv_weight
-    norm1_bias          (d,)          for grad_qkv_weight
-    qkv_weight          (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
-    out_weight          (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias
-    norm2_gain          (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias, grad_out_weight,
-                        grad_out_bias, grad_fc1_weight
-    norm2_bias          (d,)          for grad_fc1_weight
-    fc1_weight          (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
-                        grad_fc2_weight, grad_fc2_bias
-    fc1_bias            (f,)          for all but grad_fc2_weight, grad_fc2_bias
-    fc2_weight          (d, f)        for all but grad_fc2_weight, grad_fc2_bias
-    mean_x              (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
-    rstd                (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
-    q                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias
-    k                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias
-    v                   (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias
-    weights             (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
-                        grad_qkv_weight, grad_qkv_bias
-    heads               (b, h, n, e)  for grad_out_weight
-    attended            (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
-                        grad_fc2_weight, grad_fc2_bias
-    mean_attended       (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
-                        grad_fc2_weight, grad_fc2_bias
-    rstd_2              (b, n)        for all but grad_norm2_bias, grad_fc1_bias,
-                        grad_fc2_weight, grad_fc2_bias
-    normed2_fc1_weight  (b, n, f)     for all but grad_fc2_weight, grad_fc2_bias
-    hidden              (b, n, f)     for grad_fc2_weight
-    32 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
-        + 16 * n * f bytes for each of b, besides inputs and outputs
+    x           (b, n, d)     for grad_x, grad_norm1_gain, grad_qkv_weight
+    norm1_gain  (d,)          for grad_x, grad_qkv_weight
+    norm1_bias  (d,)          for grad_qkv_weight
+    qkv_weight  (3, h, e, d)  for grad_x, grad_norm1_gain, grad_norm1_bias
+    out_weight  (d, h, e)     for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias
+    norm2_gain  (d,)          for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias,
+                grad_fc1_weight
+    norm2_bias  (d,)          for grad_fc1_weight
+    fc1_weight  (f, d)        for all but grad_fc1_weight, grad_fc1_bias,
+                grad_fc2_weight, grad_fc2_bias
+    fc2_weight  (d, f)        for all but grad_fc2_weight, grad_fc2_bias
+    mean_x      (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+    rstd        (b, n)        for grad_x, grad_norm1_gain, grad_qkv_weight
+    q           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias
+    k           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias
+    v           (b, h, n, e)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias
+    weights     (b, h, n, n)  for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias
+    heads       (b, h, n, e)  for grad_out_weight
+    rstd_2      (b, n)        for grad_x, grad_norm1_gain, grad_norm1_bias,
+                grad_qkv_weight, grad_qkv_bias, grad_out_weight, grad_out_bias
+    xhat_2      (b, n, d)     for all but grad_norm2_bias, grad_fc1_bias,
+                grad_fc2_weight, grad_fc2_bias
+    inner       (b, n, f)     for all but grad_fc2_bias
+    24 * n + 32 * n * h * e + 8 * n * n * h + 8 * n * d
+        + 8 * n * f bytes for each of b, besides inputs and outputs
 """
 
 import math
@@ -228,13 +222,11 @@ def forward(
     attended = (
         x + (np.einsum("rpic,lpc->ril", heads, out_weight, optimize=True) + out_bias)
     )
-    mean_attended = attended.mean(axis=2, keepdims=True)
-    centered_2 = attended - mean_attended
+    centered_2 = attended - attended.mean(axis=2, keepdims=True)
     rstd_2 = 1 / np.sqrt((centered_2**2).mean(axis=2, keepdims=True) + 1e-05)
     xhat_2 = centered_2 * rstd_2
     normed2 = xhat_2 * norm2_gain + norm2_bias
-    normed2_fc1_weight = normed2 @ fc1_weight.T
-    inner = normed2_fc1_weight + fc1_bias
+    inner = normed2 @ fc1_weight.T + fc1_bias
     inner_2 = math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)
     hidden = 0.5 * inner * (1 + np.tanh(inner_2))
     out = attended + (hidden @ fc2_weight.T + fc2_bias)
@@ -247,7 +239,6 @@ def forward(
         norm2_gain,
         norm2_bias,
         fc1_weight,
-        fc1_bias,
         fc2_weight,
         mean_x,
         rstd,
@@ -256,15 +247,17 @@ def forward(
         v,
         weights,
         heads,
-        attended,
-        mean_attended,
         rstd_2,
-        normed2_fc1_weight,
-        hidden,
+        xhat_2,
+        inner,
     )
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
+def backward(
+    saved,
+    grad_output=None,
+    needs_input_grad=(True, True, True, True, True, True, True, True, True, True, True, True, True),
+):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output has the shape of out, (b, n, d).
@@ -278,7 +271,6 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
         norm2_gain,
         norm2_bias,
         fc1_weight,
-        fc1_bias,
         fc2_weight,
         mean_x,
         rstd,
@@ -287,11 +279,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
         v,
         weights,
         heads,
-        attended,
-        mean_attended,
         rstd_2,
-        normed2_fc1_weight,
-        hidden,
+        xhat_2,
+        inner,
     ) = saved
     b, n, d = x.shape
     e = qkv_weight.shape[2]
@@ -302,8 +292,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
     grad_fc1_weight = grad_fc1_bias = grad_fc2_weight = grad_fc2_bias = None
     if any(needs_input_grad[:11]):
         grad_hidden = grad_output @ fc2_weight
-        inner = normed2_fc1_weight + fc1_bias
+    if any(needs_input_grad[:12]):
         tanh_inner_2 = np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))
+    if any(needs_input_grad[:11]):
         grad_inner = 0.5 * grad_hidden * (
             1
             + tanh_inner_2
@@ -315,14 +306,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
         grad_normed2 = grad_inner @ fc1_weight
     if any(needs_input_grad[:7]):
         grad_xhat_2 = grad_normed2 * norm2_gain
-    if any(needs_input_grad[:8]) or needs_input_grad[9]:
-        centered_2 = attended - mean_attended
-    if any(needs_input_grad[:7]):
         grad_centered_2 = rstd_2 * (
-            grad_xhat_2
-            - centered_2
-            * rstd_2**2
-            * (grad_xhat_2 * centered_2).mean(axis=2, keepdims=True)
+            grad_xhat_2 - xhat_2 * (grad_xhat_2 * xhat_2).mean(axis=2, keepdims=True)
         )
         grad_attended = (
             grad_output + grad_centered_2 - grad_centered_2.mean(axis=2, keepdims=True)
@@ -378,12 +363,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
                 np.einsum("rpic,ril->pcl", grad_k, normed1, optimize=True),
                 np.einsum("rpic,ril->pcl", grad_v, normed1, optimize=True),
             ],
-            axis=-4,
+            axis=0,
         )
     if needs_input_grad[4]:
         grad_qkv_bias = np.stack(
             [grad_q.sum(axis=(0, 2)), grad_k.sum(axis=(0, 2)), grad_v.sum(axis=(0, 2))],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[5]:
         grad_out_weight = np.einsum(
@@ -391,8 +376,6 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
         )
     if needs_input_grad[6]:
         grad_out_bias = grad_attended.sum(axis=(0, 1))
-    if needs_input_grad[7] or needs_input_grad[9]:
-        xhat_2 = centered_2 * rstd_2
     if needs_input_grad[7]:
         grad_norm2_gain = (grad_normed2 * xhat_2).sum(axis=(0, 1))
     if needs_input_grad[8]:
@@ -405,7 +388,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
     if needs_input_grad[10]:
         grad_fc1_bias = grad_inner.sum(axis=(0, 1))
     if needs_input_grad[11]:
-        grad_fc2_weight = grad_output.reshape(b * n, d).T @ hidden.reshape(b * n, f)
+        grad_fc2_weight = (
+            grad_output.reshape(b * n, d).T
+            @ (0.5 * inner * (1 + tanh_inner_2)).reshape(b * n, f)
+        )
     if needs_input_grad[12]:
         grad_fc2_bias = grad_output.sum(axis=(0, 1))
     return (

@@ -32,19 +32,15 @@
  *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
  *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
  *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_x_weight_x2_weight_x[i,l] =
- *         sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
- *     sum_grad_x_weight_x1_weight_x[i,l] =
- *         sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
- *     sum_grad_x_weight_x0_weight_x[i,l] =
- *         sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_x_weight_x2_weight_x[i, l]
- *         + sum_grad_x_weight_x1_weight_x[i, l] + sum_grad_x_weight_x0_weight_x[i, l]
- *     row_sum[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
- *     row_sum_2[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
- *     row_sum_3[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum[i, j]
- *         + row_sum_2[i, j] + row_sum_3[i, j]
+ *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+ *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+ *         + row_sum_5[i, j] + row_sum_6[i, j]
  *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
  *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
  *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
@@ -174,13 +170,13 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     double *restrict const grad_x_weight_x2 = work;
     double *restrict const grad_x_weight_x1 = work + n * h;
     double *restrict const grad_x_weight_x0 = work + 2 * (n * h);
-    double *restrict const sum_grad_x_weight_x1_weight_x = work + 3 * (n * h);
-    double *restrict const sum_grad_x_weight_x0_weight_x = work + (3 * (n * h) + n * k);
+    double *restrict const row_sum_2 = work + 3 * (n * h);
+    double *restrict const row_sum_3 = work + (3 * (n * h) + n * k);
     double *restrict const grad_hidden_weight_h2 = work + (3 * (n * h) + n * k + k);
     double *restrict const grad_hidden_weight_h1 = work + (4 * (n * h) + n * k + k);
     double *restrict const grad_hidden_weight_h0 = work + (5 * (n * h) + n * k + k);
-    double *restrict const row_sum_2 = work + (6 * (n * h) + n * k + k);
-    double *restrict const row_sum_3 = work + (7 * (n * h) + n * k + k);
+    double *restrict const row_sum_5 = work + (6 * (n * h) + n * k + k);
+    double *restrict const row_sum_6 = work + (7 * (n * h) + n * k + k);
 
     if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
@@ -211,9 +207,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_x) {
-        /* sum_grad_x_weight_x2_weight_x[i,l] =
-         *     sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
-         */
+        /* row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
@@ -226,43 +220,33 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* sum_grad_x_weight_x1_weight_x[i,l] =
-         *     sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
-         */
+        /* row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_x_weight_x1_weight_x[i * k + l] = 0.0;
+                row_sum_2[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_x_weight_x1_weight_x[i * k + l] +=
-                        grad_x_weight_x1[i * h + j] * weight_x[weight_x_row + l];
+                    row_sum_2[i * k + l] += grad_x_weight_x1[i * h + j]
+                        * weight_x[weight_x_row + l];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_x_weight_x0_weight_x[i,l] =
-             *     sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
-             */
+            /* row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l]) */
             for (size_t l = 0; l < k; ++l) {
-                sum_grad_x_weight_x0_weight_x[l] = 0.0;
+                row_sum_3[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
-                const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_grad_x_weight_x0_weight_x[l] += grad_x_weight_x0[i * h + j]
-                        * weight_x[weight_x_row + l];
+                    row_sum_3[l] += grad_x_weight_x0[i * h + j] * weight_x[j * k + l];
                 }
             }
-            /* grad_x[i,l] = sum_grad_x_weight_x2_weight_x[i, l]
-             *     + sum_grad_x_weight_x1_weight_x[i, l]
-             *     + sum_grad_x_weight_x0_weight_x[i, l]
-             */
+            /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] */
             for (size_t l = 0; l < k; ++l) {
-                grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_grad_x_weight_x1_weight_x[i * k + l]
-                    + sum_grad_x_weight_x0_weight_x[l];
+                grad_x[i * k + l] = grad_x[i * k + l] + row_sum_2[i * k + l]
+                    + row_sum_3[l];
             }
         }
     }
@@ -296,7 +280,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_hidden) {
-        /* row_sum[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j]) */
+        /* row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
                 grad_hidden[i * h + j] = 0.0;
@@ -309,39 +293,39 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* row_sum_2[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j]) */
+        /* row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                row_sum_2[i * h + j] = 0.0;
+                row_sum_5[i * h + j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    row_sum_2[i * h + j] += grad_hidden_weight_h1[i * h + l]
+                    row_sum_5[i * h + j] += grad_hidden_weight_h1[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_3[i,j] =
+            /* row_sum_6[i,j] =
              *     sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
              */
             for (size_t j = 0; j < h; ++j) {
-                row_sum_3[j] = 0.0;
+                row_sum_6[j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = l * h;
                 for (size_t j = 0; j < h; ++j) {
-                    row_sum_3[j] += grad_hidden_weight_h0[i * h + l]
+                    row_sum_6[j] += grad_hidden_weight_h0[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
-            /* grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum[i, j]
-             *     + row_sum_2[i, j] + row_sum_3[i, j]
+            /* grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+             *     + row_sum_5[i, j] + row_sum_6[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
                 grad_hidden[i * h + j] = grad_output[i * h + j] * update[i * h + j]
-                    + grad_hidden[i * h + j] + row_sum_2[i * h + j] + row_sum_3[j];
+                    + grad_hidden[i * h + j] + row_sum_5[i * h + j] + row_sum_6[j];
             }
         }
     }

@@ -32,19 +32,15 @@
  *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
  *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
  *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
- *     sum_grad_x_weight_x2_weight_x[i,l] =
- *         sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
- *     sum_grad_x_weight_x1_weight_x[i,l] =
- *         sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
- *     sum_grad_x_weight_x0_weight_x[i,l] =
- *         sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
- *     grad_x[i,l] = sum_grad_x_weight_x2_weight_x[i, l]
- *         + sum_grad_x_weight_x1_weight_x[i, l] + sum_grad_x_weight_x0_weight_x[i, l]
- *     row_sum[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
- *     row_sum_2[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
- *     row_sum_3[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
- *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum[i, j]
- *         + row_sum_2[i, j] + row_sum_3[i, j]
+ *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+ *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+ *         + row_sum_5[i, j] + row_sum_6[i, j]
  *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
  *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
  *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])

@@ -31,19 +31,15 @@ Gradients
     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
-    sum_grad_x_weight_x2_weight_x[i,l] =
-        sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
-    sum_grad_x_weight_x1_weight_x[i,l] =
-        sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
-    sum_grad_x_weight_x0_weight_x[i,l] =
-        sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
-    grad_x[i,l] = sum_grad_x_weight_x2_weight_x[i, l]
-        + sum_grad_x_weight_x1_weight_x[i, l] + sum_grad_x_weight_x0_weight_x[i, l]
-    row_sum[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
-    row_sum_2[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
-    row_sum_3[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
-    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum[i, j]
-        + row_sum_2[i, j] + row_sum_3[i, j]
+    row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
+    row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
+    row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+    grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+    row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
+    row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
+    row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+    grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
+        + row_sum_5[i, j] + row_sum_6[i, j]
     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
@@ -134,17 +130,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
         grad_hidden_weight_h1 = grad_update * update * (1 - update)
         grad_hidden_weight_h0 = grad_reset * reset * (1 - reset)
     if needs_input_grad[1]:
-        row_sum_3 = grad_hidden_weight_h0 @ weight_h[0]
+        row_sum_6 = grad_hidden_weight_h0 @ weight_h[0]
         grad_hidden = (
             grad_output * update
             + grad_hidden_weight_h2 @ weight_h[2]
             + grad_hidden_weight_h1 @ weight_h[1]
-            + row_sum_3
+            + row_sum_6
         )
     if needs_input_grad[2]:
         grad_weight_x = np.stack(
             [grad_x_weight_x0.T @ x, grad_x_weight_x1.T @ x, grad_x_weight_x2.T @ x],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[3]:
         grad_weight_h = np.stack(
@@ -153,7 +149,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
                 grad_hidden_weight_h1.T @ hidden,
                 grad_hidden_weight_h2.T @ hidden,
             ],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[4]:
         grad_bias = np.stack(
@@ -162,7 +158,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
                 (grad_update * update * (1 - update)).sum(axis=0),
                 (grad_candidate * (1 - candidate**2)).sum(axis=0),
             ],
-            axis=-2,
+            axis=0,
         )
     return grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
 

@@ -21,28 +21,24 @@ Shapes
     covariance  (n, n)
 
 Gradients
-    grad_gain_projected[i,j] = -grad_covariance[i, j]
-    row_sum[i,k] = sum[j](projected[k, j] * grad_gain_projected[i, j])
-    grad_gain[i,k] = difference[k] * grad_state[i] + row_sum[i, k]
+    row_sum[i,k] = sum[j](projected[k, j] * grad_covariance[i, j])
+    grad_gain[i,k] = difference[k] * grad_state[i] - row_sum[i, k]
     grad_right[j,i] = solve[k,l](innovation[l, k], grad_gain[i, k])[j]
     grad_innovation[l,q] = sum[i](-solution[q, i] * grad_right[l, i])
-    sum_gain_grad_gain_projected[k,j] =
-        sum[i](gain[i, k] * grad_gain_projected[i, j])
+    sum_gain_grad_covariance[k,j] = sum[i](gain[i, k] * grad_covariance[i, j])
     sum_h_grad_innovation[k,j] = sum[l](h[l, j] * grad_innovation[k, l])
-    grad_projected[k,j] = grad_right[k, j] + sum_gain_grad_gain_projected[k, j]
+    grad_projected[k,j] = grad_right[k, j] - sum_gain_grad_covariance[k, j]
         + sum_h_grad_innovation[k, j]
-    grad_difference[k] = sum[i](gain[i, k] * grad_state[i])
-    grad_h_x[k] = -grad_difference[k]
-    sum_h_grad_h_x[i] = sum[k](h[k, i] * grad_h_x[k])
-    grad_x[i] = grad_state[i] + sum_h_grad_h_x[i]
+    sum_gain_grad_state[k] = sum[i](gain[i, k] * grad_state[i])
+    sum_h_sum_gain_grad_state[i] = sum[k](h[k, i] * sum_gain_grad_state[k])
+    grad_x[i] = grad_state[i] - sum_h_sum_gain_grad_state[i]
     sum_h_grad_projected[i,j] = sum[k](h[k, i] * grad_projected[k, j])
     grad_p[i,j] = grad_covariance[i, j] + sum_h_grad_projected[i, j]
-    grad_z[k] = grad_difference[k]
-    sum_projected_grad_innovation[k,i] =
-        sum[j](projected[j, i] * grad_innovation[j, k])
+    grad_z[k] = sum[i](gain[i, k] * grad_state[i])
+    row_sum_2[k,i] = sum[j](projected[j, i] * grad_innovation[j, k])
     sum_p_grad_projected[k,i] = sum[j](p[i, j] * grad_projected[k, j])
-    grad_h[k,i] = x[i] * grad_h_x[k] + sum_projected_grad_innovation[k, i]
-        + sum_p_grad_projected[k, i]
+    grad_h[k,i] = row_sum_2[k, i] + sum_p_grad_projected[k, i]
+        - x[i] * sum_gain_grad_state[k]
     grad_r[k,l] = grad_innovation[k, l]
 
 Saved
@@ -88,26 +84,25 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     grad_x = grad_p = grad_z = grad_h = grad_r = None
     if any(needs_input_grad[:4]):
         gain = solution.T
-    if needs_input_grad[0] or any(needs_input_grad[2:4]):
-        grad_difference = gain.T @ grad_state
     if needs_input_grad[0] or needs_input_grad[3]:
-        grad_h_x = -grad_difference
+        sum_gain_grad_state = gain.T @ grad_state
     if needs_input_grad[0]:
-        grad_x = grad_state + h.T @ grad_h_x
+        grad_x = grad_state - h.T @ sum_gain_grad_state
     if needs_input_grad[1] or any(needs_input_grad[3:]):
-        grad_gain_projected = -grad_covariance
-        grad_gain = difference * grad_state[:, None] + grad_gain_projected @ projected.T
+        grad_gain = difference * grad_state[:, None] - grad_covariance @ projected.T
         grad_right = np.linalg.solve(innovation.T, grad_gain.T)
         grad_innovation = -grad_right @ solution.T
     if needs_input_grad[1] or needs_input_grad[3]:
-        grad_projected = grad_right + gain.T @ grad_gain_projected + grad_innovation @ h
+        grad_projected = grad_right - gain.T @ grad_covariance + grad_innovation @ h
     if needs_input_grad[1]:
         grad_p = grad_covariance + h.T @ grad_projected
     if needs_input_grad[2]:
-        grad_z = grad_difference
+        grad_z = gain.T @ grad_state
     if needs_input_grad[3]:
         grad_h = (
-            x * grad_h_x[:, None] + grad_innovation.T @ projected + grad_projected @ p.T
+            grad_innovation.T @ projected
+            + grad_projected @ p.T
+            - x * sum_gain_grad_state[:, None]
         )
     if needs_input_grad[4]:
         grad_r = grad_innovation

@@ -16,15 +16,17 @@ Shapes
 Gradients
     grad_right[i] = solve_lower[j,k](r[k, j], grad_output[j])[i]
     outer[i,j] = grad_right[i] * out[j]
-    inner[i,j] = sum[k](r[i, k] * where(j <= k, -outer[j, k], 0))
-    moved[i,j] = sum[k](q[i, k]
-        * (where(k >= j, inner[k, j], 0) + where(k < j, inner[j, k], 0)))
+    grad_r[l,p] = where(l <= p, -outer[l, p], 0)
+    grad_q[j,i] = grad_right[i] * b[j]
+    inner[i,j] = sum[k](grad_r[j, k] * r[i, k])
+    symmetric[i,j] = where(i >= j, inner[i, j], 0) + where(i < j, inner[j, i], 0)
+    moved[i,j] = sum[k](symmetric[k, j] * q[i, k])
     solved[i,k] = solve_upper(r, moved)[i,k]
-    sum_b_q[j] = sum[k](b[k] * q[k, j])
-    inner_2[i,j] = -grad_right[i] * sum_b_q[j]
-    sum_q_inner_2[i,j] = sum[k](q[i, k]
-        * (where(k >= j, inner_2[k, j], 0) + where(k < j, inner_2[j, k], 0)))
-    inside[i,j] = grad_right[j] * b[i] + sum_q_inner_2[i, j]
+    inner_2[i,j] = sum[k](-grad_q[k, i] * q[k, j])
+    symmetric_2[i,j] = where(i >= j, inner_2[i, j], 0)
+        + where(i < j, inner_2[j, i], 0)
+    moved_2[i,j] = sum[k](symmetric_2[k, j] * q[i, k])
+    inside[i,j] = grad_q[i, j] + moved_2[i, j]
     solved_2[i,k] = solve_upper(r, inside)[i,k]
     grad_a[j,p] = solved[p, j] + solved_2[p, j]
     grad_b[j] = sum[i](grad_right[i] * q[j, i])
@@ -72,10 +74,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     if needs_input_grad[0]:
         inner = r @ np.triu(-grad_right[:, None] * out).T
         moved = q @ (np.tril(inner) + np.tril(inner, -1).T)
-        inner_2 = -grad_right[:, None] * (b @ q)
-        inside = (
-            grad_right * b[:, None] + q @ (np.tril(inner_2) + np.tril(inner_2, -1).T)
-        )
+        grad_q = grad_right * b[:, None]
+        inner_2 = -grad_q.T @ q
+        inside = grad_q + q @ (np.tril(inner_2) + np.tril(inner_2, -1).T)
         grad_a = (
             (
                 linalg.solve_triangular(r, moved.T)

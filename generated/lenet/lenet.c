@@ -39,22 +39,22 @@
  *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
  *         == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
  *         0)
- *     grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+ *     grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
  *     grad_s2[b,d,i + r,j + s] =
- *         sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+ *         sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
  *     count_s2[b,d,i,j] =
  *         sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
  *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
  *         == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
- *     grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+ *     grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
  *     grad_x[b,d,i + r,j + s] =
- *         sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+ *         sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
  *     grad_conv1_weight[f,d,r,s] =
- *         sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
- *     grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+ *         sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
+ *     grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
  *     grad_conv2_weight[f,d,r,s] =
- *         sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
- *     grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+ *         sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
+ *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
  *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
  *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
  *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
@@ -114,22 +114,22 @@ void lenet_forward(size_t n, const double *restrict x,
         for (size_t f = 0; f < 6; ++f) {
             for (size_t i = 0; i < 28; ++i) {
                 for (size_t j = 0; j < 28; ++j) {
-                    /* total[b,f,i,j] = sum[r,s,d](x[b, d, i + r, j + s]
+                    /* total_c1[b,f,i,j] = sum[r,s,d](x[b, d, i + r, j + s]
                      *     * conv1_weight[f, d, r, s])
                      */
-                    double total = 0.0;
+                    double total_c1 = 0.0;
                     for (size_t r = 0; r < 5; ++r) {
                         for (size_t d = 0; d < 1; ++d) {
                             const size_t x_row = ((b + d) * 32 + i + r) * 32;
                             const size_t conv1_weight_row = ((f + d) * 5 + r) * 5;
                             for (size_t s = 0; s < 5; ++s) {
-                                total += x[x_row + j + s]
+                                total_c1 += x[x_row + j + s]
                                     * conv1_weight[conv1_weight_row + s];
                             }
                         }
                     }
-                    c1[((b * 6 + f) * 28 + i) * 28 + j] = total + conv1_bias[f] < 0.0
-                        ? 0.0 : total + conv1_bias[f];
+                    c1[((b * 6 + f) * 28 + i) * 28 + j] = total_c1 + conv1_bias[f] < 0.0
+                        ? 0.0 : total_c1 + conv1_bias[f];
                 }
             }
             /* s2[b,f,i,j] = max[r,s](c1[b, f, 2 * i + r, 2 * j + s]) */
@@ -154,22 +154,22 @@ void lenet_forward(size_t n, const double *restrict x,
         for (size_t f = 0; f < 16; ++f) {
             for (size_t i = 0; i < 10; ++i) {
                 for (size_t j = 0; j < 10; ++j) {
-                    /* total_2[b,f,i,j] = sum[r,s,d](s2[b, d, i + r, j + s]
+                    /* total_c3[b,f,i,j] = sum[r,s,d](s2[b, d, i + r, j + s]
                      *     * conv2_weight[f, d, r, s])
                      */
-                    double total_2 = 0.0;
+                    double total_c3 = 0.0;
                     for (size_t r = 0; r < 5; ++r) {
                         for (size_t d = 0; d < 6; ++d) {
                             const size_t s2_row = ((b * 6 + d) * 14 + i + r) * 14;
                             const size_t conv2_weight_row = ((f * 6 + d) * 5 + r) * 5;
                             for (size_t s = 0; s < 5; ++s) {
-                                total_2 += s2[s2_row + j + s]
+                                total_c3 += s2[s2_row + j + s]
                                     * conv2_weight[conv2_weight_row + s];
                             }
                         }
                     }
-                    c3[((b * 16 + f) * 10 + i) * 10 + j] = total_2 + conv2_bias[f] < 0.0
-                        ? 0.0 : total_2 + conv2_bias[f];
+                    c3[((b * 16 + f) * 10 + i) * 10 + j] = total_c3 + conv2_bias[f]
+                        < 0.0 ? 0.0 : total_c3 + conv2_bias[f];
                 }
             }
             /* s4[b,f,i,j] = max[r,s](c3[b, f, 2 * i + r, 2 * j + s]) */
@@ -254,10 +254,10 @@ void lenet_backward(size_t n, const double *restrict x,
     double *restrict const grad_f5_fc2_weight = work;
     double *restrict const grad_flat_fc1_weight = work + n * 84;
     double *restrict const grad_flat = work + (n * 84 + n * 120);
-    double *restrict const grad_total_2 = work + (n * 84 + n * 120 + n * 400);
+    double *restrict const grad_total_c3 = work + (n * 84 + n * 120 + n * 400);
     double *restrict const grad_s2 = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10);
-    double *restrict const grad_total = work
+    double *restrict const grad_total_c1 = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10 + n * 6 * 14 * 14);
     double *restrict const flat = work
         + (n * 84 + n * 120 + n * 400 + n * 16 * 10 * 10 + n * 6 * 14 * 14
@@ -328,16 +328,16 @@ void lenet_backward(size_t n, const double *restrict x,
                  */
                 for (size_t i = 0; i < 5; ++i) {
                     for (size_t j = 0; j < 5; ++j) {
-                        double total_3 = 0.0;
+                        double total = 0.0;
                         for (size_t r = 0; r < 2; ++r) {
                             const size_t c3_row = ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t s4_row = ((b * 16 + d) * 5 + i) * 5;
                             for (size_t s = 0; s < 2; ++s) {
-                                total_3 += c3[c3_row + 2 * j + s] == s4[s4_row + j]
+                                total += c3[c3_row + 2 * j + s] == s4[s4_row + j]
                                     ? 1.0 : 0.0;
                             }
                         }
-                        count_s4[i * 5 + j] = total_3;
+                        count_s4[i * 5 + j] = total;
                     }
                 }
                 /* grad_c3[b,d,2 * i + r,2 * j + s] =
@@ -345,17 +345,17 @@ void lenet_backward(size_t n, const double *restrict x,
                  *     grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < 100; ++k) {
-                    grad_total_2[(b * 16 + d) * 10 * 10 + k] = 0.0;
+                    grad_total_c3[(b * 16 + d) * 10 * 10 + k] = 0.0;
                 }
                 for (size_t i = 0; i < 5; ++i) {
                     for (size_t r = 0; r < 2; ++r) {
                         for (size_t j = 0; j < 5; ++j) {
-                            const size_t grad_total_2_row =
+                            const size_t grad_total_c3_row =
                                 ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t c3_row = ((b * 16 + d) * 10 + 2 * i + r) * 10;
                             const size_t s4_row = ((b * 16 + d) * 5 + i) * 5;
                             for (size_t s = 0; s < 2; ++s) {
-                                grad_total_2[grad_total_2_row + 2 * j + s] +=
+                                grad_total_c3[grad_total_c3_row + 2 * j + s] +=
                                     c3[c3_row + 2 * j + s] == s4[s4_row + j]
                                     ? grad_flat[b * 400 + (d * 5 + i) * 5 + j]
                                     / count_s4[i * 5 + j] : 0.0;
@@ -363,15 +363,15 @@ void lenet_backward(size_t n, const double *restrict x,
                         }
                     }
                 }
-                /* grad_total_2[b,d,k,l] =
+                /* grad_total_c3[b,d,k,l] =
                  *     where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
                  */
                 for (size_t k = 0; k < 10; ++k) {
-                    const size_t grad_total_2_row = ((b * 16 + d) * 10 + k) * 10;
+                    const size_t grad_total_c3_row = ((b * 16 + d) * 10 + k) * 10;
                     const size_t c3_row = ((b * 16 + d) * 10 + k) * 10;
                     for (size_t l = 0; l < 10; ++l) {
-                        grad_total_2[grad_total_2_row + l] = c3[c3_row + l] > 0.0
-                            ? grad_total_2[grad_total_2_row + l] : 0.0;
+                        grad_total_c3[grad_total_c3_row + l] = c3[c3_row + l] > 0.0
+                            ? grad_total_c3[grad_total_c3_row + l] : 0.0;
                     }
                 }
             }
@@ -380,7 +380,7 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_x || grad_conv1_weight || grad_conv1_bias) {
         /* grad_s2[b,d,i + r,j + s] =
-         *     sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+         *     sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
          */
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < 6; ++d) {
@@ -393,13 +393,13 @@ void lenet_backward(size_t n, const double *restrict x,
                             for (size_t f = 0; f < 16; ++f) {
                                 const size_t grad_s2_row = ((b * 6 + d) * 14 + i + r)
                                     * 14;
-                                const size_t grad_total_2_row = ((b * 16 + f) * 10 + i)
+                                const size_t grad_total_c3_row = ((b * 16 + f) * 10 + i)
                                     * 10;
                                 const size_t conv2_weight_row = ((f * 6 + d) * 5 + r)
                                     * 5;
                                 for (size_t s = 0; s < 5; ++s) {
                                     grad_s2[grad_s2_row + j + s] +=
-                                        grad_total_2[grad_total_2_row + j]
+                                        grad_total_c3[grad_total_c3_row + j]
                                         * conv2_weight[conv2_weight_row + s];
                                 }
                             }
@@ -416,16 +416,16 @@ void lenet_backward(size_t n, const double *restrict x,
                  */
                 for (size_t i = 0; i < 14; ++i) {
                     for (size_t j = 0; j < 14; ++j) {
-                        double total_3 = 0.0;
+                        double total = 0.0;
                         for (size_t r = 0; r < 2; ++r) {
                             const size_t c1_row = ((b * 6 + d) * 28 + 2 * i + r) * 28;
                             const size_t s2_row = ((b * 6 + d) * 14 + i) * 14;
                             for (size_t s = 0; s < 2; ++s) {
-                                total_3 += c1[c1_row + 2 * j + s] == s2[s2_row + j]
+                                total += c1[c1_row + 2 * j + s] == s2[s2_row + j]
                                     ? 1.0 : 0.0;
                             }
                         }
-                        count_s2[i * 14 + j] = total_3;
+                        count_s2[i * 14 + j] = total;
                     }
                 }
                 /* grad_c1[b,d,2 * i + r,2 * j + s] =
@@ -433,18 +433,18 @@ void lenet_backward(size_t n, const double *restrict x,
                  *     grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
                  */
                 for (size_t k = 0; k < 784; ++k) {
-                    grad_total[(b * 6 + d) * 28 * 28 + k] = 0.0;
+                    grad_total_c1[(b * 6 + d) * 28 * 28 + k] = 0.0;
                 }
                 for (size_t i = 0; i < 14; ++i) {
                     for (size_t r = 0; r < 2; ++r) {
                         for (size_t j = 0; j < 14; ++j) {
-                            const size_t grad_total_row = ((b * 6 + d) * 28 + 2 * i + r)
-                                * 28;
+                            const size_t grad_total_c1_row =
+                                ((b * 6 + d) * 28 + 2 * i + r) * 28;
                             const size_t c1_row = ((b * 6 + d) * 28 + 2 * i + r) * 28;
                             const size_t s2_row = ((b * 6 + d) * 14 + i) * 14;
                             const size_t grad_s2_row = ((b * 6 + d) * 14 + i) * 14;
                             for (size_t s = 0; s < 2; ++s) {
-                                grad_total[grad_total_row + 2 * j + s] +=
+                                grad_total_c1[grad_total_c1_row + 2 * j + s] +=
                                     c1[c1_row + 2 * j + s] == s2[s2_row + j]
                                     ? grad_s2[grad_s2_row + j] / count_s2[i * 14 + j]
                                     : 0.0;
@@ -452,15 +452,15 @@ void lenet_backward(size_t n, const double *restrict x,
                         }
                     }
                 }
-                /* grad_total[b,d,i,j] =
+                /* grad_total_c1[b,d,i,j] =
                  *     where(c1[b, d, i, j] > 0, grad_c1[b, d, i, j], 0)
                  */
                 for (size_t i = 0; i < 28; ++i) {
-                    const size_t grad_total_row = ((b * 6 + d) * 28 + i) * 28;
+                    const size_t grad_total_c1_row = ((b * 6 + d) * 28 + i) * 28;
                     const size_t c1_row = ((b * 6 + d) * 28 + i) * 28;
                     for (size_t j = 0; j < 28; ++j) {
-                        grad_total[grad_total_row + j] = c1[c1_row + j] > 0.0
-                            ? grad_total[grad_total_row + j] : 0.0;
+                        grad_total_c1[grad_total_c1_row + j] = c1[c1_row + j] > 0.0
+                            ? grad_total_c1[grad_total_c1_row + j] : 0.0;
                     }
                 }
             }
@@ -469,7 +469,7 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_x) {
         /* grad_x[b,d,i + r,j + s] =
-         *     sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+         *     sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
          */
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < 1; ++d) {
@@ -481,12 +481,12 @@ void lenet_backward(size_t n, const double *restrict x,
                         for (size_t j = 0; j < 28; ++j) {
                             for (size_t f = 0; f < 6; ++f) {
                                 const size_t grad_x_row = ((b + d) * 32 + i + r) * 32;
-                                const size_t grad_total_row = ((b * 6 + f) * 28 + i)
+                                const size_t grad_total_c1_row = ((b * 6 + f) * 28 + i)
                                     * 28;
                                 const size_t conv1_weight_row = ((f + d) * 5 + r) * 5;
                                 for (size_t s = 0; s < 5; ++s) {
                                     grad_x[grad_x_row + j + s] +=
-                                        grad_total[grad_total_row + j]
+                                        grad_total_c1[grad_total_c1_row + j]
                                         * conv1_weight[conv1_weight_row + s];
                                 }
                             }
@@ -499,25 +499,25 @@ void lenet_backward(size_t n, const double *restrict x,
 
     if (grad_conv1_weight) {
         /* grad_conv1_weight[f,d,r,s] =
-         *     sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
+         *     sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
          */
         for (size_t f = 0; f < 6; ++f) {
             for (size_t d = 0; d < 1; ++d) {
                 for (size_t r = 0; r < 5; ++r) {
                     for (size_t s = 0; s < 5; ++s) {
-                        double total_3 = 0.0;
+                        double total = 0.0;
                         for (size_t b = 0; b < n; ++b) {
                             for (size_t i = 0; i < 28; ++i) {
-                                const size_t grad_total_row = ((b * 6 + f) * 28 + i)
+                                const size_t grad_total_c1_row = ((b * 6 + f) * 28 + i)
                                     * 28;
                                 const size_t x_row = ((b + d) * 32 + i + r) * 32;
                                 for (size_t j = 0; j < 28; ++j) {
-                                    total_3 += grad_total[grad_total_row + j]
+                                    total += grad_total_c1[grad_total_c1_row + j]
                                         * x[x_row + j + s];
                                 }
                             }
                         }
-                        grad_conv1_weight[((f + d) * 5 + r) * 5 + s] = total_3;
+                        grad_conv1_weight[((f + d) * 5 + r) * 5 + s] = total;
                     }
                 }
             }
@@ -525,41 +525,41 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_conv1_bias) {
-        /* grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j]) */
+        /* grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j]) */
         for (size_t f = 0; f < 6; ++f) {
-            double total_3 = 0.0;
+            double total = 0.0;
             for (size_t b = 0; b < n; ++b) {
                 for (size_t i = 0; i < 28; ++i) {
                     for (size_t j = 0; j < 28; ++j) {
-                        total_3 += grad_total[((b * 6 + f) * 28 + i) * 28 + j];
+                        total += grad_total_c1[((b * 6 + f) * 28 + i) * 28 + j];
                     }
                 }
             }
-            grad_conv1_bias[f] = total_3;
+            grad_conv1_bias[f] = total;
         }
     }
 
     if (grad_conv2_weight) {
         /* grad_conv2_weight[f,d,r,s] =
-         *     sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
+         *     sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
          */
         for (size_t f = 0; f < 16; ++f) {
             for (size_t d = 0; d < 6; ++d) {
                 for (size_t r = 0; r < 5; ++r) {
                     for (size_t s = 0; s < 5; ++s) {
-                        double total_3 = 0.0;
+                        double total = 0.0;
                         for (size_t b = 0; b < n; ++b) {
                             for (size_t i = 0; i < 10; ++i) {
-                                const size_t grad_total_2_row = ((b * 16 + f) * 10 + i)
+                                const size_t grad_total_c3_row = ((b * 16 + f) * 10 + i)
                                     * 10;
                                 const size_t s2_row = ((b * 6 + d) * 14 + i + r) * 14;
                                 for (size_t j = 0; j < 10; ++j) {
-                                    total_3 += grad_total_2[grad_total_2_row + j]
+                                    total += grad_total_c3[grad_total_c3_row + j]
                                         * s2[s2_row + j + s];
                                 }
                             }
                         }
-                        grad_conv2_weight[((f * 6 + d) * 5 + r) * 5 + s] = total_3;
+                        grad_conv2_weight[((f * 6 + d) * 5 + r) * 5 + s] = total;
                     }
                 }
             }
@@ -567,17 +567,17 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_conv2_bias) {
-        /* grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l]) */
+        /* grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l]) */
         for (size_t d = 0; d < 16; ++d) {
-            double total_3 = 0.0;
+            double total = 0.0;
             for (size_t b = 0; b < n; ++b) {
                 for (size_t k = 0; k < 10; ++k) {
                     for (size_t l = 0; l < 10; ++l) {
-                        total_3 += grad_total_2[((b * 16 + d) * 10 + k) * 10 + l];
+                        total += grad_total_c3[((b * 16 + d) * 10 + k) * 10 + l];
                     }
                 }
             }
-            grad_conv2_bias[d] = total_3;
+            grad_conv2_bias[d] = total;
         }
     }
 

@@ -39,22 +39,22 @@
  *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
  *         == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
  *         0)
- *     grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+ *     grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
  *     grad_s2[b,d,i + r,j + s] =
- *         sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+ *         sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
  *     count_s2[b,d,i,j] =
  *         sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
  *     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
  *         == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
- *     grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+ *     grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
  *     grad_x[b,d,i + r,j + s] =
- *         sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+ *         sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
  *     grad_conv1_weight[f,d,r,s] =
- *         sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
- *     grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+ *         sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
+ *     grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
  *     grad_conv2_weight[f,d,r,s] =
- *         sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
- *     grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+ *         sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
+ *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
  *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
  *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
  *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])

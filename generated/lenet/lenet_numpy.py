@@ -38,22 +38,22 @@ Gradients
     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
         == s4[b, d, i, j], grad_flat[b, (d * 5 + i) * 5 + j] / count_s4[b, d, i, j],
         0)
-    grad_total_2[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
+    grad_total_c3[b,d,k,l] = where(c3[b, d, k, l] > 0, grad_c3[b, d, k, l], 0)
     grad_s2[b,d,i + r,j + s] =
-        sum[f](grad_total_2[b, f, i, j] * conv2_weight[f, d, r, s])
+        sum[f](grad_total_c3[b, f, i, j] * conv2_weight[f, d, r, s])
     count_s2[b,d,i,j] =
         sum[r,s](where(c1[b, d, 2 * i + r, 2 * j + s] == s2[b, d, i, j], 1, 0))
     grad_c1[b,d,2 * i + r,2 * j + s] = where(c1[b, d, 2 * i + r, 2 * j + s]
         == s2[b, d, i, j], grad_s2[b, d, i, j] / count_s2[b, d, i, j], 0)
-    grad_total[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
+    grad_total_c1[b,f,i,j] = where(c1[b, f, i, j] > 0, grad_c1[b, f, i, j], 0)
     grad_x[b,d,i + r,j + s] =
-        sum[f](grad_total[b, f, i, j] * conv1_weight[f, d, r, s])
+        sum[f](grad_total_c1[b, f, i, j] * conv1_weight[f, d, r, s])
     grad_conv1_weight[f,d,r,s] =
-        sum[b,i,j](grad_total[b, f, i, j] * x[b, d, i + r, j + s])
-    grad_conv1_bias[f] = sum[b,i,j](grad_total[b, f, i, j])
+        sum[b,i,j](grad_total_c1[b, f, i, j] * x[b, d, i + r, j + s])
+    grad_conv1_bias[f] = sum[b,i,j](grad_total_c1[b, f, i, j])
     grad_conv2_weight[f,d,r,s] =
-        sum[b,i,j](grad_total_2[b, f, i, j] * s2[b, d, i + r, j + s])
-    grad_conv2_bias[d] = sum[b,k,l](grad_total_2[b, d, k, l])
+        sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
+    grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
@@ -139,13 +139,13 @@ def forward(
 
     windows_x = _windows(x, 2, 5)
     windows_x = _windows(windows_x, 3, 5)
-    total = np.einsum("bdijrs,fdrs->bfij", windows_x, conv1_weight, optimize=True)
-    c1 = np.maximum(total + conv1_bias[:, None, None], 0)
+    total_c1 = np.einsum("bdijrs,fdrs->bfij", windows_x, conv1_weight, optimize=True)
+    c1 = np.maximum(total_c1 + conv1_bias[:, None, None], 0)
     s2 = c1.reshape(n, 6, 14, 2, 14, 2).max(axis=(3, 5))
     windows_s2 = _windows(s2, 2, 5)
     windows_s2 = _windows(windows_s2, 3, 5)
-    total_2 = np.einsum("bdijrs,fdrs->bfij", windows_s2, conv2_weight, optimize=True)
-    c3 = np.maximum(total_2 + conv2_bias[:, None, None], 0)
+    total_c3 = np.einsum("bdijrs,fdrs->bfij", windows_s2, conv2_weight, optimize=True)
+    c3 = np.maximum(total_c3 + conv2_bias[:, None, None], 0)
     s4 = c3.reshape(n, 16, 5, 2, 5, 2).max(axis=(3, 5))
     flat = s4.reshape(n, 400)
     f5 = np.maximum(flat @ fc1_weight.T + fc1_bias, 0)
@@ -167,7 +167,11 @@ def forward(
     )
 
 
-def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
+def backward(
+    saved,
+    grad_output=None,
+    needs_input_grad=(True, True, True, True, True, True, True, True, True, True, True),
+):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output has the shape of out, (n, 10).
@@ -209,14 +213,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                 0,
             ).reshape(n, 16, 10, 10)
         )
-        grad_total_2 = np.where(c3 > 0, grad_c3, 0)
+        grad_total_c3 = np.where(c3 > 0, grad_c3, 0)
     if any(needs_input_grad[:3]):
         grad_s2 = np.zeros((n, 6, 14, 14), dtype=x.dtype)
         for r in range(5):
             for s in range(5):
                 grad_s2[:, :, r : r + 10, s : s + 10] += np.einsum(
                     "bfij,fd->bdij",
-                    grad_total_2,
+                    grad_total_c3,
                     conv2_weight[:, :, r, s],
                     optimize=True,
                 )
@@ -232,30 +236,33 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                 0,
             ).reshape(n, 6, 28, 28)
         )
-        grad_total = np.where(c1 > 0, grad_c1, 0)
+        grad_total_c1 = np.where(c1 > 0, grad_c1, 0)
     if needs_input_grad[0]:
         grad_x = np.zeros((n, 1, 32, 32), dtype=x.dtype)
         for r in range(5):
             for s in range(5):
                 grad_x[:, :, r : r + 28, s : s + 28] += np.einsum(
-                    "bfij,fd->bdij", grad_total, conv1_weight[:, :, r, s], optimize=True
+                    "bfij,fd->bdij",
+                    grad_total_c1,
+                    conv1_weight[:, :, r, s],
+                    optimize=True,
                 )
     if needs_input_grad[1]:
         windows_x = _windows(x, 2, 5)
         windows_x = _windows(windows_x, 3, 5)
         grad_conv1_weight = np.einsum(
-            "bfij,bdijrs->fdrs", grad_total, windows_x, optimize=True
+            "bfij,bdijrs->fdrs", grad_total_c1, windows_x, optimize=True
         )
     if needs_input_grad[2]:
-        grad_conv1_bias = grad_total.sum(axis=(0, 2, 3))
+        grad_conv1_bias = grad_total_c1.sum(axis=(0, 2, 3))
     if needs_input_grad[3]:
         windows_s2 = _windows(s2, 2, 5)
         windows_s2 = _windows(windows_s2, 3, 5)
         grad_conv2_weight = np.einsum(
-            "bfij,bdijrs->fdrs", grad_total_2, windows_s2, optimize=True
+            "bfij,bdijrs->fdrs", grad_total_c3, windows_s2, optimize=True
         )
     if needs_input_grad[4]:
-        grad_conv2_bias = grad_total_2.sum(axis=(0, 2, 3))
+        grad_conv2_bias = grad_total_c3.sum(axis=(0, 2, 3))
     if needs_input_grad[5]:
         grad_fc1_weight = grad_flat_fc1_weight.T @ s4.reshape(n, 400)
     if needs_input_grad[6]:

@@ -39,23 +39,17 @@
  *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
  *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
  *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_x_weight_x3[i,l] =
- *         sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
- *     sum_weight_x_grad_x_weight_x2[i,l] =
- *         sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
- *     sum_weight_x_grad_x_weight_x1[i,l] =
- *         sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
- *     sum_weight_x_grad_x_weight_x0[i,l] =
- *         sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
- *         + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
- *         + sum_weight_x_grad_x_weight_x0[i, l]
- *     row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
- *     row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
- *     row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
- *     row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
- *     grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
- *         + row_sum_4[i, p]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+ *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
  *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
  *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
@@ -227,11 +221,9 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     double *restrict const grad_x_weight_x2 = work + 7 * (n * h);
     double *restrict const grad_x_weight_x1 = work + 8 * (n * h);
     double *restrict const grad_x_weight_x0 = work + 9 * (n * h);
-    double *restrict const sum_weight_x_grad_x_weight_x2 = work + 10 * (n * h);
-    double *restrict const sum_weight_x_grad_x_weight_x1 = work
-        + (10 * (n * h) + n * k);
-    double *restrict const sum_weight_x_grad_x_weight_x0 = work
-        + (10 * (n * h) + 2 * (n * k));
+    double *restrict const row_sum_2 = work + 10 * (n * h);
+    double *restrict const row_sum_3 = work + (10 * (n * h) + n * k);
+    double *restrict const row_sum_4 = work + (10 * (n * h) + 2 * (n * k));
     double *restrict const grad_hidden_weight_h3 = work
         + (10 * (n * h) + 2 * (n * k) + k);
     double *restrict const grad_hidden_weight_h2 = work
@@ -240,9 +232,9 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         + (12 * (n * h) + 2 * (n * k) + k);
     double *restrict const grad_hidden_weight_h0 = work
         + (13 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_2 = work + (14 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_3 = work + (15 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_4 = work + (16 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_6 = work + (14 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_7 = work + (15 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_8 = work + (16 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
         || grad_bias) {
@@ -309,9 +301,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_x) {
-        /* sum_weight_x_grad_x_weight_x3[i,l] =
-         *     sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
-         */
+        /* row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
@@ -324,60 +314,48 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* sum_weight_x_grad_x_weight_x2[i,l] =
-         *     sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
-         */
+        /* row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_x_weight_x2[i * k + l] = 0.0;
+                row_sum_2[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_x_weight_x2[i * k + l] +=
-                        weight_x[weight_x_row + l] * grad_x_weight_x2[i * h + j];
+                    row_sum_2[i * k + l] += weight_x[weight_x_row + l]
+                        * grad_x_weight_x2[i * h + j];
                 }
             }
         }
-        /* sum_weight_x_grad_x_weight_x1[i,l] =
-         *     sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
-         */
+        /* row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_x_weight_x1[i * k + l] = 0.0;
+                row_sum_3[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_x_weight_x1[i * k + l] +=
-                        weight_x[weight_x_row + l] * grad_x_weight_x1[i * h + j];
+                    row_sum_3[i * k + l] += weight_x[weight_x_row + l]
+                        * grad_x_weight_x1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* sum_weight_x_grad_x_weight_x0[i,l] =
-             *     sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
-             */
+            /* row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j]) */
             for (size_t l = 0; l < k; ++l) {
-                sum_weight_x_grad_x_weight_x0[l] = 0.0;
+                row_sum_4[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
-                const size_t weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    sum_weight_x_grad_x_weight_x0[l] += weight_x[weight_x_row + l]
-                        * grad_x_weight_x0[i * h + j];
+                    row_sum_4[l] += weight_x[j * k + l] * grad_x_weight_x0[i * h + j];
                 }
             }
-            /* grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
-             *     + sum_weight_x_grad_x_weight_x2[i, l]
-             *     + sum_weight_x_grad_x_weight_x1[i, l]
-             *     + sum_weight_x_grad_x_weight_x0[i, l]
+            /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
+             *     + row_sum_4[i, l]
              */
             for (size_t l = 0; l < k; ++l) {
-                grad_x[i * k + l] = grad_x[i * k + l]
-                    + sum_weight_x_grad_x_weight_x2[i * k + l]
-                    + sum_weight_x_grad_x_weight_x1[i * k + l]
-                    + sum_weight_x_grad_x_weight_x0[l];
+                grad_x[i * k + l] = grad_x[i * k + l] + row_sum_2[i * k + l]
+                    + row_sum_3[i * k + l] + row_sum_4[l];
             }
         }
     }
@@ -413,7 +391,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_hidden) {
-        /* row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j]) */
+        /* row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = 0.0;
@@ -426,52 +404,52 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j]) */
+        /* row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                row_sum_2[i * h + p] = 0.0;
+                row_sum_6[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    row_sum_2[i * h + p] += weight_h[weight_h_row + p]
+                    row_sum_6[i * h + p] += weight_h[weight_h_row + p]
                         * grad_hidden_weight_h2[i * h + j];
                 }
             }
         }
-        /* row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j]) */
+        /* row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
-                row_sum_3[i * h + p] = 0.0;
+                row_sum_7[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    row_sum_3[i * h + p] += weight_h[weight_h_row + p]
+                    row_sum_7[i * h + p] += weight_h[weight_h_row + p]
                         * grad_hidden_weight_h1[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_4[i,p] =
+            /* row_sum_8[i,p] =
              *     sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
              */
             for (size_t p = 0; p < h; ++p) {
-                row_sum_4[p] = 0.0;
+                row_sum_8[p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    row_sum_4[p] += weight_h[weight_h_row + p]
+                    row_sum_8[p] += weight_h[weight_h_row + p]
                         * grad_hidden_weight_h0[i * h + j];
                 }
             }
-            /* grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
-             *     + row_sum_4[i, p]
+            /* grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+             *     + row_sum_8[i, p]
              */
             for (size_t p = 0; p < h; ++p) {
-                grad_hidden[i * h + p] = grad_hidden[i * h + p] + row_sum_2[i * h + p]
-                    + row_sum_3[i * h + p] + row_sum_4[p];
+                grad_hidden[i * h + p] = grad_hidden[i * h + p] + row_sum_6[i * h + p]
+                    + row_sum_7[i * h + p] + row_sum_8[p];
             }
         }
     }

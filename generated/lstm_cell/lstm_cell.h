@@ -39,23 +39,17 @@
  *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
  *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
  *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     sum_weight_x_grad_x_weight_x3[i,l] =
- *         sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
- *     sum_weight_x_grad_x_weight_x2[i,l] =
- *         sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
- *     sum_weight_x_grad_x_weight_x1[i,l] =
- *         sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
- *     sum_weight_x_grad_x_weight_x0[i,l] =
- *         sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
- *     grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
- *         + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
- *         + sum_weight_x_grad_x_weight_x0[i, l]
- *     row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
- *     row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
- *     row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
- *     row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
- *     grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
- *         + row_sum_4[i, p]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+ *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
  *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
  *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])

@@ -38,23 +38,17 @@ Gradients
     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    sum_weight_x_grad_x_weight_x3[i,l] =
-        sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
-    sum_weight_x_grad_x_weight_x2[i,l] =
-        sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
-    sum_weight_x_grad_x_weight_x1[i,l] =
-        sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
-    sum_weight_x_grad_x_weight_x0[i,l] =
-        sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
-    grad_x[i,l] = sum_weight_x_grad_x_weight_x3[i, l]
-        + sum_weight_x_grad_x_weight_x2[i, l] + sum_weight_x_grad_x_weight_x1[i, l]
-        + sum_weight_x_grad_x_weight_x0[i, l]
-    row_sum[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
-    row_sum_2[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
-    row_sum_3[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
-    row_sum_4[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
-    grad_hidden[i,p] = row_sum[i, p] + row_sum_2[i, p] + row_sum_3[i, p]
-        + row_sum_4[i, p]
+    row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
+    row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
+    row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
+    row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+    grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
+    row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
+    row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
+    row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
+    row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+    grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
+        + row_sum_8[i, p]
     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
@@ -161,15 +155,12 @@ def backward(
         grad_x_weight_x1 = keep * (1 - keep) * grad_keep
         grad_x_weight_x0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[0]:
-        sum_weight_x_grad_x_weight_x3 = grad_x_weight_x3 @ weight_x[3]
-        sum_weight_x_grad_x_weight_x2 = grad_x_weight_x2 @ weight_x[2]
-        sum_weight_x_grad_x_weight_x1 = grad_x_weight_x1 @ weight_x[1]
-        sum_weight_x_grad_x_weight_x0 = grad_x_weight_x0 @ weight_x[0]
+        row_sum_4 = grad_x_weight_x0 @ weight_x[0]
         grad_x = (
-            sum_weight_x_grad_x_weight_x3
-            + sum_weight_x_grad_x_weight_x2
-            + sum_weight_x_grad_x_weight_x1
-            + sum_weight_x_grad_x_weight_x0
+            grad_x_weight_x3 @ weight_x[3]
+            + grad_x_weight_x2 @ weight_x[2]
+            + grad_x_weight_x1 @ weight_x[1]
+            + row_sum_4
         )
     if needs_input_grad[1] or needs_input_grad[4]:
         grad_hidden_weight_h3 = leave * (1 - leave) * grad_leave
@@ -177,13 +168,13 @@ def backward(
         grad_hidden_weight_h1 = keep * (1 - keep) * grad_keep
         grad_hidden_weight_h0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[1]:
-        row_sum_3 = grad_hidden_weight_h1 @ weight_h[1]
-        row_sum_4 = grad_hidden_weight_h0 @ weight_h[0]
+        row_sum_7 = grad_hidden_weight_h1 @ weight_h[1]
+        row_sum_8 = grad_hidden_weight_h0 @ weight_h[0]
         grad_hidden = (
             grad_hidden_weight_h3 @ weight_h[3]
             + grad_hidden_weight_h2 @ weight_h[2]
-            + row_sum_3
-            + row_sum_4
+            + row_sum_7
+            + row_sum_8
         )
     if needs_input_grad[2]:
         grad_cell = keep * grad_new_cell_total
@@ -195,7 +186,7 @@ def backward(
                 grad_x_weight_x2.T @ x,
                 grad_x_weight_x3.T @ x,
             ],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[4]:
         grad_weight_h = np.stack(
@@ -205,7 +196,7 @@ def backward(
                 grad_hidden_weight_h2.T @ hidden,
                 grad_hidden_weight_h3.T @ hidden,
             ],
-            axis=-3,
+            axis=0,
         )
     if needs_input_grad[5]:
         grad_bias = np.stack(
@@ -215,7 +206,7 @@ def backward(
                 ((1 - candidate**2) * grad_candidate).sum(axis=0),
                 (leave * (1 - leave) * grad_leave).sum(axis=0),
             ],
-            axis=-2,
+            axis=0,
         )
     return grad_x, grad_hidden, grad_cell, grad_weight_x, grad_weight_h, grad_bias
 

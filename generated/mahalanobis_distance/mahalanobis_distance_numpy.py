@@ -18,7 +18,8 @@ Gradients
     grad_whitened[j,i] = grad_output[i] * whitened[j, i] / out[i]
     grad_right[j,i] = solve_upper[k,l](factor[l, k], grad_whitened[k, i])[j]
     outer[j,k] = sum[i](grad_right[j, i] * whitened[k, i])
-    product[i,j] = sum[k](factor[k, i] * where(k >= j, -outer[k, j], 0))
+    grad_factor[k,l] = where(k >= l, -outer[k, l], 0)
+    product[i,j] = sum[k](grad_factor[k, j] * factor[k, i])
     symmetric[i,j] = 0.5
         * (where(i >= j, product[i, j], 0) + where(i < j, product[j, i], 0))
     left[i,k] = solve_upper[j,l](factor[l, j], symmetric[j, k])[i]
@@ -68,8 +69,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     if needs_input_grad[1]:
         grad_mean = -grad_right.sum(axis=1)
     if needs_input_grad[2]:
-        outer = grad_right @ whitened.T
-        product = factor.T @ np.tril(-outer)
+        grad_factor = np.tril(-grad_right @ whitened.T)
+        product = factor.T @ grad_factor
         left = linalg.solve_triangular(
             factor.T, 0.5 * (np.tril(product) + np.tril(product, -1).T)
         )

@@ -17,16 +17,18 @@ Gradients
     grad_product[i,k] = sum[j](grad_output[i, j] * v[j, k])
     sum_grad_output_product[j,k] = sum[i](grad_output[i, j] * product[i, k])
     grad_v[j,k] = grad_product[j, k] * sqrt_w[k] + sum_grad_output_product[j, k]
-    inner[i,j] = sum[k](eigenvectors[k, i]
-        * where(eigenvectors[0, j] < 0, -grad_v[k, j], grad_v[k, j]))
-    row_sum[i,j] = sum[k](eigenvectors[i, k] * (inner[k, j] - inner[j, k])
-        / (w[j] - w[k] + where(k == j, 1, 0)))
-    left[i,j] = 0.5 * row_sum[i, j]
-    sum_grad_product_v[i] = sum[j](grad_product[j, i] * v[j, i])
-    row_sum_2[j,k] = sum[i](eigenvectors[k, i] * eigenvectors[j, i]
-        * sum_grad_product_v[i] / sqrt_w[i])
+    sum_grad_product_v[j] = sum[i](grad_product[i, j] * v[i, j])
+    grad_w[j] = 0.5 * sum_grad_product_v[j] / sqrt_w[j]
+    grad_eigenvectors[i,j] =
+        where(eigenvectors[0, j] < 0, -grad_v[i, j], grad_v[i, j])
+    inner[i,j] = sum[k](grad_eigenvectors[k, j] * eigenvectors[k, i])
+    ratio[i,j] = 0.5 * (inner[i, j] - inner[j, i])
+        / (w[j] - w[i] + where(i == j, 1, 0))
+    left[i,j] = sum[k](ratio[k, j] * eigenvectors[i, k])
+    sum_grad_w_eigenvectors[j,k] =
+        sum[i](grad_w[i] * eigenvectors[k, i] * eigenvectors[j, i])
     sum_left_eigenvectors[j,k] = sum[i](left[j, i] * eigenvectors[k, i])
-    grad_a[j,k] = 0.5 * row_sum_2[j, k] + sum_left_eigenvectors[j, k]
+    grad_a[j,k] = sum_grad_w_eigenvectors[j, k] + sum_left_eigenvectors[j, k]
 
 Saved
     eigenvectors  (n, n)  for grad_a
@@ -75,18 +77,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         sqrt_w = np.sqrt(w)
         grad_v = grad_product * sqrt_w + grad_output.T @ (v * sqrt_w)
         inner = eigenvectors.T @ np.where(eigenvectors[0] < 0, -grad_v, grad_v)
-        left = 0.5 * (
-            eigenvectors @ (
-                (inner - inner.T) / (
-                    w - w[:, None] + np.eye(n, dtype=eigenvectors.dtype)
-                )
+        left = eigenvectors @ (
+            0.5 * (inner - inner.T) / (
+                w - w[:, None] + np.eye(n, dtype=eigenvectors.dtype)
             )
         )
         grad_a = (
-            0.5 * (
-                (eigenvectors * (grad_product * v).sum(axis=0))
-                @ (eigenvectors / sqrt_w).T
-            )
+            (eigenvectors * (0.5 * (grad_product * v).sum(axis=0) / sqrt_w))
+            @ eigenvectors.T
             + left @ eigenvectors.T
         )
     return (grad_a,)

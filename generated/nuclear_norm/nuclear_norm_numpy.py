@@ -11,9 +11,8 @@ Shapes
     out  (...,)
 
 Gradients
-    sum_left_vectors_right_vectors[...,k,l] =
-        sum[i](left_vectors[..., k, i] * right_vectors[..., i, l])
-    grad_a[...,k,l] = grad_output[...] * sum_left_vectors_right_vectors[..., k, l]
+    row_sum[...,k,l] = sum[i](left_vectors[..., k, i] * right_vectors[..., i, l])
+    grad_a[...,k,l] = grad_output[...] * row_sum[..., k, l]
 
 Saved
     left_vectors   (..., m, minimum(m, n))  for grad_a

@@ -13,13 +13,14 @@ Shapes
 
 Gradients
     inner[i,j] = sum[k](r[i, k] * grad_r[j, k])
-    moved[i,j] = sum[k](q[i, k]
-        * (where(k >= j, inner[k, j], 0) + where(k < j, inner[j, k], 0)))
+    symmetric[i,j] = where(i >= j, inner[i, j], 0) + where(i < j, inner[j, i], 0)
+    moved[i,j] = sum[k](q[i, k] * symmetric[k, j])
     solved[i,k] = solve_upper(r, moved)[i,k]
     inner_2[i,j] = sum[k](-q[k, j] * grad_q[k, i])
-    sum_q_inner_2[i,j] = sum[k](q[i, k]
-        * (where(k >= j, inner_2[k, j], 0) + where(k < j, inner_2[j, k], 0)))
-    inside[i,j] = grad_q[i, j] + sum_q_inner_2[i, j]
+    symmetric_2[i,j] = where(i >= j, inner_2[i, j], 0)
+        + where(i < j, inner_2[j, i], 0)
+    moved_2[i,j] = sum[k](q[i, k] * symmetric_2[k, j])
+    inside[i,j] = grad_q[i, j] + moved_2[i, j]
     solved_2[i,k] = solve_upper(r, inside)[i,k]
     grad_a[i,p] = solved[p, i] + solved_2[p, i]
 

@@ -27,10 +27,10 @@
  *     out  (..., 3)
  *
  * Saved
- *     w      (..., 3)  for grad_w, grad_v
- *     v      (..., 3)  for grad_w
- *     angle  (...,)    for grad_w, grad_v
- *     k      (...,)    for grad_w
+ *     w           (..., 3)  for grad_w, grad_v
+ *     v           (..., 3)  for grad_w
+ *     s           (...,)    for grad_w, grad_v
+ *     sinc_angle  (...,)    for grad_w, grad_v
  *     16 bytes for each element, besides inputs and outputs
  */
 #include <math.h>
@@ -38,8 +38,8 @@
 
 static const double PI = 3.14159265358979323846;
 
-void rodrigues_forward(const double w[3], const double v[3], double *restrict angle,
-                       double *restrict k, double out[3])
+void rodrigues_forward(const double w[3], const double v[3], double *restrict s,
+                       double *restrict sinc_angle, double out[3])
 {
     const double w1 = w[0];
     const double w2 = w[1];
@@ -48,84 +48,75 @@ void rodrigues_forward(const double w[3], const double v[3], double *restrict an
     const double v2 = v[1];
     const double v3 = v[2];
     const double hypot_w1 = hypot(w1, w2);
-    const double angle_value = hypot(hypot_w1, w3);
-    if (angle) {
-        *angle = angle_value;
-    }
-
-    const double c = cos(angle_value);
-    const double angle_over_pi = angle_value / PI;
+    const double angle = hypot(hypot_w1, w3);
+    const double c = cos(angle);
+    const double angle_over_pi = angle / PI;
     const double pi_times_angle_over_pi = PI * angle_over_pi;
-    const double s = angle_over_pi == 0.0
+    const double s_value = angle_over_pi == 0.0
         ? 1.0 : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
-    const double angle_over_2_times_pi = angle_value / (2.0 * PI);
-    const double pi_times_angle_over_2_times_pi = PI * angle_over_2_times_pi;
-    const double sinc_angle = angle_over_2_times_pi == 0.0
-        ? 1.0 : sin(pi_times_angle_over_2_times_pi) / pi_times_angle_over_2_times_pi;
-    const double common = sinc_angle * sinc_angle;
-    const double k_value = common / 2.0 * (w1 * v1 + w2 * v2 + w3 * v3);
-    if (k) {
-        *k = k_value;
+    if (s) {
+        *s = s_value;
     }
 
-    out[0] = c * v1 + s * (w2 * v3 - w3 * v2) + k_value * w1;
-    out[1] = c * v2 + s * (w3 * v1 - w1 * v3) + k_value * w2;
-    out[2] = c * v3 + s * (w1 * v2 - w2 * v1) + k_value * w3;
+    const double angle_over_2_times_pi = angle / (2.0 * PI);
+    const double pi_times_angle_over_2_times_pi = PI * angle_over_2_times_pi;
+    const double sinc_angle_value = angle_over_2_times_pi == 0.0
+        ? 1.0 : sin(pi_times_angle_over_2_times_pi) / pi_times_angle_over_2_times_pi;
+    if (sinc_angle) {
+        *sinc_angle = sinc_angle_value;
+    }
+
+    const double common = sinc_angle_value * sinc_angle_value;
+    const double k = common / 2.0 * (w1 * v1 + w2 * v2 + w3 * v3);
+    out[0] = c * v1 + s_value * (w2 * v3 - w3 * v2) + k * w1;
+    out[1] = c * v2 + s_value * (w3 * v1 - w1 * v3) + k * w2;
+    out[2] = c * v3 + s_value * (w1 * v2 - w2 * v1) + k * w3;
 }
 
 void rodrigues_forward_batch(size_t batch, const double *restrict w,
-                             const double *restrict v, double *restrict angle,
-                             double *restrict k, double *restrict out)
+                             const double *restrict v, double *restrict s,
+                             double *restrict sinc_angle, double *restrict out)
 {
     for (size_t b = 0; b < batch; ++b) {
-        rodrigues_forward(w + 3 * b, v + 3 * b, angle ? angle + b : NULL,
-                          k ? k + b : NULL, out + 3 * b);
+        rodrigues_forward(w + 3 * b, v + 3 * b, s ? s + b : NULL,
+                          sinc_angle ? sinc_angle + b : NULL, out + 3 * b);
     }
 }
 
-void rodrigues_backward(const double w[3], const double v[3], double angle, double k,
-                        const double grad_output[3], double grad_w[3], double grad_v[3])
+void rodrigues_backward(const double w[3], const double v[3], double s,
+                        double sinc_angle, const double grad_output[3],
+                        double grad_w[3], double grad_v[3])
 {
-    double v3 = 0.0;
-    double v2 = 0.0;
-    double v1 = 0.0;
-    double sin_angle = 0.0;
-    if (grad_w) {
-        v3 = v[2];
-        v2 = v[1];
-        v1 = v[0];
-        sin_angle = sin(angle);
-    }
-
-    const double angle_over_pi = angle / PI;
-    const double pi_times_angle_over_pi = PI * angle_over_pi;
-    const double s = angle_over_pi == 0.0
-        ? 1.0 : sin(pi_times_angle_over_pi) / pi_times_angle_over_pi;
+    const double common = sinc_angle * sinc_angle;
     const double w1 = w[0];
     const double w2 = w[1];
     const double w3 = w[2];
     const double grad_k = w1 * grad_output[0] + w2 * grad_output[1]
         + w3 * grad_output[2];
-    const double two_times_pi = 2.0 * PI;
-    const double angle_over_two_times_pi = angle / two_times_pi;
-    const double part = PI * angle_over_two_times_pi;
-    const double sinc_angle = angle_over_two_times_pi == 0.0 ? 1.0 : sin(part) / part;
-    const double common = sinc_angle * sinc_angle;
+    const double hypot_w1 = hypot(w1, w2);
+    const double angle = hypot(hypot_w1, w3);
     if (grad_w) {
+        const double v1 = v[0];
+        const double v2 = v[1];
+        const double v3 = v[2];
+        const double part = w1 * v1 + w2 * v2 + w3 * v3;
+        const double k = common / 2.0 * part;
         const double common_2 = 0.5 * grad_k * common;
+        const double sin_angle = sin(angle);
         const double pi_times_angle = PI * angle;
         const double part_2 = (cos(pi_times_angle / PI) - s)
             * ((w2 * v3 - w3 * v2) * grad_output[0]
             + (w3 * v1 - w1 * v3) * grad_output[1]
             + (w1 * v2 - w2 * v1) * grad_output[2]);
-        const double part_3 = 0.5 * grad_k * sinc_angle * (w1 * v1 + w2 * v2 + w3 * v3)
+        const double angle_over_pi = angle / PI;
+        const double two_times_pi = 2.0 * PI;
+        const double part_3 = 0.5 * grad_k * sinc_angle * part
             * (cos(pi_times_angle / two_times_pi) - sinc_angle)
-            / (angle_over_two_times_pi == 0.0 ? 1.0 : 0.5 * angle / PI);
+            / (angle / two_times_pi == 0.0 ? 1.0 : 0.5 * angle / PI);
         const double part_4 = (part_2 / (angle_over_pi == 0.0 ? 1.0 : angle_over_pi)
             + part_3) / PI - v1 * sin_angle * grad_output[0]
             - v2 * sin_angle * grad_output[1];
         const double grad_angle = part_4 - v3 * sin_angle * grad_output[2];
-        const double hypot_w1 = hypot(w1, w2);
         const double part_5 = angle == 0.0 ? 1.0 : angle;
         const double part_6 = part_5 * (hypot_w1 == 0.0 ? 1.0 : hypot_w1);
         grad_w[0] = k * grad_output[0] - v3 * s * grad_output[1]
@@ -150,14 +141,14 @@ void rodrigues_backward(const double w[3], const double v[3], double angle, doub
 }
 
 void rodrigues_backward_batch(size_t batch, const double *restrict w,
-                              const double *restrict v, const double *restrict angle,
-                              const double *restrict k,
+                              const double *restrict v, const double *restrict s,
+                              const double *restrict sinc_angle,
                               const double *restrict grad_output,
                               double *restrict grad_w, double *restrict grad_v)
 {
     for (size_t b = 0; b < batch; ++b) {
-        rodrigues_backward(w + 3 * b, v + 3 * b, angle[b], k[b], grad_output + 3 * b,
-                           grad_w ? grad_w + 3 * b : NULL,
+        rodrigues_backward(w + 3 * b, v + 3 * b, s[b], sinc_angle[b],
+                           grad_output + 3 * b, grad_w ? grad_w + 3 * b : NULL,
                            grad_v ? grad_v + 3 * b : NULL);
     }
 }

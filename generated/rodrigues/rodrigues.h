@@ -27,10 +27,10 @@
  *     out  (..., 3)
  *
  * Saved
- *     w      (..., 3)  for grad_w, grad_v
- *     v      (..., 3)  for grad_w
- *     angle  (...,)    for grad_w, grad_v
- *     k      (...,)    for grad_w
+ *     w           (..., 3)  for grad_w, grad_v
+ *     v           (..., 3)  for grad_w
+ *     s           (...,)    for grad_w, grad_v
+ *     sinc_angle  (...,)    for grad_w, grad_v
  *     16 bytes for each element, besides inputs and outputs
  */
 #ifndef SYMGRAD_RODRIGUES_H
@@ -43,23 +43,23 @@ extern "C" {
 #endif
 
 /* Compute out.
- * For backward: angle and k; pass NULL for what is not needed.
+ * For backward: s and sinc_angle; pass NULL for what is not needed.
  */
-void rodrigues_forward(const double w[3], const double v[3], double *angle, double *k,
-                       double out[3]);
+void rodrigues_forward(const double w[3], const double v[3], double *s,
+                       double *sinc_angle, double out[3]);
 
 /* The same at batch points, one after the other. */
-void rodrigues_forward_batch(size_t batch, const double *w, const double *v,
-                             double *angle, double *k, double *out);
+void rodrigues_forward_batch(size_t batch, const double *w, const double *v, double *s,
+                             double *sinc_angle, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed. */
-void rodrigues_backward(const double w[3], const double v[3], double angle, double k,
-                        const double grad_output[3], double grad_w[3],
-                        double grad_v[3]);
+void rodrigues_backward(const double w[3], const double v[3], double s,
+                        double sinc_angle, const double grad_output[3],
+                        double grad_w[3], double grad_v[3]);
 
 /* The same at batch points, one after the other. */
 void rodrigues_backward_batch(size_t batch, const double *w, const double *v,
-                              const double *angle, const double *k,
+                              const double *s, const double *sinc_angle,
                               const double *grad_output, double *grad_w,
                               double *grad_v);
 

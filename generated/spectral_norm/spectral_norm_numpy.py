@@ -12,9 +12,10 @@ Shapes
 
 Gradients
     count_out = sum[i](where(singular_values[i] == out, 1, 0))
-    grad_a[j,k] = sum[i](left_vectors[j, i]
-        * where(singular_values[i] == out, grad_output / count_out, 0)
-        * right_vectors[i, k])
+    grad_singular_values[i] =
+        where(singular_values[i] == out, grad_output / count_out, 0)
+    grad_a[j,k] =
+        sum[i](grad_singular_values[i] * left_vectors[j, i] * right_vectors[i, k])
 
 Saved
     out              ()                  for grad_a
@@ -51,15 +52,12 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_output = _cotangent(grad_output, (), out.dtype)
     grad_a = None
     if needs_input_grad[0]:
-        count_out = (singular_values == out).astype(out.dtype).sum()
-        grad_a = (
-            (
-                left_vectors * np.where(
-                    singular_values == out, grad_output / count_out, 0
-                )
-            )
-            @ right_vectors
+        grad_singular_values = np.where(
+            singular_values == out,
+            grad_output / (singular_values == out).astype(out.dtype).sum(),
+            0,
         )
+        grad_a = (left_vectors * grad_singular_values) @ right_vectors
     return (grad_a,)
 
 

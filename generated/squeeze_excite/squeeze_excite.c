@@ -18,9 +18,8 @@
  *     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
  *     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
  *     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     sum_grad_mean_x_down_down[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
- *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
- *         + sum_grad_mean_x_down_down[i, j] / p
+ *     grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+ *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
  *     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
  *     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
  *
@@ -93,7 +92,7 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
 {
     double *restrict const grad_relu_value_up = work;
     double *restrict const grad_mean_x_down = work + n * c;
-    double *restrict const sum_grad_mean_x_down_down = work + (n * c + n * r);
+    double *restrict const grad_mean_x = work + (n * c + n * r);
 
     if (grad_x || grad_down || grad_up) {
         for (size_t i = 0; i < n; ++i) {
@@ -136,28 +135,25 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* sum_grad_mean_x_down_down[i,j] =
-             *     sum[l](grad_mean_x_down[i, l] * down[l, j])
-             */
+            /* grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j]) */
             for (size_t j = 0; j < c; ++j) {
-                sum_grad_mean_x_down_down[j] = 0.0;
+                grad_mean_x[j] = 0.0;
             }
             for (size_t l = 0; l < r; ++l) {
                 for (size_t j = 0; j < c; ++j) {
-                    sum_grad_mean_x_down_down[j] += grad_mean_x_down[i * r + l]
-                        * down[l * c + j];
+                    grad_mean_x[j] += grad_mean_x_down[i * r + l] * down[l * c + j];
                 }
             }
             /* grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
-             *     + sum_grad_mean_x_down_down[i, j] / p
+             *     + grad_mean_x[i, j] / p
              */
             for (size_t j = 0; j < c; ++j) {
-                const double part = sum_grad_mean_x_down_down[j] / (double)p;
+                const double grad_mean_x_over_p = grad_mean_x[j] / (double)p;
                 const size_t grad_x_row = (i * c + j) * p;
                 const size_t grad_output_row = (i * c + j) * p;
                 for (size_t k = 0; k < p; ++k) {
                     grad_x[grad_x_row + k] = grad_output[grad_output_row + k]
-                        * gate[i * c + j] + part;
+                        * gate[i * c + j] + grad_mean_x_over_p;
                 }
             }
         }

@@ -17,9 +17,8 @@ Gradients
     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
-    sum_grad_mean_x_down_down[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
-    grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
-        + sum_grad_mean_x_down_down[i, j] / p
+    grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+    grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
 

@@ -89,11 +89,11 @@ def _saved(program: Program) -> list[str]:
     """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
     rows = []
     for name in program.saved:
-        readers = dict.fromkeys(
+        served = dict.fromkeys(
             g for step in program.backward.steps for e in step.equations for r in e.reads if r.name == name
             for g in step.serves
         )  # fmt: skip
-        rows.append((name, show_shape(program.table[name]), _readers(tuple(readers), program.backward.returns)))
+        rows.append((name, show_shape(program.table[name]), _readers(tuple(served), program.backward.returns)))
     extra = (*program.saved_sizes, *program.saved_options)
     if not rows and not extra:
         return ["Saved", "    nothing"]

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
+    ONE,
     ZERO,
     Expr,
     Index,
@@ -27,7 +28,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.sizes import decided, never_negative, tidy
+from ..expr.sizes import never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..matrices import MATRICES
 from .bounds import bounds
@@ -119,11 +120,12 @@ class Draft:
         extents: Mapping[Index, Expr] | None = None,
         where: Expr | None = None,
         name: str | None = None,
+        reader: str | None = None,
     ) -> Expr:
         """Hoist `kind[over](body)` to an equation of its own and return the reference to it.
 
         kind   sum, mean, max, min, prod, logsumexp, argmax
-        name   the name of the new tensor; words are made up if None
+        name   the name of the new tensor; words are made up if None, with the name of its `reader` if that is given
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
@@ -139,7 +141,9 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        target = self.name_for(name or reduction_name(word, body))
+        words = reduction_name(word, body)
+        words = f"{words}_{reader}" if reader is not None and words == reduction_name(word, ONE) else words
+        target = self.name_for(name or words)
         self._hoisted[same] = target
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
@@ -229,7 +233,7 @@ class Draft:
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
             where = None if p.where is None else substitute(p.where, known)
-            body = decided(substitute(p.body, known), dict(box))
+            body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
         equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)

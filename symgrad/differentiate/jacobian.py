@@ -97,8 +97,8 @@ def _refuse_matrices(derivative: Derivative) -> None:
             moved.add(e.target)
             if e.matrix is not None:
                 raise UnsupportedError(
-                    f"{derivative.primal.name}: the Jacobian through {e.matrix.function} has no elements to show one "
-                    f"by one. Its product with a cotangent has equations: sg.vjp."
+                    f"{derivative.primal.name}: the Jacobian through {e.matrix.function} has no elements to be shown "
+                    f"one by one. Its product with a cotangent has equations: sg.vjp."
                 )
 
 

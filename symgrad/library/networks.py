@@ -27,7 +27,7 @@ def lenet(
     s2 = max_pool2d(c1)
     c3 = relu(conv2d(s2, conv2_weight, conv2_bias))
     s4 = max_pool2d(c3)
-    flat = s4.reshape(-1, 400)
+    flat = s4.reshape(-1, fc1_weight.shape[1])
     f5 = relu(linear(flat, fc1_weight, fc1_bias))
     f6 = relu(linear(f5, fc2_weight, fc2_bias))
     return linear(f6, fc3_weight, fc3_bias)

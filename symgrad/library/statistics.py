@@ -24,8 +24,8 @@ def logsumexp(x: sg.Tensor["... n"]):
 @sg.function
 def softmax(x: sg.Tensor["... n"]):
     """exp(x) / sum(exp(x)) over the last axis."""
-    e = sg.exp(x)
-    return e / e.sum(axis=-1, keepdims=True)
+    powers = sg.exp(x)
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 @sg.function

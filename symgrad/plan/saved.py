@@ -27,7 +27,8 @@ def choose_saved(
     needed = [n for n in tensors if n in {r.name for e in backward for r in e.reads} and cut.known(n)]
     best = cut.choice(needed, ())
     kept: list[str] = []
-    for name in cut.below(best.saved)[:TRIALS]:
+    elementwise = [name for name in cut.elementwise if name in best.saved and name not in cut.free]
+    for name in (*elementwise, *cut.below(best.saved))[:TRIALS]:  # what is saved may serve others too
         trial = cut.choice(needed, [*kept, name])
         if trial.cost < best.cost:
             best, kept = trial, [*kept, name]
@@ -51,11 +52,11 @@ class _Cut:
         self.inputs = set(primal.inputs)
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
-        self.elementwise = {
+        self.elementwise = [
             n
             for n, es in self.writers.items()
             if all(e.reduce == "none" and e.plain for e in es) or (len(es) == 1 and _reshapes(es[0]))
-        }
+        ]
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()

@@ -28,7 +28,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..expr.sizes import tidy
+from ..expr.sizes import decided, tidy
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .match import match
@@ -79,11 +79,17 @@ def stable(function: Function) -> Function:
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
-    function = replace(function, statements=tuple(_identities(e) for e in function.statements))
+    function = replace(function, statements=tuple(_identities(_unconditional(e)) for e in function.statements))
     function = _once(_softmax(_constants(function)))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
     return _with_siblings(_without_dead(function))
+
+
+def _unconditional(e: Equation) -> Equation:
+    """`e` without conditions that hold wherever it is evaluated."""
+    body = decided(e.body, dict(e.box))
+    return e if body is e.body else replace(e, body=body)
 
 
 def _identities(e: Equation) -> Equation:

@@ -1,19 +1,24 @@
 """Rewrites on the gradients: reuse what forward computes, inline, cancel, factor; the cheapest of several forms.
 
 Every candidate is the same rewriting under two choices: which gradient intermediates are written in place (few: only
-copies and what is used once; or all), and in which forward value the gradients are spoken (`xhat` instead of
-`centered`). Candidates are compared at nominal sizes, and the first of the cheapest is taken.
+copies and what is used once; all but what enters a matrix product; or all), and in which forward values the gradients
+are spoken (`xhat` instead of `centered`): in each alone, then in all that made it cheaper. Candidates are compared at
+nominal sizes, and the first of the cheapest is taken.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..expr import (
     Apply,
     Ref,
+    indices,
+    is_exact,
     postorder,
+    refs,
     size,
 )
 from ..ir import Derivative, Equation, alive, by_target, recurrent
@@ -21,7 +26,8 @@ from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
 
-CANDIDATES = 8
+CANDIDATES = 12
+FAR = 1.5  # what costs so many times as much as another is not tried in other words
 LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
 
 
@@ -50,17 +56,29 @@ def _candidates(
 ) -> Iterator[Candidate]:
     few = _used_once(derivative, gradient)
     every = _mergeable(derivative, gradient)
-    inlines = [few] if few == every else [few, every]
-    bases: list[Equation | None] = [None, *_bases(derivative, forward)]
-    tried = 0
-    for base in bases:
-        for inline in inlines:
-            if tried < CANDIDATES:
-                tried += 1
-                try:
-                    yield Rewriting(derivative, forward, gradient, inline, base).candidate()
-                except TooLarge:
-                    continue
+    inlines = list(dict.fromkeys((few, every - _multiplied(gradient), every)))
+    costs: dict[frozenset[str], int] = {}
+    better: dict[frozenset[str], list[Equation]] = {}
+
+    def candidate(inline: frozenset[str], *bases: Equation) -> Iterator[Candidate]:
+        try:
+            found = Rewriting(derivative, forward, gradient, inline, bases).candidate()
+        except TooLarge:
+            return
+        if found.cost < costs.setdefault(inline, found.cost):
+            better.setdefault(inline, []).extend(bases)
+        yield found
+
+    for inline in inlines:
+        yield from candidate(inline)
+    least = min(costs.values(), default=0)
+    likely = [inline for inline in inlines if costs.get(inline, least) <= FAR * least]
+    tried = list(itertools.product(_bases(derivative, forward, gradient), likely))
+    for base, inline in tried[: CANDIDATES - len(inlines)]:
+        yield from candidate(inline, base)
+    for inline, bases in better.items():
+        if len(bases) > 1:
+            yield from candidate(inline, *bases)
 
 
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
@@ -70,8 +88,20 @@ def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
-        if target not in kept and all(is_sum(e, table[target]) for e in equations)
+        if target not in kept and all(is_sum(e, table[target]) and not _contracts(e) for e in equations)
     )
+
+
+def _multiplied(gradient: Sequence[Equation]) -> set[str]:
+    """What enters a matrix product: in its place, it would be computed at every point of a larger box."""
+    return {r.name for e in gradient if _contracts(e) for r in refs(e.body)}
+
+
+def _contracts(e: Equation) -> bool:
+    """Whether it is a matrix product: a sum in which nothing that is read spans the box. It stays a value of its own,
+    or a chain of layers would become one sum over all of them."""
+    box = {i for i, _ in e.box}
+    return bool(e.reduced) and not any(box <= set(indices(r)) for r in refs(e.body))
 
 
 def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
@@ -94,14 +124,17 @@ def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
     )
 
 
-def _bases(derivative: Derivative, forward: Sequence[Equation]) -> list[Equation]:
-    """Forward values z = a * b^k in which gradients might be spoken: elementwise, a product of at least two factors."""
+def _bases(derivative: Derivative, forward: Sequence[Equation], gradient: Sequence[Equation]) -> list[Equation]:
+    """Forward values z = a * b^k in which gradients that read a might be spoken: elementwise, a product of at least two
+    factors."""
     table = derivative.function.table
+    read = {r.name for e in gradient for r in e.reads}
     found = []
     loops = recurrent(forward)
     for e in forward:
         single = len(derivative.primal.writers[e.target]) == 1 and e.target not in loops
         if single and e.reduce == "none" and is_sum(e, table[e.target]) and table[e.target].shape:
-            if isinstance(e.body, Apply) and e.body.op in ("mul", "div") and len(e.box) > 0:
+            mine = any(r.name in read and len(indices(r)) == len(e.box) for r in refs(e.body))
+            if mine and isinstance(e.body, Apply) and e.body.op in ("mul", "div") and not is_exact(e.body.args[0]):
                 found.append(e)
     return found

@@ -1,10 +1,11 @@
-"""One candidate: the gradients as polynomials, with one choice of what to inline and of the value to speak in."""
+"""One candidate: the gradients as polynomials, with one choice of what to inline and of the values to speak in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from ..expr import (
     Apply,
@@ -39,7 +40,7 @@ class Candidate:
 
 
 class Rewriting:
-    """One candidate: the gradients under one choice of what to inline and which forward value to speak in."""
+    """One candidate: the gradients under one choice of what to inline and which forward values to speak in."""
 
     def __init__(
         self,
@@ -47,14 +48,14 @@ class Rewriting:
         forward: Sequence[Equation],
         gradient: Sequence[Equation],
         inline: frozenset[str],
-        base: Equation | None,
+        bases: Sequence[Equation] = (),
     ) -> None:
         self.derivative = derivative
         self.table = derivative.function.table
         self.forward = by_target(forward)
         self.gradient = by_target(gradient)
         self.inline = inline
-        self.base = base
+        self.bases = bases
         self.recurrent = recurrent((*forward, *gradient))
         self.normal = Normal({o.name for o in derivative.function.options})
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
@@ -161,8 +162,8 @@ class Rewriting:
 
     def _finished(self, poly: Poly) -> Poly:
         """The change of basis, and what vanishes in it."""
-        if self.base is not None:
-            poly = self.normal.map_atoms(poly, self._changed)
+        for base in self.bases:
+            poly = self.normal.map_atoms(poly, partial(self._changed, base))
         return {m: c for m, c in poly.items() if not self._vanishes(m)}
 
     def _vanishes(self, monomial: Monomial) -> bool:
@@ -225,11 +226,9 @@ class Rewriting:
 
         return self.normal.map_atoms(poly, change)
 
-    def _changed(self, atom: Expr, exponent: Fraction) -> Poly:
-        """`atom` spoken in the base value z: where z = atom * others, atom is z / others."""
+    def _changed(self, e: Equation, atom: Expr, exponent: Fraction) -> Poly:
+        """`atom` spoken in the value z of `e`: where z = atom * others, atom is z / others."""
         same: Poly = {frozenset({(atom, exponent)}): Fraction(1)}
-        e = self.base
-        assert e is not None
         poly = self._by_result(self.normal.poly(e.body))
         if len(poly) != 1 or exponent.denominator != 1:
             return same
@@ -241,13 +240,11 @@ class Rewriting:
                 found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
                 zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
                 if found is not None and not zero and inside(found, untold(pivot, e.box, self.table), self.extents):
-                    return self._over(pivot, monomial, found, exponent)
+                    return self._over(e, pivot, monomial, found, exponent)
         return same
 
-    def _over(self, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
-        """The base value divided by all of its factors but the pivot, to a power."""
-        e = self.base
-        assert e is not None
+    def _over(self, e: Equation, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
+        """The value of `e` divided by all of its factors but the pivot, to a power."""
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()

@@ -10,7 +10,7 @@ from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, 
 from ..ir import Box, Equation, Tensor
 from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
 
-LONGEST = 32  # letters of a name that is made of others
+LONGEST = 28  # letters of a name that is made of others
 LETTERS = "ijklpqrstuvwabcdefgh"
 
 

@@ -151,6 +151,23 @@ def heads(x: sg.Tensor["n d"], w: sg.Tensor["h e"]):
 
 
 @sg.function
+def reshaped(x: sg.Tensor["m 4"], y: sg.Tensor["n h 3 k"]):
+    return x.reshape(-1, 2, 2), y.reshape(y.shape[0], -1), np.reshape(y, (-1, 1, 3, y.shape[3])) * 2
+
+
+@sg.function
+def letters(i: sg.Tensor["j"], r: sg.Tensor["j"]):  # named as the indices of what is called
+    return pooled(i * r)
+
+
+@sg.function
+def certain(x: sg.Tensor["n"]):
+    i = sg.indices("i", i="n - 1")
+    inside = (i + 1 >= 0) & (i + 1 < x.shape[0]) & (i < 7)
+    return sg.tensor[i](sg.where(inside, x[i + 1], 0))
+
+
+@sg.function
 def pooled(x: sg.Tensor["n"]):
     i, r = sg.indices("i r")
     return sg.tensor[i](sg.max[r:2](x[2 * i + r]))
@@ -282,6 +299,19 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "interleave": lambda: (interleave.function, dict(x=B), {}, np.stack([B, B**2], -1).ravel()),
     "split axis": lambda: (heads.function, dict(x=X, w=X[:2, :2]), {}, X.reshape(3, 2, 2) * X[:2, :2]),
+    "reshape": lambda: (
+        reshaped.function,
+        dict(x=X, y=normal_y),
+        {},
+        (X.reshape(-1, 2, 2), normal_y.reshape(2, -1), normal_y.reshape(-1, 1, 3, 5) * 2),
+    ),
+    "letters of a called function": lambda: (
+        letters.function,
+        dict(i=LONG, r=LONG),
+        {},
+        (LONG**2)[:6].reshape(3, 2).max(1),
+    ),
+    "a condition that holds": lambda: (certain.function, dict(x=LONG), {}, LONG[1:]),
     "max pool": lambda: (pooled.function, dict(x=LONG), {}, LONG[:6].reshape(3, 2).max(1)),
     "joined": lambda: (joined.function, dict(x=X, y=W), {}, (np.concatenate([X, W]), np.stack([X, 2 * X], axis=1))),
     "std, var, sums, argmax": lambda: (
@@ -298,6 +328,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "one value twice": lambda: (copies.function, dict(x=B), {}, (2 * B, 2 * B, B, np.full(2, 1.5))),
 }
 normal_x, normal_w = normal(2, 3, 8), normal(2, 3, 3)
+normal_y = normal(2, 2, 3, 5)
 normal_h, normal_o = normal(5, 4), normal(2, 5)
 
 
@@ -405,6 +436,7 @@ FORMULAS: dict[str, tuple[sg.Declared, str]] = {
     "a named local": (sines, "a = sin(x)\nout1 = 2 * a"),
     "hoisted sums go back": (linear, "out[i,j] = sum[l](x[i,l] * weight[j,l]) + bias[j]"),
     "softmax": (softmax, "e[...,j] = exp(x[...,j])\nout[...,j] = e[...,j] / sum[j](e[...,j])"),
+    "conditions that hold": (certain, "out[i] = where(i < 7, x[i + 1], 0)"),
     "accumulation": (scatter, "out[j] = table[j]\nout[t[i]] += 2 * x[i]"),
 }
 
@@ -431,6 +463,14 @@ def test_a_chain_of_operations_takes_linear_time() -> None:
 
 
 # refusals
+
+
+def torn(x: sg.Tensor["n m"]):
+    return x.reshape(2, -1)
+
+
+def torn_apart(x: sg.Tensor["6 5"]):
+    return x.reshape(10, 3)
 
 
 def if_on_symbol(x):
@@ -530,6 +570,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]
         DeclarationError,
         ("b is optional", "sg.given(b, then, otherwise)", "test_python.py:"),
     ),
+    "reshape by half of an axis": (torn, ShapeError, ("nothing tells the -1", "(n, m)", "test_python.py:")),
+    "reshape across an axis": (torn_apart, ShapeError, ("merging", "splitting one", "test_python.py:")),
     "pack and name": (stretched_pack, ShapeError, ("does not stretch", "test_python.py:")),
     "call with wrong shapes": (wrong_call, ShapeError, ("linear: k has two sizes", "test_python.py:")),
     "assigned twice": (assigned_twice, DeclarationError, ("assigned twice", "+=", "test_python.py:")),

@@ -23,6 +23,8 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x) = erf(x) + erfc(x)*ndtr(x)",
     "f(x) = log(sigmoid(x))*x - log(1 - sigmoid(x))",
     "f(x[n,m], t[n]: int) = sum[i,j](where(j == t[i], 0, relu(x[i,j])**2))",
+    # decided at more bits than the exponent of a double has values
+    "f(x, std) = exp(-(x/std)**2/2)/std",
     # two loops of one block read the same rows, also in an inner block
     "f(x[n,c,p]): m[i,j] = mean[k](x[i,j,k]); out[i,j,k] = (x[i,j,k] - m[i,j])**2",
     # a sum without a name of its own, beside a result that is called total

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import DeclarationError
-from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
 from ...expr.sizes import decided
 from ...matrices import MATRICES
 from ..draft import Draft, fresh_indices
@@ -75,6 +75,7 @@ class _Lowering:
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
         draft.reserved.update(self.names.values())
+        self.readers = self._readers()
 
     # names
 
@@ -183,6 +184,28 @@ class _Lowering:
             if len(source.shape) == len(node.shape):
                 self.names[source.serial] = self.names.pop(node.serial)
 
+    def _readers(self) -> dict[int, str]:
+        """The value that a product of several tensors is summed for, where there are several such sums of one kind:
+        `total_hidden` says more than `total_3`."""
+        above: dict[int, Node] = {}
+        for node in self.nodes:
+            for operand in operands_of(node).values():
+                above.setdefault(operand.serial, node)
+        several = [
+            n
+            for n in self.nodes
+            if isinstance(n, Reduction) and n.serial not in self.names and len({r.name for r in refs(n.body)}) > 1
+        ]
+        kinds = Counter(n.kind for n in several)
+        found: dict[int, str] = {}
+        for node in several:
+            reader: Node | None = node
+            while reader is not None and reader.serial not in self.names:
+                reader = above.get(reader.serial)
+            if reader is not None and kinds[node.kind] > 1:
+                found[node.serial] = self.names[reader.serial]
+        return found
+
     # equations
 
     def run(self) -> Lowered:
@@ -232,7 +255,7 @@ class _Lowering:
         written = substitute(body, dict(letters))
         extents = {letters.get(i, i): e for i, e in (axes | over).items()}
         reduced = tuple(letters.get(i, i) for i in over)
-        found = self.draft.reduce(node.kind, reduced, written, extents)
+        found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
         assert isinstance(found, Ref)
         kept = decided(written, extents)
         self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
@@ -305,6 +328,7 @@ class _Letters:
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
         self._taken = taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
         loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
+        loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
         self._fresh = iter([i.name for i in fresh_indices(400, {*taken, *loops})][skipped:])

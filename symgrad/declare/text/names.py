@@ -83,7 +83,7 @@ class Names(Operators):
                 f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
             )
         near = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
-        own = [n for n in names if n not in NAMES]
+        own = [n for n in names if n not in NAMES and n not in WHOLE]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
         return self.error(token, f"{token.text} is not known. {advice}")
 

@@ -387,7 +387,9 @@ class Stores:
         complete = is_exact(extent) and sorted(items) == list(range(int(value_of(extent))))
         if not complete:
             return None
-        return Stack(tuple(items[k] for k in sorted(items)), axis - len(equations[0].subscripts))
+        last = axis == len(equations[0].subscripts) - 1
+        packed = any(isinstance(s, Index) and is_pack(s) for s in rest)
+        return Stack(tuple(items[k] for k in sorted(items)), axis - len(rest) - 1 if packed or last else axis)
 
     def _concatenated(self, step: Step) -> Array | None:
         """Equations that write one stretch of an axis each, from its beginning to its end."""

@@ -36,8 +36,8 @@ def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, er
     Infinite where the error reaches the end of the domain: floating point may stand beyond it. The ends of a short
     interval tell how far a function goes in it; a long one is looked at inside too.
     """
-    if err == INF:
-        return INF
+    if err == INF or not now.unit:  # the unit of a thousand bits and more is 0: nothing is off
+        return err
     with mp.workprec(max(WORKING, now.bits + WORKING - 53)):
         step = mpmath.mpf(err) * now.unit
         here = function(*values)
@@ -206,7 +206,7 @@ def sign(x: Any) -> Number:
     """-1, 0 or 1; uncertain where rounding may change it."""
     given = lift(x)
     crossing = given.err and abs(given.value) <= margin(given.err)
-    return Number(mpmath.mpf(mp.sign(given.value)), 1 / now.unit if crossing else 0.0)
+    return Number(mpmath.mpf(mp.sign(given.value)), (1 / now.unit if now.unit else INF) if crossing else 0.0)
 
 
 def pi() -> Number:
