@@ -94,6 +94,11 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[..., n], t[k]: int)[..., i:k] = x[..., t[i]]**2", {"...": (2, 2), "n": 3}, {"t": [1, 0, 1, 2]}),
     ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"d": 2}, {"x": np.arange(6.0).reshape(3, 2) / 4, "t": [2, 0, 2, 2]}),
     ("f(x[n,c], t[n]: int) = sum[i](logsumexp[j](x[i,j]) - x[i,t[i]])", {"n": 3, "c": 2}, {"t": [1, 0, 1]}),
+    (  # a gradient that is one number everywhere, and is added to
+        "f(x[n,c], t[n]: int; s=0.5): p[i,j] = exp(x[i,j]); hit = sum[i](p[i,t[i]]); out = s*hit + sum[i,j](s*p[i,j])",
+        {"n": 3, "c": 2},
+        {"t": [1, 0, 1]},
+    ),
     (
         "f(x[m,d], t[m]: int, y[n,d]): out[i,j] = y[i,j]; out[t[k],j] += x[k,j]**2",
         {"m": 4, "n": 3, "d": 2},

@@ -253,11 +253,7 @@ def forward(
     )
 
 
-def backward(
-    saved,
-    grad_output=None,
-    needs_input_grad=(True, True, True, True, True, True, True, True, True, True, True, True, True),
-):
+def backward(saved, grad_output=None, needs_input_grad=(True,) * 13):
     """Return J.T @ grad_output: one gradient per input, None where it is not needed.
 
     grad_output has the shape of out, (b, n, d).

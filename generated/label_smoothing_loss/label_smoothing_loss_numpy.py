@@ -62,7 +62,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = None
     if needs_input_grad[0]:
-        grad_log_p = np.broadcast_to(-smoothing * grad_output / (n * c), (n, c))
+        grad_log_p = np.broadcast_to(-smoothing * grad_output / (n * c), (n, c)).copy()
         grad_log_p[np.arange(n), target] += (smoothing - 1) * grad_output / n
         grad_logits = (
             grad_log_p

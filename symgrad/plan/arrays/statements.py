@@ -242,7 +242,7 @@ class _Builder:
                 readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
                 alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
                 ours = root is not None and (s.name in written)
-                if alias or ours or readonly and s.name in returned:
+                if alias or ours or readonly and (s.name in returned or s.name in written):
                     line = replace(line, statement=Assign(s.name, Copy(s.value)))
                     roots[s.name] = s.name
                 elif root is not None and s.name in returned:
