@@ -25,6 +25,8 @@ Saved
     gain   (d,)      for grad_x, grad_scale
 """
 
+import math
+
 import numpy as np
 
 __all__ = ["backward", "forward"]
@@ -47,6 +49,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     grad_output has the shape of out, (..., d).
     """
     x, scale, gain = saved
+    batch = x.shape[:-1]
     d = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_scale = grad_gain = grad_bias = None
@@ -57,9 +60,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[1]:
         grad_scale = (grad_output * x * gain * (1 - tanh_scale**2)).sum()
     if needs_input_grad[2]:
-        grad_gain = (grad_output * tanh_scale).reshape(-1, d).sum(axis=0)
+        grad_gain = (grad_output * tanh_scale).reshape(math.prod(batch), d).sum(axis=0)
     if needs_input_grad[3]:
-        grad_bias = grad_output.reshape(-1, d).sum(axis=0)
+        grad_bias = grad_output.reshape(math.prod(batch), d).sum(axis=0)
     return grad_x, grad_scale, grad_gain, grad_bias
 
 

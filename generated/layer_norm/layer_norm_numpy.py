@@ -32,6 +32,8 @@ Saved
     16 bytes for each element, besides inputs and outputs
 """
 
+import math
+
 import numpy as np
 
 __all__ = ["backward", "forward"]
@@ -58,6 +60,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_output has the shape of out, (..., d).
     """
     x, gain, mean_x, rstd = saved
+    batch = x.shape[:-1]
     d = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_gain = grad_bias = None
@@ -72,9 +75,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             - xhat * (grad_xhat * xhat).mean(axis=-1, keepdims=True)
         )
     if needs_input_grad[1]:
-        grad_gain = (grad_output * xhat).reshape(-1, d).sum(axis=0)
+        grad_gain = (grad_output * xhat).reshape(math.prod(batch), d).sum(axis=0)
     if needs_input_grad[2]:
-        grad_bias = grad_output.reshape(-1, d).sum(axis=0)
+        grad_bias = grad_output.reshape(math.prod(batch), d).sum(axis=0)
     return grad_x, grad_gain, grad_bias
 
 

@@ -84,7 +84,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
             ).T
         )
     if needs_input_grad[1]:
-        grad_b = grad_right @ q.T
+        grad_b = q @ grad_right
     return grad_a, grad_b
 
 

@@ -19,6 +19,8 @@ Saved
     slope  (c,)      for grad_x
 """
 
+import math
+
 import numpy as np
 
 __all__ = ["backward", "forward"]
@@ -41,13 +43,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output has the shape of out, (..., c).
     """
     x, slope = saved
+    batch = x.shape[:-1]
     c = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_slope = None
     if needs_input_grad[0]:
         grad_x = np.where(x > 0, grad_output, grad_output * slope)
     if needs_input_grad[1]:
-        grad_slope = np.where(x > 0, 0, grad_output * x).reshape(-1, c).sum(axis=0)
+        grad_slope = (
+            np.where(x > 0, 0, grad_output * x).reshape(math.prod(batch), c).sum(axis=0)
+        )
     return grad_x, grad_slope
 
 

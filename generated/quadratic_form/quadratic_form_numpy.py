@@ -48,7 +48,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_x = grad_a = None
     grad_x_a = grad_output * x
     if needs_input_grad[0]:
-        grad_x = grad_output * x_a + grad_x_a @ a.T
+        grad_x = grad_output * x_a + a @ grad_x_a
     if needs_input_grad[1]:
         grad_a = grad_x_a * x[:, None]
     return grad_x, grad_a

@@ -59,9 +59,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_x = grad_y = None
     grad_right = np.linalg.solve(normal.T, grad_output)
     if needs_input_grad[0]:
-        grad_x = grad_right * (y - x @ out)[:, None] - out * (grad_right @ x.T)[:, None]
+        grad_x = grad_right * (y - x @ out)[:, None] - out * (x @ grad_right)[:, None]
     if needs_input_grad[1]:
-        grad_y = grad_right @ x.T
+        grad_y = x @ grad_right
     return grad_x, grad_y
 
 

@@ -26,6 +26,8 @@ Saved
     8 bytes for each element, besides inputs and outputs
 """
 
+import math
+
 import numpy as np
 
 __all__ = ["backward", "forward"]
@@ -50,6 +52,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output has the shape of out, (..., d).
     """
     x, gain, rstd = saved
+    batch = x.shape[:-1]
     d = x.shape[-1]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_gain = None
@@ -61,7 +64,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
             grad_xhat - xhat * (grad_xhat * xhat).mean(axis=-1, keepdims=True)
         )
     if needs_input_grad[1]:
-        grad_gain = (grad_output * xhat).reshape(-1, d).sum(axis=0)
+        grad_gain = (grad_output * xhat).reshape(math.prod(batch), d).sum(axis=0)
     return grad_x, grad_gain
 
 

@@ -23,6 +23,8 @@ Saved
     8 bytes, besides inputs and outputs
 """
 
+import math
+
 import numpy as np
 
 __all__ = ["backward", "forward"]
@@ -36,7 +38,7 @@ def forward(x, weight):
     """
     x, weight = _inputs(x, weight)
     sum_weight = weight.sum()
-    out = weight @ x.T / sum_weight
+    out = x @ weight / sum_weight
     return out, (x, weight, out, sum_weight)
 
 
@@ -46,6 +48,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output has the shape of out, (...,).
     """
     x, weight, out, sum_weight = saved
+    batch = x.shape[:-1]
     n = x.shape[-1]
     grad_output = _cotangent(grad_output, out.shape, x.dtype)
     grad_x = grad_weight = None
@@ -54,7 +57,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
         grad_x = grad_weight_x[..., None] * weight
     if needs_input_grad[1]:
         grad_weight = (
-            grad_weight_x.reshape(-1) @ x.reshape(-1, n)
+            grad_weight_x.reshape(-1) @ x.reshape(math.prod(batch), n)
             - (grad_output * out).sum() / sum_weight
         )
     return grad_x, grad_weight

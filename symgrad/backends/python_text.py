@@ -167,8 +167,9 @@ class ArrayPrinter:
             case Einsum(subscripts, operands):
                 inner = ", ".join(text(o, 0) for o in operands)
                 return f'{np}.einsum("{subscripts}", {inner}, optimize=True)', ATOM
-            case Reshape(base, _, _, rows):
-                inner = ", ".join("-1" if e is None else sizes(e) if e is rows else sizes.axis(e) for e in array.told)
+            case Reshape(base, _, _, rows) as reshaped:
+                entries = ("-1" if e is None else sizes(e) if e is rows else sizes.axis(e) for e in reshaped.told)
+                inner = ", ".join(entries)
                 return f"{text(base, ATOM)}.reshape({inner})", ATOM
             case Range(extent, real):
                 return f"{np}.arange({sizes(extent)}{f', dtype={self.dtype}' if real else ''})", ATOM

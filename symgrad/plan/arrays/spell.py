@@ -153,7 +153,10 @@ class Speller(Reader):
             shape: list[Expr | None] = [None]
             sizes = dict(e.box)
             shape += [sizes[i] for i in trailing if i is not None]
-            return Value(Reduce(kind, Reshape(value.array, tuple(shape), rows=sizes[axes[0]] if axes[0] is not None else None), (0,)), rest)
+            leading = axes[0]
+            assert leading is not None
+            flat = Reshape(value.array, tuple(shape), rows=sizes[leading])
+            return Value(Reduce(kind, flat, (0,)), rest)
         places = [k for k, i in enumerate(axes) if i in reduced]
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
         keep = self.kept.get(e.target)
@@ -225,6 +228,8 @@ class Speller(Reader):
         if len(both) > 1 or is_pack(both[0]):
             return self._flattened(a, b, both, mine, other, extents)
         (k,) = both
+        if not mine and b.labels == (*other, k):  # x @ w, where x may have a pack
+            a, b, mine, other = b, a, other, mine
         if len(other) > 1:
             return None
         left = a.array

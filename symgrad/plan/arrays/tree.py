@@ -116,7 +116,7 @@ class Einsum:
 class Reshape:
     """`base` in another shape. `split`: axes become several.
 
-    None in the shape stands for -1, the axis that takes the rest; where another axis may be 0, the rest is not told, and
+    None in the shape stands for -1, the axis that takes the rest; where another axis may be 0, that cannot be told, and
     `rows` is written.
     """
 
