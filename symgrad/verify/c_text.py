@@ -44,7 +44,7 @@ class CText:
     def __init__(self, function: Function, files: Mapping[str, str]) -> None:
         self.function = function
         self.unit = translate(prepared(files))
-        self.steps = Steps()
+        self.steps = Steps(function)
         self.module = self._execute()
         name = function.name
         batched = f"{name}_forward_batch" in self.unit.functions

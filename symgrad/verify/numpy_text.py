@@ -110,7 +110,7 @@ class NumpyText:
         except (SyntaxError, RecursionError, MemoryError) as error:
             raise Fault(f"{self.file} is not Python: {error}") from error
         self.names = self._imports(tree)
-        self.steps = Steps()
+        self.steps = Steps(function)
         code = compile(ast.fix_missing_locations(_Lift().visit(tree)), self.file, "exec")
         self.module = self._execute(code)
 

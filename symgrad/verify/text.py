@@ -9,12 +9,13 @@ import numpy as np
 
 from ..expr import Ref
 from ..ir import Function, bind, extent_of
+from .sizes import cost
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
 
 
-STEPS = 3 * 10**5  # of the loops of one call
+STEPS = 3 * 10**5  # of the loops of one call; more where the declaration itself takes many at literal sizes
 
 
 class Fault(Exception):
@@ -28,13 +29,16 @@ class Endless(Fault):
 class Steps:
     """Counts the steps of loops: a text that does not end is a fault."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Function) -> None:
         self.count = 0
+        options = {o.name: o.default for o in function.options}
+        alone = dict.fromkeys((d.name for d in function.dims if not d.pack), 1)
+        self.most = max(STEPS, 4 * cost(function, alone, options))
 
     def tick(self) -> bool:
         """One more step."""
         self.count += 1
-        if self.count > STEPS:
+        if self.count > self.most:
             raise Endless("a loop does not end")
         return True
 
