@@ -133,16 +133,16 @@ TEXTS = {  # values that their authors do not name
     "var[i] = sum[j]((x[i,j]-mean[i])**2)/d; out[i,j] = (x[i,j]-mean[i])/sqrt(var[i]+eps)*gain[j] + bias[j]": """
         grad_normalized[i,j] = grad_output[i, j] * gain[j]
         mean_grad_normalized[i] = sum[j](grad_normalized[i, j] / d)
-        mean_grad_normalized_normalized[i] = sum[j](grad_normalized[i, j] * normalized[i, j] / d)
+        row_mean[i] = sum[j](grad_normalized[i, j] * normalized[i, j] / d)
         grad_x[i,j] = (grad_normalized[i, j] - mean_grad_normalized[i] \
-- normalized[i, j] * mean_grad_normalized_normalized[i]) / sqrt_var[i]
+- normalized[i, j] * row_mean[i]) / sqrt_var[i]
         grad_gain[j] = sum[i](grad_output[i, j] * normalized[i, j])
         grad_bias[j] = sum[i](grad_output[i, j])
     """,
     "rms_norm(x[n,d], gain[d]; eps=1e-5)[i,j] = gain[j]*x[i,j]/sqrt(mean[k](x[i,k]**2) + eps)": """
         grad_normalized[i,j] = grad_output[i, j] * gain[j]
-        mean_grad_normalized_normalized[i] = sum[j](grad_normalized[i, j] * normalized[i, j] / d)
-        grad_x[i,j] = (grad_normalized[i, j] - normalized[i, j] * mean_grad_normalized_normalized[i]) / sqrt_mean_x[i]
+        row_mean[i] = sum[j](grad_normalized[i, j] * normalized[i, j] / d)
+        grad_x[i,j] = (grad_normalized[i, j] - normalized[i, j] * row_mean[i]) / sqrt_mean_x[i]
         grad_gain[j] = sum[i](grad_output[i, j] * normalized[i, j])
     """,
 }

@@ -19,9 +19,10 @@ from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
 from symgrad.errors import CompilerError
 from symgrad.expr import ZERO, Apply, Ref, apply, index, ref
-from symgrad.ir import Derivative, Function, Role, Tensor, extent_of, interpret
-from symgrad.plan import Procedure, Program, Step
+from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of, interpret
+from symgrad.plan import Procedure, Program
 from symgrad.plan.loops import Rewriter
+from symgrad.plan.steps import steps as planned
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -30,20 +31,10 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 # Programs without a planner
 
 
-def steps(statements, gradients=()):
-    """One step per target, each serving the gradients that are computed from it."""
-    serves = {g: {g} for g in gradients}
-    for e in reversed(statements):
-        for r in e.reads:
-            serves.setdefault(r.name, set()).update(serves.get(e.target, ()))
-    targets: dict[str, list] = {}
-    for e in statements:
-        targets[e.target] = [*targets.pop(e.target, []), e]  # a target stands where its last equation does
-    found = []
-    for target, equations in targets.items():
-        shared = tuple(w for w in equations[0].when if all(w in e.when for e in equations))
-        found.append(Step(target, tuple(equations), tuple(g for g in gradients if g in serves.get(target, ())), shared))
-    return tuple(found)
+def steps(statements, tensors, results, gradients=()):
+    """What computes the results, each tensor whole: the steps and the loops of recurrences."""
+    kept = {name: set[tuple[str, bool]]() for name in results}
+    return planned(statements, gradients, {t.name: t for t in tensors}, kept, {e.target for e in statements})
 
 
 def named(function: Function, names: dict[str, str]) -> Function:
@@ -74,11 +65,12 @@ def by_hand(forward: str, backward: str, saved: tuple[str, ...], **more) -> Prog
         role = Role.SEED if t.name == "grad_output" else Role.GRADIENT if t.name in second.outputs else t.role
         tensors.setdefault(t.name, replace(t, role=role))
     derivative = Derivative(primal, second, ((output, "grad_output"),), gradients)
+    results = tuple(g for _, g in gradients)
     return Program(
         derivative,
         tuple(tensors.values()),
-        Procedure(primal.inputs, steps(primal.statements), primal.outputs),
-        Procedure(second.inputs, steps(second.statements, [g for _, g in gradients]), tuple(g for _, g in gradients)),
+        Procedure(primal.inputs, steps(primal.statements, tensors.values(), primal.outputs), primal.outputs),
+        Procedure(second.inputs, steps(second.statements, tensors.values(), results, results), results),
         saved,
         **more,
     )
@@ -89,11 +81,8 @@ def naive(function: Function, saved: tuple[str, ...] = (), **more) -> Program:
     derivative = differentiate(function)
     joint = derivative.function
     gradients = tuple(g for _, g in derivative.gradients)
-    needed = set(gradients)
-    for e in reversed(joint.statements):
-        if e.target in needed:
-            needed |= {r.name for r in e.reads}
-    again = [e for e in joint.statements if e.target in needed and e.target not in saved]
+    again = [e for e in alive(joint.statements, gradients) if e.target not in saved]
+    needed = {r.name for e in again for r in e.reads}
     known = (*[n for n in function.inputs if n in needed], *saved)
     dims = tuple(d.name for d in function.dims)
     tensors = tuple(
@@ -103,8 +92,10 @@ def naive(function: Function, saved: tuple[str, ...] = (), **more) -> Program:
     return Program(
         derivative,
         tensors,
-        Procedure(function.inputs, steps(function.statements), function.outputs),
-        Procedure((*known, *(s for _, s in derivative.seeds)), steps(again, gradients), gradients),
+        Procedure(function.inputs, steps(function.statements, tensors, function.outputs), function.outputs),
+        Procedure(
+            (*known, *(s for _, s in derivative.seeds)), steps(again, tensors, gradients, gradients), gradients
+        ),
         known,
         saved_sizes=dims,
         saved_options=tuple(o.name for o in function.options),
@@ -350,7 +341,7 @@ def narrowed(program: Program) -> Program:
         return e
 
     def procedure(p):
-        return replace(p, steps=tuple(replace(s, equations=tuple(map(equation, s.equations))) for s in p.steps))
+        return replace(p, steps=tuple(item.mapped(equation, lambda size: size) for item in p.steps))
 
     return replace(program, forward=procedure(program.forward), backward=procedure(program.backward))
 

@@ -546,6 +546,8 @@ def _makes_sense(node: Expr) -> bool:
     for n in postorder(node):
         if isinstance(n, Apply) and n.op in ("div", "floordiv", "mod") and n.args[1] is const(0):
             return False
+        if isinstance(n, Apply) and n.op in ("add", "sub") and isinstance(n.args[1], Apply) and n.args[1].op == "neg":
+            return False  # x - -y reads back as x + y
         if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
             return False  # reads back as the operator of real numbers
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
