@@ -34,7 +34,7 @@ void cumsum_backward(size_t n, const double *restrict grad_output,
         for (size_t i = 0; i < n; ++i) {
             grad_x[i] = grad_output[i];
         }
-        /* grad_out_total[t - 1] = grad_out_total[t]  where t > 0 */
+        /* grad_out_total[t - 1] += grad_out_total[t]  where t > 0 */
         for (size_t t = n; t-- > 0;) {
             if (t > 0) {
                 grad_x[t - 1] += grad_x[t];

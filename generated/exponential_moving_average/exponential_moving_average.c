@@ -55,7 +55,7 @@ void exponential_moving_average_backward(size_t n, size_t d, const double *restr
                 grad_mean_total[i * d + j] = grad_output[i * d + j];
             }
         }
-        /* grad_mean_total[t - 1,i] = (1 - alpha) * grad_mean_total[t, i]
+        /* grad_mean_total[t - 1,i] += (1 - alpha) * grad_mean_total[t, i]
          *     where t > 0
          */
         for (size_t t = n; t-- > 0;) {

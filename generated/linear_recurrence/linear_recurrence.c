@@ -58,7 +58,7 @@ void linear_recurrence_backward(size_t n, size_t d, const double *restrict decay
                 grad_state_total[i * d + j] = grad_output[i * d + j];
             }
         }
-        /* grad_state_total[t,i] = grad_state_total[t + 1, i] * decay[i] */
+        /* grad_state_total[t,i] += grad_state_total[t + 1, i] * decay[i] */
         for (size_t t = n; t-- > 0;) {
             for (size_t i = 0; i < d; ++i) {
                 grad_state_total[t * d + i] += grad_state_total[(t + 1) * d + i]

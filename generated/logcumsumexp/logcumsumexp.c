@@ -43,7 +43,7 @@ void logcumsumexp_backward(size_t n, const double *restrict x,
         for (size_t i = 0; i < n; ++i) {
             grad_x[i] = grad_output[i];
         }
-        /* grad_out_total[t - 1] = grad_out_total[t]
+        /* grad_out_total[t - 1] += grad_out_total[t]
          *     * where(out[t - 1] - x[t] >= 0, 1, exp(-abs(out[t - 1] - x[t])))
          *     / (1 + exp(-abs(out[t - 1] - x[t])))  where t > 0
          */

@@ -92,7 +92,7 @@ void logistic_growth_rk4_backward(size_t n, double dt, const double *restrict ra
         for (size_t i = 0; i < n + 1; ++i) {
             grad_y_total[i] = grad_output[i];
         }
-        /* grad_y_total[t] = grad_y_total[t + 1] + grad_y4 + grad_y3 + grad_y2
+        /* grad_y_total[t] += grad_y_total[t + 1] + grad_y4 + grad_y3 + grad_y2
          *     + grad_k1[t] * rate[t] * (1 - 2 * y[t])
          */
         for (size_t t = n; t-- > 0;) {

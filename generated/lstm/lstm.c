@@ -210,7 +210,7 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
                 /* grad_gates[t,r,3,i] = sigmoid_gates3[t, r, i] * tanh_cell[t, r, i]
                  *     * (1 - sigmoid_gates3[t, r, i])
                  *     * grad_hidden_total[t + 1, r, i]
-                 * grad_cell_total[t + 1,r,i] = sigmoid_gates3[t, r, i]
+                 * grad_cell_total[t + 1,r,i] += sigmoid_gates3[t, r, i]
                  *     * (1 - tanh_cell[t, r, i]**2) * grad_hidden_total[t + 1, r, i]
                  * grad_gates[t,r,1,i] = sigmoid_gates1[t, r, i] * cell[t, r, i]
                  *     * (1 - sigmoid_gates1[t, r, i]) * grad_cell_total[t + 1, r, i]
@@ -264,7 +264,7 @@ void lstm_backward(size_t n, size_t b, size_t d, size_t m, const double *restric
                         sigmoid_gates1[sigmoid_gates1_row + i]
                         * grad_cell_total[grad_cell_total_row + i];
                 }
-                /* grad_hidden_total[t,r,j] =
+                /* grad_hidden_total[t,r,j] +=
                  *     sum[g,i](weight_hidden[g, i, j] * grad_gates[t, r, g, i])
                  */
                 for (size_t g = 0; g < 4; ++g) {

@@ -68,8 +68,8 @@ void pendulum_backward(size_t n, double dt, double gravity,
             grad_angle_total[i] = grad_angle[i];
             grad_velocity_total[i] = grad_velocity[i];
         }
-        /* grad_velocity_total[t + 1] = dt * grad_angle_total[t + 1]
-         * grad_angle_total[t] = grad_angle_total[t + 1]
+        /* grad_velocity_total[t + 1] += dt * grad_angle_total[t + 1]
+         * grad_angle_total[t] += grad_angle_total[t + 1]
          *     - dt * gravity * cos(angle[t]) * grad_velocity_total[t + 1]
          * grad_velocity_total[t] += grad_velocity_total[t + 1]
          */

@@ -123,7 +123,7 @@ void rnn_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                         grad_hidden_total[grad_hidden_total_row + i]
                         * (1.0 - hidden[hidden_row + i] * hidden[hidden_row + i]);
                 }
-                /* grad_hidden_total[t,r,j] =
+                /* grad_hidden_total[t,r,j] +=
                  *     sum[i](grad_from_hidden[t, r, i] * weight_hidden[i, j])
                  */
                 for (size_t i = 0; i < m; ++i) {

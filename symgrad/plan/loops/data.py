@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Union
 
 from ...expr import ZERO, Expr, Index, Ref, ref, show, with_args
-from ...ir import Dtype, Equation, Tensor, When, show_equations
+from ...ir import Dtype, Equation, Tensor, When, show_equation, show_equations
 
 Node = Union["Loop", "Local", "Store", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
@@ -68,14 +68,16 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The equations that what follows computes."""
+    """The equations that what follows computes; those of the targets `added` add to what stands there."""
 
     equations: tuple[Equation, ...]
+    added: frozenset[str] = frozenset()
 
     @property
     def lines(self) -> list[str]:
         """One line per equation."""
-        return show_equations(self.equations)
+        pairs = zip(self.equations, show_equations(self.equations), strict=True)
+        return [show_equation(e, True) if e.target in self.added else line for e, line in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Rewriter:
             return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
         if isinstance(node, Guard):
             return replace(node, body=self.block(node.body), otherwise=self.block(node.otherwise))
-        return Note(tuple(self.equation(e) for e in node.equations)) if self._notes else node
+        return replace(node, equations=tuple(map(self.equation, node.equations))) if self._notes else node
 
     def equation(self, equation: Equation) -> Equation:
         """`equation` with every expression rebuilt."""

@@ -56,7 +56,7 @@ def _said_by_lines(block: Block, stores: bool) -> Block:
             )
             if not kept:
                 continue
-            node = Note(kept)
+            node = replace(node, equations=kept)
         done.append(node)
     return tuple(done)
 
@@ -85,7 +85,8 @@ def _joined(nodes: Block) -> Block:
     done: list[Node] = []
     for node in nodes:
         if done and isinstance(node, Note) and isinstance(done[-1], Note):
-            done[-1] = Note((*done[-1].equations, *node.equations))
+            before = done[-1]
+            done[-1] = Note((*before.equations, *node.equations), before.added | node.added)
         else:
             done.append(node)
     return tuple(done)

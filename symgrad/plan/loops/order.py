@@ -52,7 +52,7 @@ class Order:
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
         equations = [self._language.equation(e) for e in stripped]
-        note = Note(tuple(stripped))
+        note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
         if step.how != "fill":
             return (*((note,) if stripped else ()), *(n for e in equations for n in self._more(tensor, e, step.how)))
         if not equations:
