@@ -15,7 +15,7 @@ import pytest
 from mathematics import COMPILER, both
 
 from symgrad import library
-from symgrad.backends.numpy import module_from
+from symgrad.backends.python_file import module_from
 from symgrad.pipeline import as_function, printed
 from symgrad.verify import check
 

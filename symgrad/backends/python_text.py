@@ -110,14 +110,12 @@ sizes = SizePrinter()
 
 
 class ArrayPrinter:
-    """Array expressions in the vocabulary of one module (`np`); `dtype` is the text of the inputs' type.
+    """Array expressions in the vocabulary of NumPy; `dtype` is the text of the inputs' type."""
 
-    spell  the words of the target for the operators of `symgrad.ops`
-    """
+    target = "numpy"
+    module = "np"
 
-    def __init__(self, target: str, module: str, dtype: str) -> None:
-        self.target = target
-        self.module = module
+    def __init__(self, dtype: str) -> None:
         self.dtype = dtype
 
     def __call__(self, array: Array, level: int = 0) -> str:
@@ -241,6 +239,10 @@ class ArrayPrinter:
             spelled = OPS[op].spell.get(self.target, f"{self.module}.{op}")
             return f"float({spelled.format(*inner) if '{' in spelled else f'{spelled}({chr(44).join(inner)})'})", ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def items(self, items: Sequence[Item]) -> str:
+        """What stands in the brackets of an index."""
+        return ", ".join(self._item(i, self) for i in items)
 
     def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
         if isinstance(item, Slice):
