@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from .base import Backend
 from .c import C
 from .header import header
+from .jax import Jax
 from .numpy import NumPy
+from .torch import Torch
 
-BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C())}
+BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax())}
 
 __all__ = ["BACKENDS", "Backend", "header"]

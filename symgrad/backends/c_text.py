@@ -63,7 +63,7 @@ def language(node: Expr) -> Expr:
         (x,) = node.args
         return select(apply("gt", x, 0), ONE, select(apply("lt", x, 0), -ONE, x))
     row = OPS.get(node.op)
-    if row is not None and row.expand is not None and "c" not in row.spell:
+    if row is not None and row.expand is not None and row.word("c") is None:
         return _expanded(row.expand(*node.args))
     return node
 

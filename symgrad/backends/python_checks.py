@@ -1,4 +1,4 @@
-"""The private functions of a printed NumPy file: what refuses inputs and gradients that do not fit.
+"""The private functions of a printed Python file: what refuses inputs and gradients that do not fit.
 
 Each is a list of lines; the messages name the function, the tensor, the size, and who told it first.
 """
@@ -12,8 +12,15 @@ from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from .python_text import WIDTH, assigned, if_lines, parameters, returned
 
+RANGE = "{name}.size and not (0 <= {name}.min() and {name}.max() < {extent})"
 
-def inputs_helper(program: Program) -> list[str]:
+
+def inputs_helper(program: Program, promoted: Sequence[str] = (), outside: str = RANGE) -> list[str]:
+    """`_inputs`, which checks types and shapes.
+
+    promoted  inputs that get one dtype
+    outside   what asks whether a subscript `name` is out of range; empty if nothing does
+    """
     primal = program.derivative.primal
     lines = [
         f"def _inputs({parameters('_inputs', primal.inputs)}):",
@@ -31,7 +38,11 @@ def inputs_helper(program: Program) -> list[str]:
         if primal.table[name].optional and checks:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
-    lines += [f"    {line}" for line in _index_checks(program, bound)]
+    if outside:
+        lines += [f"    {line}" for line in _index_checks(program, bound, outside)]
+    if promoted:
+        names = ", ".join(promoted)
+        lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]
     return [*lines, *(f"    {line}" for line in returned(", ".join(primal.inputs), 4))]
 
 
@@ -81,7 +92,7 @@ def _axis_check(
     return [*if_lines(f"{text} != {other}", indent), *raised("ValueError", message, indent)]
 
 
-def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> list[str]:
+def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]], outside: str) -> list[str]:
     primal = program.derivative.primal
     lines = []
     for element, extent in program.indexed:
@@ -91,7 +102,7 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]]) -> lis
         text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
         given = f"{name} is not None and " if primal.table[name].optional else ""
         lines += [
-            *if_lines(f"{given}{name}.size and not (0 <= {name}.min() and {name}.max() < {text})", 4),
+            *if_lines(given + outside.format(name=name, extent=text), 4),
             *raised(
                 "IndexError",
                 f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",

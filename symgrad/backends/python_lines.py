@@ -86,7 +86,7 @@ def conditions(guard: Guard, gradients: Mapping[str, int], program: Program | No
     program    of backward, where presence is told by flags
     word       what tells the gradients that are needed
     """
-    needs = _needed([gradients[g] for g in guard.serves], len(program.derivative.primal.inputs) if program else 0, word)
+    needs = needed([gradients[g] for g in guard.serves], len(program.derivative.primal.inputs) if program else 0, word)
     parts = [" or ".join(needs)] if needs else []
     if len(needs) > 1 and guard.when:
         parts = [f"({parts[0]})"]
@@ -102,7 +102,7 @@ def present(guard: Guard, program: Program | None) -> list[str]:
     ]
 
 
-def _needed(places: Sequence[int], inputs: int, word: str) -> list[str]:
+def needed(places: Sequence[int], inputs: int, word: str) -> list[str]:
     """What asks for one of the gradients at these places: of many, neighbours together, `any(needs_input_grad[2:])`."""
     runs: list[list[int]] = []
     for place in sorted(places):
@@ -193,8 +193,9 @@ def where_told(name: str, tensors: Sequence[Tensor]) -> str:
     raise AssertionError(f"no tensor tells the size {name}")
 
 
-def unpacked(names: Sequence[str]) -> list[str]:
-    return assigned(f"({names[0]},)" if len(names) == 1 else ", ".join(names), "saved", 4)
+def unpacked(names: Sequence[str], value: str = "saved") -> list[str]:
+    """`x, y = saved`."""
+    return assigned(f"({names[0]},)" if len(names) == 1 else ", ".join(names), value, 4)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -41,6 +41,7 @@ from ..plan.arrays.tree import (
     Whole,
     Windows,
     children,
+    is_number,
 )
 from .python_matrices import CALLS
 
@@ -216,12 +217,12 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
-        if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):
+        if all(map(is_number, args)):
             # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
             return self._plain(op, args, text)
         if op == "select":
             return f"{self.module}.where({', '.join(text(a, 0) for a in args)})", ATOM
-        word = OPS[op].spell.get(self.target, f"{self.module}.{op}")
+        word = OPS[op].word(self.target) or f"{self.module}.{op}"
         inner = [text(a, 0) for a in args]
         if "{" in word:
             return word.format(*inner), ATOM
@@ -236,7 +237,7 @@ class ArrayPrinter:
         if word is None and hasattr(math, op):
             word = f"math.{op}"
         if word is None:
-            spelled = OPS[op].spell.get(self.target, f"{self.module}.{op}")
+            spelled = OPS[op].word(self.target) or f"{self.module}.{op}"
             return f"float({spelled.format(*inner) if '{' in spelled else f'{spelled}({chr(44).join(inner)})'})", ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
 
@@ -257,15 +258,6 @@ class ArrayPrinter:
             return sizes(item)
         assert isinstance(item, ARRAYS)
         return text(item, 0)
-
-
-def _all_below(args: Sequence[Array]) -> list[Array]:
-    found, stack = list[Array](), list(args)
-    while stack:
-        a = stack.pop()
-        found.append(a)
-        stack.extend(children(a))
-    return found
 
 
 def number(node: Const) -> tuple[str, int]:

@@ -50,7 +50,7 @@ def _share(wins: str, a: Expr, b: Expr) -> Expr:
 _half = Fraction(1, 2)
 
 ELEMENTARY: tuple[Op, ...] = (
-    Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "c": "PI"}),
+    Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"}),
     # arithmetic
     Op("add", 2, lambda x, y: x + y, lambda a, b, y: (ONE, ONE), lambda a, b: a + b),
     Op("sub", 2, lambda x, y: x - y, lambda a, b, y: (ONE, -ONE), lambda a, b: a - b),
@@ -133,6 +133,8 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
         lambda x, y: (1 / (3 * y**2),),
         lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
+        spell={"numpy": "np.cbrt", "c": "cbrt"},
+        expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3),
     ),
     Op(
         "hypot",
@@ -230,6 +232,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x, y: (y * (1 - y),),
         lambda x: 1 / (1 + sympy.exp(-x)),
         names=("expit",),
+        spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
         expand=lambda x: (
             select(apply("ge", x, 0), ONE, apply("exp", -apply("abs", x))) / (1 + apply("exp", -apply("abs", x)))
         ),
@@ -240,7 +243,7 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: mp.log1p(_exp(x))),
         lambda x, y: (apply("sigmoid", x),),
         lambda x: sympy.log(1 + sympy.exp(x)),
-        spell={"numpy": "np.logaddexp(0, {})"},
+        spell={"numpy": "np.logaddexp(0, {})", "jax": "jax.nn.softplus"},
         expand=lambda x: apply("maximum", x, 0) + apply("log1p", apply("exp", -apply("abs", x))),
     ),
     Op(
@@ -249,6 +252,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x: x if x > 0 else mpmath.mpf(0) * x,
         lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
         lambda x: sympy.Max(x, 0),
+        spell={"torch": "torch.relu", "jax": "jax.nn.relu"},
         expand=lambda x: apply("maximum", x, 0),
         kinks=jump("x == 0", lambda x: bool(x == 0), 0),
     ),

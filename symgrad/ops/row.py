@@ -42,7 +42,8 @@ class Op:
     derivative  (arguments..., result) -> partial derivatives; None: the derivative is zero wherever it exists
     sympy       the same function in SymPy
     names       further names that formula text and declarations accept
-    spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}
+    spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}; JAX
+                calls it as NumPy does where nothing else is said
     expand      the same in terms of other operators, for languages that have no such function
     result      "real", "int" (of integers), or "bool"
     domain      where it is defined, in words
@@ -63,6 +64,13 @@ class Op:
     domain: str = "every real number"
     inside: int | None = None
     kinks: tuple[Kink, ...] = ()
+
+    def word(self, language: str) -> str | None:
+        """How `language` calls it, if that is not its name."""
+        if language == "jax" and language not in self.spell:
+            word = self.spell.get("numpy")
+            return None if word is None else word.replace("np.", "jnp.")
+        return self.spell.get(language)
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Any]:

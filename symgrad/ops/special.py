@@ -41,6 +41,13 @@ def _tgamma(x: Any) -> Any:
     return mp.nan if _pole(x) else mp.inf if x > 1e6 else mp.gamma(x)
 
 
+def _from_lgamma(x: Expr) -> Expr:
+    """The gamma function where there is only its logarithm; below 0 by reflection."""
+    right = apply("gt", x, 0)
+    size = apply("exp", apply("lgamma", select(right, x, 1 - x)))
+    return select(right, size, _pi / (apply("sin", _pi * x) * size))
+
+
 def _zeta(s: Any, x: Any) -> Any:
     if _pole(x) or s <= 1:
         return mp.nan
@@ -79,7 +86,7 @@ SPECIAL: tuple[Op, ...] = (
         real(mp.erf),
         lambda x, y: (2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
         sympy.erf,
-        spell={"numpy": "special.erf"},
+        spell={"numpy": "special.erf", "torch": "torch.special.erf"},
     ),
     Op(
         "erfc",
@@ -87,7 +94,7 @@ SPECIAL: tuple[Op, ...] = (
         real(mp.erfc),
         lambda x, y: (-2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
         sympy.erfc,
-        spell={"numpy": "special.erfc"},
+        spell={"numpy": "special.erfc", "torch": "torch.special.erfc"},
     ),
     Op(
         "erfcx",
@@ -95,7 +102,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.exp(x**2) * mp.erfc(x)),
         lambda x, y: (2 * x * y - 2 / _root(_pi),),
         lambda x: sympy.exp(x**2) * sympy.erfc(x),
-        spell={"numpy": "special.erfcx"},
+        spell={"numpy": "special.erfcx", "torch": "torch.special.erfcx"},
     ),
     Op(
         "erfinv",
@@ -103,7 +110,7 @@ SPECIAL: tuple[Op, ...] = (
         real(mp.erfinv),
         lambda x, y: (_root(_pi) / 2 * apply("exp", y**2),),
         sympy.erfinv,
-        spell={"numpy": "special.erfinv"},
+        spell={"numpy": "special.erfinv", "torch": "torch.special.erfinv"},
         domain="-1 < x < 1",
         inside=0,
     ),
@@ -113,7 +120,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
         lambda x, y: (_gauss(x),),
         lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-        spell={"numpy": "special.ndtr"},
+        spell={"numpy": "special.ndtr", "torch": "torch.special.ndtr"},
         expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
     ),
     Op(
@@ -122,7 +129,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)),
         lambda x, y: (_root(2 / _pi) / apply("erfcx", -x / _ROOT2),),
         lambda x: sympy.log((1 + sympy.erf(x / sympy.sqrt(2))) / 2),
-        spell={"numpy": "special.log_ndtr"},
+        spell={"numpy": "special.log_ndtr", "torch": "torch.special.log_ndtr"},
     ),
     Op(
         "ndtri",
@@ -130,7 +137,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1)),
         lambda x, y: (_root(2 * _pi) * apply("exp", y**2 / 2),),
         lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
-        spell={"numpy": "special.ndtri"},
+        spell={"numpy": "special.ndtri", "torch": "torch.special.ndtri"},
         domain="0 < x < 1",
         inside=1,
     ),
@@ -142,7 +149,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x, y: (apply("digamma", x),),
         sympy.loggamma,
         names=("gammaln", "loggamma"),
-        spell={"numpy": "special.gammaln"},
+        spell={"numpy": "special.gammaln", "torch": "torch.special.gammaln"},
         domain="x is not 0, -1, -2, ...",
         inside=1,
     ),
@@ -152,7 +159,8 @@ SPECIAL: tuple[Op, ...] = (
         real(_tgamma),
         lambda x, y: (y * apply("digamma", x),),
         sympy.gamma,
-        spell={"numpy": "special.gamma"},
+        spell={"numpy": "special.gamma", "c": "tgamma"},
+        expand=_from_lgamma,
         domain="x is not 0, -1, -2, ...",
         inside=1,
     ),
@@ -162,7 +170,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: _polygamma(0, x)),
         lambda x, y: (_hurwitz(2, x),),
         sympy.digamma,
-        spell={"numpy": "special.digamma"},
+        spell={"numpy": "special.digamma", "torch": "torch.special.digamma"},
         domain="x is not 0, -1, -2, ...",
         inside=1,
     ),
@@ -182,7 +190,7 @@ SPECIAL: tuple[Op, ...] = (
         real(_zeta),
         lambda s, x, y: (None, -s * _hurwitz(s + 1, x)),
         sympy.zeta,
-        spell={"numpy": "special.zeta"},
+        spell={"numpy": "special.zeta", "torch": "torch.special.zeta"},
         domain="x > 1, and y not 0, -1, -2, ...",
     ),
     # modified Bessel functions
@@ -192,7 +200,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.besseli(0, x)),
         lambda x, y: (apply("bessel_i1", x),),
         lambda x: sympy.besseli(0, x),
-        spell={"numpy": "special.i0"},
+        spell={"numpy": "special.i0", "torch": "torch.special.i0"},
         inside=0,
     ),
     Op(
@@ -201,7 +209,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.besseli(1, x)),
         lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),),
         lambda x: sympy.besseli(1, x),
-        spell={"numpy": "special.i1"},
+        spell={"numpy": "special.i1", "torch": "torch.special.i1"},
         inside=0,
     ),
     Op(
@@ -210,7 +218,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.exp(-abs(x)) * mp.besseli(0, x)),
         lambda x, y: (apply("bessel_i1e", x) - apply("sign", x) * y,),
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
-        spell={"numpy": "special.i0e"},
+        spell={"numpy": "special.i0e", "torch": "torch.special.i0e"},
         kinks=jump("x == 0", lambda x: bool(x == 0), 0),
     ),
     Op(
@@ -221,7 +229,7 @@ SPECIAL: tuple[Op, ...] = (
             select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),
         ),
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
-        spell={"numpy": "special.i1e"},
+        spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
     ),
     # without a gap at 0, without overflow
     Op(
@@ -230,7 +238,7 @@ SPECIAL: tuple[Op, ...] = (
         real(mp.sincpi),
         lambda x, y: ((apply("cos", _pi * x) - y) / nonzero(x),),
         lambda x: sympy.sinc(sympy.pi * x),
-        spell={"numpy": "np.sinc"},
+        spell={"numpy": "np.sinc", "torch": "torch.sinc"},
         expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x)),
     ),
     Op(
@@ -239,7 +247,7 @@ SPECIAL: tuple[Op, ...] = (
         real(_logaddexp),
         lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
         lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
-        spell={"numpy": "np.logaddexp"},
+        spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
         expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
     ),
     Op(
@@ -256,7 +264,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda a, b: a * 0 if a == 0 else a * log(b)),
         lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)),
         lambda a, b: a * sympy.log(b),
-        spell={"numpy": "special.xlogy"},
+        spell={"numpy": "special.xlogy", "torch": "torch.special.xlogy"},
         expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
         domain="y > 0, or x == 0",
         inside=1,

@@ -56,6 +56,7 @@ STEPS: tuple[Op, ...] = (
             (sympy.floor(x + sympy.S.Half), True),
         ),
         names=("round",),
+        spell={"torch": "torch.round"},
         kinks=jump("x is halfway between two integers", lambda x: bool(x - mp.floor(x) == mpmath.mpf(1) / 2), 0),
     ),
     Op(
@@ -76,7 +77,7 @@ STEPS: tuple[Op, ...] = (
         real(lambda a, b: a - b * mp.floor(a / b)),
         lambda a, b, y: (ONE, -(a - y) / b),
         lambda a, b: a - b * sympy.floor(a / b),
-        spell={"numpy": "np.mod"},
+        spell={"numpy": "np.mod", "torch": "torch.remainder"},
         expand=_floored,
         domain="y != 0",
         inside=1,
@@ -110,7 +111,7 @@ STEPS: tuple[Op, ...] = (
         ),
         lambda x, low, high: sympy.Min(sympy.Max(x, low), high),
         names=("clamp",),
-        spell={"numpy": "np.clip"},
+        spell={"numpy": "np.clip", "torch": "torch.clip"},
         expand=_clipped,
         kinks=(
             *jump("low <= x == high or low == x <= high", lambda x, a, b: bool(a <= x <= b and x in (a, b)), 1, 0, 0),

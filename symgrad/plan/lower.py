@@ -58,7 +58,7 @@ def expanded(e: Equation, target: str) -> Equation:
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply):
             row = OPS[node.op]
-            if row.expand is not None and target not in row.spell:
+            if row.expand is not None and row.word(target) is None:
                 return transform(row.expand(*node.args), rewrite)
         return node
 

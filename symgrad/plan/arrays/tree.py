@@ -384,6 +384,11 @@ def below(array: Array) -> list[Array]:
     return found
 
 
+def is_number(array: Array) -> bool:
+    """Whether Python computes it, without any array."""
+    return all(isinstance(a, (Num, SizeOf, Infinity, Elementwise)) for a in below(array))
+
+
 def in_place(array: Array, name: str, value: Array) -> Array:
     """`array` with the variable `name` replaced by `value`."""
     if isinstance(array, Var):

@@ -1,0 +1,211 @@
+"""JAX: `forward` and `backward` on `jax.numpy` arrays, and a function that has them by `jax.custom_vjp`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ..errors import UnsupportedError
+from ..ir import Dtype, Tensor
+from ..plan import Program
+from ..plan.arrays.tree import Guard
+from ..plan.build import SCIPY
+from .base import template
+from .frameworks import JaxArtefact
+from .jax_text import JaxLines, JaxPrinter
+from .python_checks import inputs_helper, raised
+from .python_file import PythonFile, module_from
+from .python_lines import (
+    as_stored,
+    constraint_lines,
+    count_lines,
+    in_docstring,
+    present,
+    size_lines,
+    tuple_of,
+    unpacked,
+    where_told,
+)
+from .python_text import assigned, called, pack_name, parameters, returned, unset
+
+
+class Jax:
+    """The target `jax`."""
+
+    name = "jax"
+    style = "arrays"
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return {file name: text}."""
+        primal = program.derivative.primal
+        if not program.derivative.gradients:
+            raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
+        return {f"{primal.name}_jax.py": _File(program).text(header)}
+
+    def load(self, program: Program, files: Mapping[str, str]) -> JaxArtefact:
+        """Import the printed text as a module, without writing it anywhere."""
+        ((path, text),) = files.items()
+        return JaxArtefact(program.derivative.primal, module_from(path, text))
+
+
+class _File(PythonFile):
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.options = [o.name for o in self.primal.options]
+        self.seeds = [s for _, s in program.derivative.seeds]
+
+    def printer(self, like: str) -> JaxPrinter:
+        return JaxPrinter(f"{like}.dtype")
+
+    def text(self, header: Sequence[str]) -> str:
+        forward, backward = self._forward(), self._backward()
+        helpers = [inputs_helper(self.program, self._promoted(), outside="_outside({name}, {extent})"), *self._type_helpers()]
+        body = "\n".join([*forward, *backward])
+        checks = "\n".join(line for helper in helpers for line in helper)
+        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
+        whole = "\n".join([body, *(line for helper in helpers for line in helper)])
+        imports = ["import functools"] if self.options else []
+        imports += ["import math"] if "math." in whole else []
+        modules = [m for m in SCIPY if re.search(rf"(?<!\.)\b{m}\.", whole)]
+        names = ", ".join([*self.primal.inputs, *self.options])
+        count = len(self.primal.inputs)
+        places = ", ".join(str(count + k) for k in range(len(self.options)))
+        places += "," if len(self.options) == 1 else ""
+        decorator = f"functools.partial(jax.custom_vjp, nondiff_argnums=({places}))" if places else "jax.custom_vjp"
+        call = called(f"return _{self.primal.name}({names})", 4)
+        return template("jax.j2").render(
+            header=[in_docstring(line) for line in header],
+            imports=[*imports, ""] if imports else [],
+            modules=[
+                *(["import numpy as np"] if re.search(r"\bnp\.", whole) else []),
+                *([f"from jax.scipy import {', '.join(sorted(modules))}"] if modules else []),
+            ],
+            name=self.primal.name,
+            parameters=parameters(self.primal.name, self.parameters()),
+            doc=[self.results_doc(), *self.arguments_doc()],
+            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({', '.join(self.primal.inputs)})", 4), *call],
+            decorator=decorator,
+            names=names,
+            forward=forward,
+            backward_parameters=", ".join([*self.options, "saved", "grad_output"]),
+            backward=backward,
+            helpers=helpers,
+        )
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        said = ["TypeError and ValueError tell which argument has another type or shape."]
+        if self.program.indexed:
+            said.append("IndexError tells which subscript is out of range; under jax.jit JAX clamps it.")
+        if self.options:
+            said.append("Options are numbers of Python, and static under jax.jit.")
+        return tuple(said)
+
+    def _promoted(self) -> list[str]:
+        """The real inputs, which get one dtype."""
+        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
+        return reals if len(reals) > 1 else []
+
+    def _type_helpers(self) -> list[list[str]]:
+        kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
+        rows = (
+            (Dtype.REAL, "_real", "floating point", "jnp.floating"),
+            (Dtype.INT, "_integer", "integer", "jnp.integer"),
+            (Dtype.BOOL, "_boolean", "boolean", "jnp.bool_"),
+        )
+        found = [_type_helper(self.primal.name, word, kind, of) for dtype, word, kind, of in rows if dtype in kinds]
+        return [*found, *([list(PROMOTED)] if self._promoted() else [])]
+
+    def _forward(self) -> list[str]:
+        primal, program = self.primal, self.program
+        needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
+        lines = size_lines(self.forward_sizes(), self.sure)
+        lines += constraint_lines(primal, needs)
+        lines += count_lines(self.forward.counts)
+        lines += [""] if lines else []
+        text = JaxLines(self.printer(self.like or primal.inputs[0]), lambda guard: " and ".join(present(guard, None)))
+        lines += text(self.forward.statements)
+        static = [self._size(d) for d in self._sizes_kept()] + [f"{n} is not None" for n in program.saved_presence]
+        saved = [*program.saved, *([f"_Static({tuple_of(static)})"] if static else [])]
+        outputs = tuple_of(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
+        return [*lines, *returned(f"{outputs}, {tuple_of(saved)}", 4)]
+
+    def _size(self, name: str) -> str:
+        return pack_name(name) if name in self.forward_sizes() else where_told(name, self.sure)
+
+    def _sizes_kept(self) -> list[str]:
+        """The sizes that backward works with, and that no array that it has tells."""
+        told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
+        return [d for d in self.backward.sizes if d not in told]
+
+    def _telling(self) -> list[Tensor]:
+        """The arrays with which backward always works, in the shapes that they have there."""
+        table = self.program.table
+        always = [n for n in self.program.saved if not table[n].optional]
+        return [as_stored(table[n], self.forward.kept.get(n)) for n in (*always, *self.seeds)]
+
+    def _backward(self) -> list[str]:
+        primal, program = self.primal, self.program
+        static = [*map(pack_name, self._sizes_kept()), *(f"has_{n}" for n in program.saved_presence)]
+        lines: list[str] = []
+        if static:
+            last = tuple_of(static) if len(static) == 1 else f"({', '.join(static)})"
+            lines += unpacked([*program.saved, last], "saved")
+        elif program.saved:
+            lines += unpacked(program.saved, "saved")
+        if len(self.seeds) > 1:
+            lines += assigned(", ".join(self.seeds), "grad_output", 4)
+        lines += size_lines([d for d in self.backward.sizes if d not in self._sizes_kept()], self._telling())
+        lines += count_lines(self.backward.counts)
+        lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
+
+        def asked(guard: Guard) -> str:
+            return " and ".join(present(guard, program))
+
+        lines += JaxLines(self.printer(self.seeds[0]), asked)(self.backward.statements)
+        result = [self.gradient_of(n) or "None" for n in primal.inputs]
+        return [*lines, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
+
+
+def _type_helper(function: str, word: str, kind: str, of: str) -> list[str]:
+    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
+    return [
+        f"def {word}(name, value):",
+        f'    """Return `value` as an array, which must be {kind}."""',
+        "    array = jnp.asarray(value)",
+        f"    if not jnp.issubdtype(array.dtype, {of}):",
+        *(f"    {line}" for line in raised("TypeError", message)),
+        "    return array",
+    ]
+
+
+PROMOTED = (
+    "def _promoted(*arrays):",
+    '    """Return the arrays in the one dtype that they promote to."""',
+    "    dtype = jnp.result_type(*(x for x in arrays if x is not None))",
+    "    return [None if x is None else x.astype(dtype) for x in arrays]",
+)
+HELPERS: Mapping[str, tuple[str, ...]] = {
+    "_Static": (
+        "@jax.tree_util.register_static",
+        "class _Static(tuple):",
+        '    """Sizes and flags that backward needs: constants to jax.jit, no arrays."""',
+    ),
+    "_outside": (
+        "def _outside(subscripts, extent):",
+        '    """Whether a subscript is out of range; of what JAX traces nobody knows."""',
+        "    if isinstance(subscripts, jax.core.Tracer) or not subscripts.size:",
+        "        return False",
+        "    values = np.asarray(subscripts)",
+        "    return values.min() < 0 or values.max() >= extent",
+    ),
+    "_windows": (
+        "def _windows(x, axis, size, step=1, dilation=1):",
+        '    """Return the windows of x along `axis`, each in a new last axis."""',
+        "    axis %= x.ndim",
+        "    span = dilation * (size - 1) + 1",
+        "    count = max((x.shape[axis] - span) // step + 1, 0)",
+        "    places = step * jnp.arange(count)[:, None] + dilation * jnp.arange(size)",
+        "    return jnp.moveaxis(jnp.take(x, places, axis=axis), axis + 1, -1)",
+    ),
+}

@@ -1,0 +1,326 @@
+"""PyTorch: a `torch.autograd.Function`, and a function that checks its arguments and calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..errors import UnsupportedError
+from ..ir import Dtype, Tensor
+from ..plan import Program
+from ..plan.arrays.tree import Guard
+from .base import template
+from .frameworks import TorchArtefact
+from .python_checks import inputs_helper, raised
+from .python_file import PythonFile, module_from
+from .python_lines import (
+    conditions,
+    constraint_lines,
+    count_lines,
+    in_docstring,
+    listed,
+    needed,
+    size_lines,
+    tuple_of,
+    unpacked,
+    where_told,
+)
+from .python_text import assigned, called, pack_name, parameters, returned, unset
+from .torch_lines import HELPERS, TorchLines
+from .torch_text import TorchPrinter
+
+NEEDS = "ctx.needs_input_grad"
+MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what autocast would compute in half precision
+
+
+class Torch:
+    """The target `torch`."""
+
+    name = "torch"
+    style = "arrays"
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return {file name: text}."""
+        primal = program.derivative.primal
+        if not program.derivative.gradients:
+            raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
+        return {f"{primal.name}_torch.py": _File(program).text(header)}
+
+    def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
+        """Import the printed text as a module, without writing it anywhere."""
+        ((path, text),) = files.items()
+        return TorchArtefact(program.derivative.primal, module_from(path, text))
+
+
+class _File(PythonFile):
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        primal = self.primal
+        self.class_name = class_name(primal.name)
+        self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
+        self.options = [o.name for o in primal.options]
+        saved = [n for n in program.saved if n in primal.inputs]
+        if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
+            saved = list(primal.inputs)
+        self.saved = [*saved, *(n for n in program.saved if n not in primal.inputs)]
+        self.output = "output" if "output" not in primal.table else "result"
+        self.given = "inputs" if "inputs" not in primal.table else "arguments"
+
+    def printer(self, like: str) -> TorchPrinter:
+        return TorchPrinter(like)
+
+    def text(self, header: Sequence[str]) -> str:
+        forward, setup, backward = self._forward(), self._setup(), self._backward()
+        body = "\n".join([*forward, *backward])
+        helpers = [inputs_helper(self.program, self._promoted(), outside=""), *self._type_helpers()]
+        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
+        whole = "\n".join([body, *(line for helper in helpers for line in helper)])
+        imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
+        return template("torch.j2").render(
+            header=[in_docstring(line) for line in header],
+            imports=[*imports, ""] if imports else [],
+            name=self.primal.name,
+            class_name=self.class_name,
+            parameters=parameters(self.primal.name, self.parameters()),
+            doc=[self.results_doc(), *self.arguments_doc()],
+            call=self._call(),
+            forward_parameters=", ".join([*self.primal.inputs, *self.options]),
+            forward=forward,
+            given=self.given,
+            output=self.output,
+            setup=setup,
+            backward_parameters=", ".join(["ctx", *self._cotangents()]),
+            backward=backward,
+            helpers=helpers,
+        )
+
+    # the function
+
+    def _call(self) -> list[str]:
+        names = ", ".join(self.primal.inputs)
+        sure = self.like or self.primal.inputs[0]
+        arguments = ", ".join([*self.primal.inputs, *self.options])
+        count = len(self.primal.outputs)
+        shown = "" if not self.hidden else "[0]" if count == 1 else f"[:{count}]"
+        result = called(f"return {self.class_name}.apply({arguments})", 8 + len(shown))
+        result[-1] += shown
+        return [
+            *assigned(names, f"_inputs({names})", 4),
+            f"with torch.autocast({sure}.device.type, enabled=False):",
+            *(f"    {line}" for line in result),
+        ]
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        said = ["TypeError and ValueError tell which argument has another type or shape."]
+        if self.program.indexed:
+            said.append("Subscripts out of range are treated as torch treats them.")
+        return tuple(said)
+
+    def _promoted(self) -> list[str]:
+        """The real inputs, which get one dtype."""
+        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
+        return reals if len(reals) > 1 else []
+
+    def _type_helpers(self) -> list[list[str]]:
+        kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
+        integer = "not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)"
+        rows = (
+            (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
+            (Dtype.INT, "_integer", "a tensor of integers", integer),
+            (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
+        )
+        found = [_type_helper(self.primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
+        return [*found, *([list(PROMOTED)] if self._promoted() else [])]
+
+    # the class
+
+    def _forward(self) -> list[str]:
+        needs = [*self.primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
+        lines = size_lines(self.forward_sizes(), self.sure)
+        lines += constraint_lines(self.primal, needs)
+        lines += count_lines(self.forward.counts)
+        lines += [""] if lines else []
+        text = self.printer(self.like or self.primal.inputs[0])
+        printed = TorchLines(text, self._asked_forward, self.forward.statements, self._ordered(self.primal.inputs))
+        lines += printed(self.forward.statements, 8)
+        return [*lines, *returned(", ".join([*self.primal.outputs, *self.hidden]), 8)]
+
+    def _asked_forward(self, guard: Guard) -> str:
+        return conditions(guard, {}, None, "")
+
+    def _ordered(self, names: Sequence[str]) -> list[str]:
+        """The tensors of real numbers first."""
+        return sorted(names, key=lambda n: self.program.table[n].dtype != Dtype.REAL)
+
+    def _setup(self) -> list[str]:
+        """What is kept for backward."""
+        primal = self.primal
+        results = [*primal.outputs, *self.hidden]
+        flags = [f"{n} is not None" for n in self._flags()]
+        sizes = [where_told(d, self.sure) for d in self._sizes_kept()]
+        extra = self._options_kept()
+        kept = [self._kept(n) for n in self.saved]
+        text = ", ".join([*kept, *flags, *sizes, *extra])
+        read = [n for n in (*primal.inputs, *self.options) if _mentions(text, n)]
+        lines: list[str] = []
+        if read:
+            names = [n if n in read else "_" for n in (*primal.inputs, *self.options)]
+            lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), self.given, 8)
+        own = [n for n in results if _mentions(", ".join(kept), n)]
+        if own and len(results) > 1:
+            lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
+        elif own:
+            kept = [self.output + k.removeprefix(own[0]) if k.startswith(own[0]) else k for k in kept]
+        if self._unasked():
+            lines.append("ctx.set_materialize_grads(False)")
+        if kept:
+            lines += called(f"ctx.save_for_backward({', '.join(kept)})", 8)
+        for word, values in (("sizes", sizes), ("options", extra), ("given", flags)):
+            if values:
+                lines += assigned(f"ctx.{word}", tuple_of(values), 8)
+        return lines or ["pass"]
+
+    def _kept(self, name: str) -> str:
+        """A tensor as it is saved: only if a gradient that is needed reads it."""
+        asked = self._readers(name)
+        if asked is None:
+            return name
+        return f"{name} if {' or '.join(needed(asked, len(self.primal.inputs), NEEDS))} else None"
+
+    def _readers(self, name: str) -> list[int] | None:
+        """The inputs for whose gradients alone a tensor is read; None if it is always saved."""
+        if self.hidden and name in self.primal.inputs:
+            return None
+        gradients = [g for _, g in self.program.derivative.gradients]
+        served = set[str]()
+        for step in self.program.backward.steps:
+            if any(r.name == name for e in step.equations for r in e.reads):
+                served |= set(step.serves)
+        if not served or served >= set(gradients):
+            return None
+        return [k for k, n in enumerate(self.primal.inputs) if self.gradient_of(n) in served]
+
+    def _sizes_kept(self) -> list[str]:
+        """The sizes that backward works with, and that no tensor that it always has tells."""
+        told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
+        return [d for d in self.backward.sizes if d not in told]
+
+    def _telling(self) -> list[Tensor]:
+        """The tensors with which backward can always work, but those with kept axes."""
+        table = self.program.table
+        always = [n for n in self.saved if not table[n].optional and self._readers(n) is None]
+        seeds = [s for _, s in self.program.derivative.seeds]
+        return [table[n] for n in (*always, *seeds) if n not in self.forward.kept]
+
+    def _flags(self) -> list[str]:
+        """The optional inputs of which backward asks whether they are given, but for their own gradients."""
+        asked = {
+            name
+            for s in self.backward.statements
+            if isinstance(s, Guard)
+            for name, given in s.when
+            if not given or s.serves != (self.gradient_of(name),)
+        }
+        return [n for n in self.program.saved_presence if n in asked]
+
+    def _options_kept(self) -> list[str]:
+        return self.options if self.hidden else list(self.program.saved_options)
+
+    def _cotangents(self) -> list[str]:
+        """The parameters of backward: the gradient of each result."""
+        seeds = [s for _, s in self.program.derivative.seeds]
+        return [*seeds, *(["*_"] if self.hidden else [])]
+
+    def _unasked(self) -> bool:
+        """Whether gradients that are zero come as None, lest zeros are made for what is hidden."""
+        return bool(self.hidden) and len(self.program.derivative.seeds) == 1
+
+    def _backward(self) -> list[str]:
+        primal, program = self.primal, self.program
+        seeds = [s for _, s in program.derivative.seeds]
+        lines: list[str] = []
+        count = len(primal.inputs) + len(self.options)
+        if self._unasked():
+            lines += [f"if {seeds[0]} is None:", f"    return {', '.join(['None'] * count)}"]
+        if self.saved:
+            lines += unpacked(self.saved, "ctx.saved_tensors")
+        for word, names in (
+            ("sizes", [pack_name(d) for d in self._sizes_kept()]),
+            ("options", self._options_kept()),
+            ("given", [f"has_{n}" for n in self._flags()]),
+        ):
+            if names:
+                lines += unpacked(names, f"ctx.{word}")
+        if self.hidden:
+            lines += self._again()
+        needed = [d for d in self.backward.sizes if d not in self._sizes_kept()]
+        lines += size_lines(needed, self._telling())
+        lines += count_lines(self.backward.counts)
+        gradients = {g: k for k, g in enumerate(map(self.gradient_of, primal.inputs)) if g is not None}
+        lines += unset([*gradients], 8)
+
+        def asked(guard: Guard) -> str:
+            # an input whose gradient is needed is given
+            own = {(n, True) for n in primal.optional if guard.serves == (self.gradient_of(n),)}
+            when = tuple(w for w in guard.when if w not in own)
+            return conditions(replace(guard, when=when), gradients, program, NEEDS)
+
+        reads = [*seeds, *self._ordered(self.saved)]
+        def body(indent: int) -> list[str]:
+            text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads)
+            return text(self.backward.statements, indent)
+
+        inside = body(8)
+        if any(word in line for line in inside for word in MATRICES):
+            inside = body(12)
+            lines.append(f"with torch.autocast({seeds[0]}.device.type, enabled=False):")
+            lines += [f"    {line}" for line in inside]
+        else:
+            lines += inside
+        result = [self.gradient_of(n) or "None" for n in primal.inputs] + ["None"] * len(self.options)
+        return [*lines, *returned(", ".join(result), 8)]
+
+    def _again(self) -> list[str]:
+        """The hidden results as functions of the inputs, where backward is differentiated itself."""
+        results = ["_" if n in self.primal.outputs else n for n in (*self.primal.outputs, *self.hidden)]
+        call = f"{self.class_name}.forward({', '.join([*self.primal.inputs, *self.options])})"
+        said = f"# to differentiate this again: {listed(self.hidden)}"
+        said = f"{said} as {'a function' if len(self.hidden) == 1 else 'functions'} of the inputs"
+        short = said if len(said) <= 70 else "# to differentiate this again: what was saved, as functions of the inputs"
+        return [
+            "if torch.is_grad_enabled():",
+            f"    {short}",
+            *(f"    {line}" for line in assigned(", ".join(results), call, 12)),
+        ]
+
+
+def class_name(name: str) -> str:
+    """`layer_norm` -> `LayerNorm`."""
+    found = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    return found if found != name else f"{found}Function"
+
+
+def _mentions(text: str, name: str) -> bool:
+    return any(word == name for word in text.replace("(", " ").replace(",", " ").replace(".", " ").split())
+
+
+def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:
+    message = f"{function}: {{name}} has dtype {{dtype}}, expected {kind}"
+    return [
+        f"def {word}(name, value):",
+        f'    """Return `value`, which must be {kind}."""',
+        f"    if not (torch.is_tensor(value) and {test}):",
+        "        dtype = getattr(value, \"dtype\", type(value).__name__)",
+        *(f"    {line}" for line in raised("TypeError", message, 8)),
+        "    return value",
+    ]
+
+
+PROMOTED = (
+    "def _promoted(*tensors):",
+    '    """Return the tensors in the one dtype that they promote to."""',
+    "    dtypes = [t.dtype for t in tensors if t is not None]",
+    "    dtype = functools.reduce(torch.promote_types, dtypes)",
+    "    return [None if t is None else t.to(dtype) for t in tensors]",
+)

@@ -1,0 +1,249 @@
+"""Statements on tensors of torch.
+
+Autograd differentiates backward again, so nothing is written to that it has read; and `torch.vmap` lets only a batched
+tensor take batched values, so what is written to begins as batched as what comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..expr import ONE, Expr
+from ..plan.arrays.guards import names_read
+from ..plan.arrays.tree import (
+    ALL,
+    ARRAYS,
+    AddAt,
+    Assign,
+    Copy,
+    For,
+    Full,
+    Guard,
+    Item,
+    Slice,
+    Statement,
+    Take,
+    Update,
+    Var,
+    below,
+    flat,
+    tops,
+)
+from .python_lines import Asked, Lines, is_negative
+from .python_text import assigned, called, sizes
+from .torch_text import BACK, TorchPrinter, backward_axes
+
+
+class TorchLines(Lines):
+    """The lines of one procedure.
+
+    reads  the tensors it is given, floating point first
+    """
+
+    text: TorchPrinter
+
+    def __init__(self, text: TorchPrinter, asked: Asked, statements: Sequence[Statement], reads: Sequence[str]) -> None:
+        super().__init__(text, asked)
+        self.reads = reads
+        self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
+        self.sources = _sources(statements, reads)
+        self.seen: set[str] = set()  # what has been read
+
+    def statement(self, s: Statement, indent: int) -> list[str]:
+        if isinstance(s, Assign) and s.name in self.written:
+            lines = self._begun(s, indent)
+        else:
+            lines = super().statement(s, indent)
+        if not isinstance(s, (Guard, For)):
+            self.seen.update(n for n in names_read(s) if n != getattr(s, "name", None))
+        return lines
+
+    def _begun(self, s: Assign, indent: int) -> list[str]:
+        """The first value of what will be written to: fresh, and batched where what comes is."""
+        fresh = not isinstance(s.value, Copy)
+        value = s.value.base if isinstance(s.value, Copy) else s.value
+        own = {r for a in below(value) if isinstance(a, Var) for r in self.sources.get(a.name, ())}
+        others = [r for r in self.reads if r in self.sources[s.name] and r not in own]
+        if not others:
+            return assigned(s.name, self.text(s.value), indent)
+        if isinstance(value, Full) and self.text(value.value) == "0":
+            shape = sizes.shape(value.shape)
+            if len(others) == 1:
+                return assigned(s.name, f"{others[0]}.new_zeros({shape})", indent)
+            return assigned(s.name, f"_zeros({shape}, {', '.join(others)})", indent)
+        zero = f"_zeros((), {', '.join(others)})" if own or fresh else f"_zeros((), {', '.join(self.reads)})"
+        return assigned(s.name, f"{self.text(value, 10)} + {zero}", indent)
+
+    # writing
+
+    def update(self, s: Update, indent: int) -> list[str]:
+        if BACK in s.items:  # torch has no steps backwards: the value is turned instead
+            axes = backward_axes([i for i in s.items if isinstance(i, Slice) or i in (None, "...")])
+            count = sum(isinstance(i, Slice) for i in s.items)
+            axes = axes if "..." in s.items else [k - count for k in axes]
+            items = tuple(ALL if i == BACK else i for i in s.items)
+            turned = assigned(s.name, f"{self.text(s.value, 100)}.flip({', '.join(map(str, axes))})", indent)
+            index = f"{s.name}[{self.text.items(items)}]"
+            return [turned[0].replace(s.name, index + (" +" if not s.first else ""), 1), *turned[1:]]
+        row = self.text.rows.get(s.name)
+        if row is not None:
+            place = f"{row}[{self.text.items(s.items[:1])}]"
+            return self._replaced(place, s.items[1:], s, indent)
+        if s.name in self.seen:
+            return self._replaced(s.name, s.items, s, indent)
+        return super().update(s, indent)
+
+    def _replaced(self, name: str, items: Sequence[Item], s: Update, indent: int) -> list[str]:
+        """`name[items] += value` as a new value of `name`."""
+        value, sign = s.value, "+"
+        if is_negative(value) and not s.first:
+            sign, value = "-", value.args[0]
+        if all(i in (ALL, "...") for i in items):
+            text = self.text(value) if s.first else f"{name} {sign} {self.text(value, 11)}"
+            return assigned(name, text, indent)
+        old = "" if s.first else f"{name}[{self.text.items(items)}] {sign} "
+        new = self.text(value) if s.first else self.text(value, 11)
+        return assigned(name, f"_with({name}, {self._index(items)}, {old}{new})", indent)
+
+    def add_at(self, s: AddAt, indent: int) -> list[str]:
+        value = self.text(s.value)
+        name = s.name
+        if name in self.text.rows or name in self.seen:
+            return assigned(name, f"_added({name}, {self._index(s.items)}, {value})", indent)
+        if all(isinstance(i, ARRAYS) for i in s.items):
+            inner = self.text.items(s.items)
+            index = f"({inner},)" if len(s.items) == 1 else f"({inner})"
+            return called(f"{name}.index_put_({index}, {value}, accumulate=True)", indent)
+        return assigned(name, f"_added({name}, {self._index(s.items)}, {value})", indent)
+
+    def _index(self, items: Sequence[Item]) -> str:
+        """An index as a value."""
+        parts = []
+        for i in items:
+            if isinstance(i, Slice):
+                bounds = [i.start, i.stop] if i.step is None or i.step is ONE else [i.start, i.stop, i.step]
+                parts.append(f"slice({', '.join('None' if b is None else sizes(b) for b in bounds)})")
+            else:
+                parts.append(self.text.items([i]))
+        return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+    # loops
+
+    def loop(self, s: For, indent: int) -> list[str]:
+        """A loop; what it writes and reads again is a list of rows meanwhile, or new in every turn."""
+        read = {a.name for top in tops(s) for a in below(top) if isinstance(a, Var)}
+        carried = [n for n in dict.fromkeys(x.name for x in flat(s) if isinstance(x, (Update, AddAt))) if n in read]
+        mine = [n for n in carried if n not in self.text.rows and _by_rows(s, n)]
+        before, self.seen = self.seen, {*self.seen, *carried}
+        self.text.rows.update({n: f"{n}_rows" for n in mine})
+        lines = [f"{n}_rows = list({n})" for n in mine]
+        lines += super().loop(s, indent)
+        for n in mine:
+            del self.text.rows[n]
+        lines += [f"{n} = _stacked({n}_rows, {n})" for n in mine]
+        self.seen = before
+        return lines
+
+
+def _by_rows(s: For, name: str) -> bool:
+    """Whether a loop touches a tensor in one row at a time."""
+    writes = [x for x in flat(s) if isinstance(x, (Update, AddAt)) and x.name == name]
+    if any(isinstance(x, AddAt) or not isinstance(x.items[0], Expr) for x in writes):
+        return False
+    every = [a for top in tops(s) for a in below(top)]
+    takes = [a for a in every if isinstance(a, Take) and a.base == Var(name)]
+    whole = sum(a == Var(name) for a in every)
+    return whole == len(takes) and all(isinstance(a.items[0], Expr) for a in takes)
+
+
+def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[str, set[str]]:
+    """What each tensor is computed from, of those that are given."""
+    found: dict[str, set[str]] = {name: {name} for name in reads}
+    for _ in range(2):  # what a loop computes may be read in the next turn
+        for top in statements:
+            for s in flat(top):
+                mine = {r for n in names_read(s) for r in found.get(n, ())}
+                names = s.names if hasattr(s, "names") else (s.name,)
+                for name in names:
+                    if name is not None:
+                        found[name] = found.get(name, set()) | mine
+    return found
+
+
+HELPERS: Mapping[str, tuple[str, ...]] = {
+    "_zeros": (
+        "def _zeros(shape, *tensors):",
+        '    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""',
+        "    tensors = [t for t in tensors if t is not None]",
+        "    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)",
+        "    return zero.expand(shape).clone()",
+    ),
+    "_with": (
+        "def _with(array, index, value):",
+        '    """Return a copy of `array` in which `value` stands at `index`."""',
+        "    array = array.clone()",
+        "    array[index] = value",
+        "    return array",
+    ),
+    "_stacked": (
+        "def _stacked(rows, array):",
+        '    """Return the rows of `array` as one tensor; without rows, `array` itself."""',
+        "    return torch.stack(rows) if rows else array",
+    ),
+    "_added": (
+        "def _added(array, index, value):",
+        '    """Return `array` with `value` added at `index`, where elements may repeat."""',
+        "    places = torch.arange(array.numel(), device=array.device)",
+        "    places = places.reshape(array.shape)[index]",
+        "    value = value.broadcast_to(places.shape).reshape(-1)",
+        "    added = array.reshape(-1).index_add(0, places.reshape(-1), value)",
+        "    return added.reshape(array.shape)",
+    ),
+    "_einsum": (
+        "def _einsum(subscripts, *operands):",
+        '    """Return torch.einsum as products of matrices, which every vmap of torch knows."""',
+        '    names, out = subscripts.split("->")',
+        '    names = names.split(",")',
+        "    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):",
+        '        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]',
+        '        names[k] = name.replace("...", pack)',
+        '        out = out.replace("...", pack) if "..." in name else out',
+        "    left, x = names[0], operands[0]",
+        "    for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):",
+        '        later = out + "".join(names[k + 2 :])',
+        "        batch = [i for i in left if i in right and i in later]",
+        "        both = [i for i in left if i in right and i not in later]",
+        "        rows = [i for i in left if i not in right]",
+        "        columns = [i for i in right if i not in left]",
+        "        size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))",
+        "        sizes = [size[i] for i in batch]",
+        "        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))",
+        "        x = x.permute([left.index(i) for i in (*batch, *rows, *both)])",
+        "        y = y.permute([right.index(i) for i in (*batch, *both, *columns)])",
+        "        x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)",
+        "        left = [*batch, *rows, *columns]",
+        "        x = x.reshape([size[i] for i in left])",
+        "    alone = [k for k, i in enumerate(left) if i not in out]",
+        "    x = x.sum(dim=alone) if alone else x",
+        "    left = [i for i in left if i in out]",
+        "    return x.permute([left.index(i) for i in out])",
+    ),
+    "_solve_triangular": (
+        "def _solve_triangular(a, b, upper):",
+        '    """Return x with a x = b for a triangular `a`; b is a vector or a matrix."""',
+        "    if b.ndim < a.ndim:",
+        "        b = b[..., None]",
+        "        return torch.linalg.solve_triangular(a, b, upper=upper)[..., 0]",
+        "    return torch.linalg.solve_triangular(a, b, upper=upper)",
+    ),
+    "_windows": (
+        "def _windows(x, axis, size, step=1, dilation=1):",
+        '    """Return a view of the windows of x along `axis`, each in a new last axis."""',
+        "    span = dilation * (size - 1) + 1",
+        "    if x.shape[axis] < span or size == 0:",
+        "        shape = list(x.shape)",
+        "        shape[axis] = max((x.shape[axis] - span) // step + 1, 0)",
+        "        return x.new_zeros((*shape, size))",
+        "    return x.unfold(axis, span, step)[..., ::dilation]",
+    ),
+}

@@ -1,0 +1,195 @@
+"""Array expressions in the vocabulary of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..expr import ATOM, const, is_exact, value_of
+from ..expr.sizes import tidy
+from ..plan.arrays.tree import (
+    ALL,
+    Array,
+    BroadcastTo,
+    Concatenate,
+    Copy,
+    Diagonal,
+    Einsum,
+    Eye,
+    Full,
+    Item,
+    Pad,
+    Permute,
+    Range,
+    Real,
+    Reduce,
+    Roll,
+    Slice,
+    Stack,
+    Take,
+    Var,
+    Whole,
+    is_number,
+)
+from .python_text import INFIX, ArrayPrinter, sizes
+
+CALLS: Mapping[str, str] = {
+    "slogdet": "torch.linalg.slogdet({})",
+    "qr": "torch.linalg.qr({})",
+    "eigh": "torch.linalg.eigh({})",
+    "svd": "torch.linalg.svd({}, full_matrices=False)",
+    "inv": "torch.linalg.inv({})",
+    "solve": "torch.linalg.solve({}, {})",
+    "solve_lower": "_solve_triangular({}, {}, upper=False)",
+    "solve_upper": "_solve_triangular({}, {}, upper=True)",
+    "det": "torch.linalg.det({})",
+    "slogdet_sign": "torch.linalg.slogdet({})[0]",
+    "slogdet_log": "torch.linalg.slogdet({})[1]",
+    "cholesky": "torch.linalg.cholesky({})",
+    "qr_q": "torch.linalg.qr({})[0]",
+    "qr_r": "torch.linalg.qr({})[1]",
+    "eigh_values": "torch.linalg.eigvalsh({})",
+    "eigh_vectors": "torch.linalg.eigh({})[1]",
+    "svd_u": "torch.linalg.svd({}, full_matrices=False)[0]",
+    "svd_values": "torch.linalg.svdvals({})",
+    "svd_vh": "torch.linalg.svd({}, full_matrices=False)[2]",
+    "pinv": "torch.linalg.pinv({})",
+    "expm": "torch.linalg.matrix_exp({})",
+    "argsort": "torch.argsort({}, dim=-1, stable=True)",
+}
+REDUCED = {"max": "amax", "min": "amin"}
+BACK = Slice(None, None, const(-1))
+OF_TENSORS = frozenset(
+    """maximum minimum hypot atan2 copysign logaddexp fmod modulo hurwitz xlogy clip pair""".split()
+)  # their words take a number only beside or instead of tensors, and not everywhere
+
+
+class TorchPrinter(ArrayPrinter):
+    """`like` is a tensor whose type and device new tensors have."""
+
+    target = "torch"
+    module = "torch"
+
+    def __init__(self, like: str) -> None:
+        super().__init__(f"{like}.dtype")
+        self.like = like
+        self.rows: dict[str, str] = {}  # tensors that are lists of rows at the moment, with the names of the lists
+
+    def _node(self, node: Array, text: Callable[[Array, int], str]) -> tuple[str, int]:
+        like = self.like
+        match node:
+            case Reduce():
+                return self._reduced(node, text(node.base, ATOM)), ATOM
+            case Take(Var(name), items) if name in self.rows:
+                row = f"{self.rows[name]}[{self._item(items[0], text)}]"
+                rest = items[1:]
+                whole = all(i in (ALL, "...") for i in rest)
+                return row if whole else f"{row}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
+            case Take(base, items) if _narrowed(items):
+                own = [i for i in items if i is not None]
+                found = text(base, ATOM)
+                for k, item in enumerate(items):
+                    if isinstance(item, Slice) and item.start is not None and item.stop is not None:
+                        axis = k - len(own) if "..." in items[:k] else k
+                        count = sizes(tidy(item.stop - item.start))
+                        found = f"{found}.narrow({axis}, {sizes(item.start)}, {count})"
+                return found, ATOM
+            case Take(base, items) if BACK in items:
+                flipped = f"{text(base, ATOM)}.flip({', '.join(map(str, backward_axes(items)))})"
+                rest = tuple(ALL if i == BACK else i for i in items)
+                if all(i in (ALL, "...") for i in rest):
+                    return flipped, ATOM
+                return f"{flipped}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
+            case Permute(base, axes):
+                if tuple(axes) == (1, 0):
+                    return f"{text(base, ATOM)}.T", ATOM
+                if tuple(axes) == (-1, -2) or tuple(axes) == (*range(len(axes) - 2), len(axes) - 1, len(axes) - 2):
+                    return f"{text(base, ATOM)}.mT", ATOM
+                return f"{text(base, ATOM)}.permute({', '.join(map(str, axes))})", ATOM
+            case Eye(extent):
+                return f"torch.eye({sizes(extent)}, dtype={like}.dtype, device={like}.device)", ATOM
+            case Whole(kind, args):
+                return CALLS[kind].format(*(text(a, 0) for a in args)), ATOM
+            case Einsum(subscripts, operands):
+                return f'_einsum("{subscripts}", {", ".join(text(o, 0) for o in operands)})', ATOM
+            case Range(extent, real):
+                kind = f"dtype={like}.dtype, " if real else ""
+                return f"torch.arange({sizes(extent)}, {kind}device={like}.device)", ATOM
+            case Stack(items_, axis):
+                inner = ", ".join(self._tensor(i, text) for i in items_)
+                return f"torch.stack([{inner}]{f', dim={axis}' if axis else ''})", ATOM
+            case Concatenate(items_, axis):
+                inner = ", ".join(self._tensor(i, text) for i in items_)
+                return f"torch.cat([{inner}]{f', dim={axis}' if axis else ''})", ATOM
+            case Pad(base, widths, fill):
+                pairs = [sizes.axis(w) for pair in reversed(widths) for w in pair]  # torch counts from the last axis
+                while len(pairs) > 2 and pairs[-2:] == ["0", "0"]:
+                    pairs = pairs[:-2]
+                option = "" if text(fill, 0) == "0" else f", value={text(fill, 0)}"
+                return f"torch.nn.functional.pad({text(base, 0)}, ({', '.join(pairs)}){option})", ATOM
+            case BroadcastTo(base, shape):
+                if is_number(base):
+                    return f"{like}.new_full({sizes.shape(shape)}, {text(base, 0)})", ATOM
+                return f"{text(base, ATOM)}.expand({sizes.shape(shape)})", ATOM
+            case Roll(base, shift, axis):
+                return f"torch.roll({text(base, 0)}, {sizes(shift)}, dims={axis})", ATOM
+            case Diagonal(base, first, second):
+                option = "" if (first, second) == (0, 1) else f"dim1={first}, dim2={second}"
+                return f"{text(base, ATOM)}.diagonal({option})", ATOM
+            case Full(value, shape):
+                if text(value, 0) == "0":
+                    return f"{like}.new_zeros({sizes.shape(shape)})", ATOM
+                return f"{like}.new_full({sizes.shape(shape)}, {text(value, 0)})", ATOM
+            case Real(base):
+                return f"{text(base, ATOM)}.to({like}.dtype)", ATOM
+            case Copy(base):
+                return f"{text(base, ATOM)}.clone()", ATOM
+        return super()._node(node, text)
+
+    def _reduced(self, node: Reduce, text: str) -> str:
+        word = REDUCED.get(node.kind, node.kind)
+        keep = ", keepdim=True" if node.keepdims else ""
+        if node.axes is None:
+            return f"{text}.{word}()"
+        if node.kind == "prod":  # one axis at a time, the last one first
+            for axis in sorted(node.axes, reverse=True):
+                text = f"{text}.prod(dim={axis}{keep})"
+            return text
+        return f"{text}.{word}(dim={node.axes[0] if len(node.axes) == 1 else node.axes}{keep})"
+
+    def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
+        plain = [is_number(a) for a in args]
+        if op in INFIX or op == "pow" or not any(plain) or all(plain):
+            return super()._elementwise(op, args, text)
+        if op in ("maximum", "minimum"):
+            number, array = sorted(args, key=is_number, reverse=True)
+            bound = "min" if op == "maximum" else "max"
+            return f"torch.clamp({text(array, 0)}, {bound}={text(number, 0)})", ATOM
+        if op == "clip" and plain == [False, True, True]:
+            return super()._elementwise(op, args, text)
+        if op == "select" and plain[0]:
+            condition = f"torch.tensor({text(args[0], 0)}, device={self.like}.device)"
+            return f"torch.where({condition}, {text(args[1], 0)}, {text(args[2], 0)})", ATOM
+        if op in OF_TENSORS or op == "select" and plain[1:] == [True, True]:
+            named = {id(a): self._tensor(a, text) for a in args[1 if op == "select" else 0 :]}
+            return super()._elementwise(op, args, lambda a, need: named.get(id(a)) or text(a, need))
+        return super()._elementwise(op, args, text)
+
+    def _tensor(self, array: Array, text: Callable[[Array, int], str]) -> str:
+        """`array`, also a plain number, as a tensor."""
+        return f"{self.like}.new_tensor({text(array, 0)})" if is_number(array) else text(array, 0)
+
+
+def _narrowed(items: Sequence[Item]) -> bool:
+    """Whether an index is `start:stop` along some axes and may be the whole array, which not every vmap can slice."""
+    cut = [i for i in items if i not in (ALL, "...")]
+    return bool(cut) and all(
+        isinstance(i, Slice) and i.step is None and i.stop is not None and i.start is not None
+        and not is_exact(i.start) and not (is_exact(i.stop) and value_of(i.stop) <= 0)
+        for i in cut
+    )  # fmt: skip
+
+
+def backward_axes(items: Sequence[Item]) -> list[int]:
+    """The axes that an index reads from behind."""
+    own = [i for i in items if i is not None]
+    return [k - len(own) if "..." in own[:k] else k for k, i in enumerate(own) if i == BACK]
