@@ -59,7 +59,7 @@ class _File(PythonFile):
 
     def text(self, header: Sequence[str]) -> str:
         forward, backward = self._forward(), self._backward()
-        helpers = [inputs_helper(self.program, self._promoted(), outside="_outside({name}, {extent})"), *self._type_helpers()]
+        helpers = [inputs_helper(self.program, self._promoted(), "_outside({name}, {extent})"), *self._type_helpers()]
         body = "\n".join([*forward, *backward])
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]

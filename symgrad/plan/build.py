@@ -86,7 +86,8 @@ def _refuse_matrices(derivative: Derivative, to: str) -> None:
 def _taken(joint: Function) -> set[str]:
     taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
     taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
-    return taken | {"batch", "saved", "forward", "backward", "needs_input_grad", "ctx", "np", "jnp", "jax", "torch", *SCIPY, "work", "out"}
+    words = "batch saved forward backward needs_input_grad ctx np jnp jax torch work out"
+    return taken | {*words.split(), *SCIPY}
 
 
 def _shared(
