@@ -18,6 +18,8 @@ from ...expr import (
     Index,
     Ref,
     apply,
+    conjunction,
+    conjuncts,
     indices,
     is_exact,
     postorder,
@@ -30,7 +32,7 @@ from ...expr import (
 from ...expr.sizes import certain, ends, stays_inside, tidy
 from ...ir import Dtype, Equation, Tensor
 from .affine import Extents, Sizes, linear
-from .conditions import Margin, all_of, conjuncts, difference, keys, margin_of, margins_of, together
+from .conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .products import factors, multiplied
 from .tree import Array, Infinity, Num, Pad, Var
 from .tree import Elementwise as Entry
@@ -150,7 +152,7 @@ class Borders:
                 return node
             condition, then, otherwise = node.args
             atoms = self._ties(conjuncts(condition), extents)
-            condition = together(atoms)
+            condition = conjunction(atoms)
             folded = self._folded(atoms, then, otherwise, extents)
             if folded is not None:
                 return folded

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable
 
-from ...expr import Apply, Expr, apply, indices, postorder, refs
+from ...expr import Apply, Expr, conjunction, conjuncts, indices, postorder, refs
 from ...expr.sizes import terms, tidy
 
 Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
 
 
-def conjuncts(condition: Expr) -> list[Expr]:
-    """What must hold together."""
-    found: list[Expr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "and":
-            stack += reversed(node.args)
-        else:
-            found.append(node)
-    return found
-
-
-def together(atoms: Sequence[Expr]) -> Expr:
-    """The condition that all of these hold."""
-    return reduce(lambda a, b: apply("and", a, b), atoms)
-
-
 def all_of(atoms: Iterable[Expr]) -> Expr | None:
     """The condition that all of these hold; None of none."""
     kept = list(atoms)
-    return together(kept) if kept else None
+    return conjunction(kept) if kept else None
 
 
 def difference(atom: Expr) -> Expr | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Apply, Expr, Index, Ref, apply, indices, refs, substitute, transform
-from ...expr.sizes import tidy
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, refs, substitute, transform
+from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
 from ..program import Recurrence, Step
 from .conditions import asked, chosen, difference
@@ -102,12 +102,12 @@ class _Line:
             return None
         box = dict(e.box)
         across = [(s, n) for k, (s, n) in enumerate(zip(e.subscripts, tensor.shape, strict=True)) if k != axis]
-        whole = all(isinstance(s, Index) and s in box and tidy(box[s] - n) is ZERO for s, n in across)
+        whole = all(isinstance(s, Index) and s in box and equal(box[s], n) for s, n in across)
         packed = any(isinstance(s, Index) and is_pack(s) for s in e.subscripts[axis:])
         if not whole or packed or len({s for s, _ in across}) < len(across):
             return None
         back = tuple(substitute(s, {loop.index: loop.index + (1 if loop.reverse else -1)}) for s in e.subscripts)
-        if any(tidy(s - r) is not ZERO for s, r in zip(back, mine[0].subscripts, strict=True)):
+        if not all(equal(s, r) for s, r in zip(back, mine[0].subscripts, strict=True)):
             return None
         first = tuple(x for item in loop.first for x in item.equations)
         return _Line(loop, tensor, e, axis, mine[0], turn.how == "add", first, others)
@@ -121,12 +121,12 @@ class _Line:
         for end, away in (("low", self.loop.index), ("high", self.loop.extent - 1 - self.loop.index)):
             if isinstance(condition, Apply) and condition.op in ("eq", "ne"):
                 a, b = condition.args
-                if any(tidy(sign * (a - b) - away) is ZERO for sign in (1, -1)):
+                if any(equal(sign * (a - b), away) for sign in (1, -1)):
                     return end, condition.op == "ne"
             elif (margin := difference(condition)) is not None:
-                if tidy(margin - (away - 1)) is ZERO:
+                if equal(margin, away - 1):
                     return end, True
-                if tidy(margin + away) is ZERO:
+                if equal(margin, -away):
                     return end, False
         return None
 
@@ -150,8 +150,8 @@ class _Line:
         begin = begin + 1 if without == "low" else begin
         end = end - 1 if without == "high" else end
         length = self.tensor.shape[self.axis]
-        rest = (begin, length - 1 - end) if self.loop.reverse else (begin - 1, length - end)
-        return all(tidy(n) is ZERO for n in rest)
+        first, last = (ZERO, length - 1) if self.loop.reverse else (ONE, length)
+        return equal(begin, first) and equal(end, last)
 
 
 def _combined(body: Expr, earlier: Ref) -> tuple[str | None, Expr | None] | None:

@@ -17,6 +17,7 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    conjuncts,
     const,
     index,
     is_exact,
@@ -28,12 +29,12 @@ from ...expr import (
     transform,
     value_of,
 )
-from ...expr.sizes import tidy
+from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
 from ..program import Step
-from .affine import linear, product, same
+from .affine import linear, product
 from .borders import Borders
-from .conditions import all_of, asked, chosen, conjuncts
+from .conditions import all_of, asked, chosen
 from .elements import Moving, Piece, Run, Split, Turned, shared_by, trimmed_items
 from .layout import frame, is_pack
 from .spell import Speller
@@ -408,7 +409,7 @@ class Stores:
         left = list(equations)
         end: Expr = ZERO
         while left:
-            found = next((e for e in left if same(_offset(e, axis), end)), None)
+            found = next((e for e in left if equal(_offset(e, axis), end)), None)
             if found is None or (inner := _run(found, axis)) is None:
                 return None
             left.remove(found)
@@ -416,12 +417,12 @@ class Stores:
             i = inner.subscripts[axis]
             assert isinstance(i, Index)
             rest = [(s, n) for k, (s, n) in enumerate(zip(inner.subscripts, shape, strict=True)) if k != axis]
-            whole = all(isinstance(s, Index) and same(extents[s], n) for s, n in rest)
+            whole = all(isinstance(s, Index) and equal(extents[s], n) for s, n in rest)
             if not (inner.plain and whole and self.sizes.not_negative(extents[i])):
                 return None
             items.append(self._slab(inner, i))
             end = tidy(end + extents[i])
-        if not same(end, shape[axis]):
+        if not equal(end, shape[axis]):
             return None
         if any(isinstance(s, Index) and is_pack(s) for s in equations[0].subscripts):
             return Concatenate(tuple(items), axis - len(shape))
