@@ -25,6 +25,7 @@ from ..ir import Derivative, Equation, alive, by_target, recurrent
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
+from .words import in_the_words_of_readers
 
 CANDIDATES = 12
 FAR = 1.5  # what costs so many times as much as another is not tried in other words
@@ -45,7 +46,8 @@ def simplify(derivative: Derivative) -> Derivative:
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
     tensors = tuple(t for t in named.values() if t.name in kept)
-    return replace(derivative, function=replace(joint, statements=statements, tensors=tensors))
+    function = replace(joint, statements=statements, tensors=tensors)
+    return in_the_words_of_readers(replace(derivative, function=function))
 
 
 # candidates
