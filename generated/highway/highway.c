@@ -27,7 +27,7 @@
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *     grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l])
- *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
+ *     grad_gate_bias[j] = sum[i](grad_pre_t[i, j])
  *
  * Saved
  *     x              (n, k)  for all but grad_bias
@@ -116,7 +116,7 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
         }
     }
 
-    if (grad_x || grad_gate_weight) {
+    if (grad_x || grad_gate_weight || grad_gate_bias) {
         /* grad_pre_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
@@ -189,15 +189,13 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
     }
 
     if (grad_gate_bias) {
-        /* grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j])) */
+        /* grad_gate_bias[j] = sum[i](grad_pre_t[i, j]) */
         for (size_t j = 0; j < k; ++j) {
             grad_gate_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                const double grad_t = grad_output[i * k + j]
-                    * (relu_x_weight[i * k + j] - x[i * k + j]);
-                grad_gate_bias[j] += grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
+                grad_gate_bias[j] += grad_pre_t[i * k + j];
             }
         }
     }

@@ -27,7 +27,7 @@
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
  *     grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l])
- *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
+ *     grad_gate_bias[j] = sum[i](grad_pre_t[i, j])
  *
  * Saved
  *     x              (n, k)  for all but grad_bias

@@ -42,8 +42,10 @@ def simplify(derivative: Derivative) -> Derivative:
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
     outputs = (*joint.outputs,)
-    statements = alive((*forward, *best.equations), outputs)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
+    found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
+    final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
+    statements = alive((*forward, *final), outputs)
     kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
     tensors = tuple(t for t in named.values() if t.name in kept)
     function = replace(joint, statements=statements, tensors=tensors)
