@@ -72,20 +72,12 @@ def forward(x, hidden, weight_x, weight_h, bias):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, hidden, weight_x, weight_h, bias = _inputs(x, hidden, weight_x, weight_h, bias)
-    x_weight_x0 = x @ weight_x[0].T
-    hidden_weight_h0 = hidden @ weight_h[0].T
-    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
-    reset = (
-        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
-        / (1 + exp_x_weight_x0)
-    )
-    x_weight_x1 = x @ weight_x[1].T
-    hidden_weight_h1 = hidden @ weight_h[1].T
-    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
-    update = (
-        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
-        / (1 + exp_x_weight_x1)
-    )
+    pre_reset = x @ weight_x[0].T + hidden @ weight_h[0].T + bias[0]
+    exp_pre_reset = np.exp(-np.abs(pre_reset))
+    reset = np.where(pre_reset >= 0, 1, exp_pre_reset) / (1 + exp_pre_reset)
+    pre_update = x @ weight_x[1].T + hidden @ weight_h[1].T + bias[1]
+    exp_pre_update = np.exp(-np.abs(pre_update))
+    update = np.where(pre_update >= 0, 1, exp_pre_update) / (1 + exp_pre_update)
     hidden_weight_h2 = hidden @ weight_h[2].T
     candidate = np.tanh(x @ weight_x[2].T + reset * hidden_weight_h2 + bias[2])
     out = (1 - update) * candidate + update * hidden

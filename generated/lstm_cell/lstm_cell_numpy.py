@@ -88,28 +88,16 @@ def forward(x, hidden, cell, weight_x, weight_h, bias):
     x, hidden, cell, weight_x, weight_h, bias = _inputs(
         x, hidden, cell, weight_x, weight_h, bias
     )
-    x_weight_x0 = x @ weight_x[0].T
-    hidden_weight_h0 = hidden @ weight_h[0].T
-    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
-    enter = (
-        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
-        / (1 + exp_x_weight_x0)
-    )
-    x_weight_x1 = x @ weight_x[1].T
-    hidden_weight_h1 = hidden @ weight_h[1].T
-    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
-    keep = (
-        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
-        / (1 + exp_x_weight_x1)
-    )
+    pre_enter = x @ weight_x[0].T + hidden @ weight_h[0].T + bias[0]
+    exp_pre_enter = np.exp(-np.abs(pre_enter))
+    enter = np.where(pre_enter >= 0, 1, exp_pre_enter) / (1 + exp_pre_enter)
+    pre_keep = x @ weight_x[1].T + hidden @ weight_h[1].T + bias[1]
+    exp_pre_keep = np.exp(-np.abs(pre_keep))
+    keep = np.where(pre_keep >= 0, 1, exp_pre_keep) / (1 + exp_pre_keep)
     candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
-    x_weight_x3 = x @ weight_x[3].T
-    hidden_weight_h3 = hidden @ weight_h[3].T
-    exp_x_weight_x3 = np.exp(-np.abs(x_weight_x3 + hidden_weight_h3 + bias[3]))
-    leave = (
-        np.where(x_weight_x3 + hidden_weight_h3 + bias[3] >= 0, 1, exp_x_weight_x3)
-        / (1 + exp_x_weight_x3)
-    )
+    pre_leave = x @ weight_x[3].T + hidden @ weight_h[3].T + bias[3]
+    exp_pre_leave = np.exp(-np.abs(pre_leave))
+    leave = np.where(pre_leave >= 0, 1, exp_pre_leave) / (1 + exp_pre_leave)
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
     return (out0, new_cell), (
