@@ -197,14 +197,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
         grad_pre_f5 = np.where(f5 > 0, grad_pre_f6 @ fc2_weight, 0)
     if any(needs_input_grad[:5]):
         grad_flat = grad_pre_f5 @ fc1_weight
-        count_s4 = (
-            (c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None])
-            .astype(x.dtype)
-            .sum(axis=(3, 5), keepdims=True)
-        )
+        mask_s4 = c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None]
+        count_s4 = mask_s4.astype(x.dtype).sum(axis=(3, 5), keepdims=True)
         grad_c3 = (
             np.where(
-                c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None],
+                mask_s4,
                 grad_flat.reshape(n, 16, 5, 5)[:, :, :, None, :, None] / count_s4,
                 0,
             ).reshape(n, 16, 10, 10)
@@ -220,16 +217,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                     conv2_weight[:, :, r, s],
                     optimize=True,
                 )
-        count_s2 = (
-            (c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None])
-            .astype(x.dtype)
-            .sum(axis=(3, 5), keepdims=True)
-        )
+        mask_s2 = c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None]
+        count_s2 = mask_s2.astype(x.dtype).sum(axis=(3, 5), keepdims=True)
         grad_c1 = (
             np.where(
-                c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None],
-                grad_s2[:, :, :, None, :, None] / count_s2,
-                0,
+                mask_s2, grad_s2[:, :, :, None, :, None] / count_s2, 0
             ).reshape(n, 6, 28, 28)
         )
         grad_total_c1 = np.where(c1 > 0, grad_c1, 0)

@@ -26,6 +26,7 @@ from .tree import (
     Copy,
     Diagonal,
     Einsum,
+    Elementwise,
     For,
     Guard,
     MatMul,
@@ -49,9 +50,16 @@ from .tree import (
     tops,
     with_value,
 )
+from .values import COMPARISONS
 
 Fits = Callable[[Statement], bool]
-WORDS = {Windows: "windows", Pad: "padded", Reshape: "blocks", Concatenate: "terms"}  # followed by the first operand
+WORDS = {  # followed by the name of the first operand
+    Windows: "windows",
+    Pad: "padded",
+    Reshape: "blocks",
+    Concatenate: "terms",
+    Elementwise: "mask",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +226,14 @@ class _Builder:
         """With names for borders, windows and blocks: one line says what they are, and they may be read twice."""
         names: dict[Array, str] = {}
         result: list[Line] = []
+        masks = _masks(lines)
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
         for line in lines:
             own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
+            inside = arrays_in(line.statement)
             wanted = [
                 a
-                for a in _nameable(line.statement)
+                for a in (*_nameable(line.statement), *(m for m in masks.get(_guard(line), ()) if m in inside))
                 if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
             ]
             for a in wanted:
@@ -365,6 +375,23 @@ def _uses(lines: Sequence[Line]) -> dict[str, int]:
             if isinstance(a, Var):
                 uses[a.name] = uses.get(a.name, 0) + 1
     return uses
+
+
+def _guard(line: Line) -> tuple[object, object]:
+    return line.serves, line.when
+
+
+def _masks(lines: Sequence[Line]) -> dict[tuple[object, object], dict[Array, None]]:
+    """By guard, the comparisons of windows or blocks that stand in several places, of what does not change."""
+    written = [name for line in lines for name in targets_of(line.statement)]
+    found: dict[tuple[object, object], list[Array]] = {}
+    for line in lines:
+        for a in arrays_in(line.statement):
+            parts = below(a) if isinstance(a, Elementwise) and a.op in COMPARISONS else []
+            fixed = all(written.count(b.name) < 2 for b in parts if isinstance(b, Var))
+            if fixed and any(isinstance(b, (Reshape, Windows)) for b in parts):
+                found.setdefault(_guard(line), []).append(a)
+    return {guard: dict.fromkeys(a for a in some if some.count(a) > 1) for guard, some in found.items()}
 
 
 def _nameable(s: Statement) -> list[Array]:
