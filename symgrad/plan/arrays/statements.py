@@ -13,6 +13,7 @@ from .affine import Sizes
 from .borders import Borders
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
+from .named import named
 from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
@@ -22,15 +23,12 @@ from .tree import (
     Array,
     Assign,
     BroadcastTo,
-    Concatenate,
     Copy,
     Diagonal,
     Einsum,
-    Elementwise,
     For,
     Guard,
     MatMul,
-    Pad,
     Permute,
     Reshape,
     Scan,
@@ -43,23 +41,12 @@ from .tree import (
     Windows,
     below,
     flat,
-    named_in,
-    renamed,
     sizes_in,
     sizes_of,
-    tops,
     with_value,
 )
-from .values import COMPARISONS
 
 Fits = Callable[[Statement], bool]
-WORDS = {  # followed by the name of the first operand
-    Windows: "windows",
-    Pad: "padded",
-    Reshape: "blocks",
-    Concatenate: "terms",
-    Elementwise: "mask",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +116,7 @@ class _Builder:
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(_joined(lines))
-        lines = self._named(lines)
+        lines = named(lines, self.sizes, self.tensors, self.stores.changes)
         lines = self._owned(lines)
         statements = self._grouped(lines)
         mentioned = _sizes(statements)
@@ -221,40 +208,6 @@ class _Builder:
                 result[reader[s.name]] = replace(target, statement=merged)
                 result[place] = None
         return [line for line in result if line is not None]
-
-    def _named(self, lines: list[Line]) -> list[Line]:
-        """With names for borders, windows and blocks: one line says what they are, and they may be read twice."""
-        names: dict[Array, str] = {}
-        result: list[Line] = []
-        masks = _masks(lines)
-        known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
-        for line in lines:
-            own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
-            inside = arrays_in(line.statement)
-            wanted = [
-                a
-                for a in (*_nameable(line.statement), *(m for m in masks.get(_guard(line), ()) if m in inside))
-                if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
-            ]
-            for a in wanted:
-                if a not in names:
-                    word = next(word for kind, word in WORDS.items() if isinstance(a, kind))
-                    first = next(b.name for b in below(a) if isinstance(b, Var))
-                    names[a] = self.sizes.name(f"{word}_{first}")
-                    self.tensors[names[a]] = self.tensors[first]
-                if known.get(names[a]) != (line.serves, line.when):
-                    value: Array = a
-                    for inner in reversed(wanted):
-                        if inner != a:
-                            value = named_in(value, inner, names.get(inner, ""))
-                    for part in _one_by_one(value, names[a]):
-                        result.append(Line(Assign(names[a], part), line.serves, line.when))
-                    known[names[a]] = (line.serves, line.when)
-            statement = line.statement
-            for a in reversed(wanted):
-                statement = renamed(statement, a, names[a])
-            result.append(replace(line, statement=statement))
-        return result
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
@@ -375,48 +328,6 @@ def _uses(lines: Sequence[Line]) -> dict[str, int]:
             if isinstance(a, Var):
                 uses[a.name] = uses.get(a.name, 0) + 1
     return uses
-
-
-def _guard(line: Line) -> tuple[object, object]:
-    return line.serves, line.when
-
-
-def _masks(lines: Sequence[Line]) -> dict[tuple[object, object], dict[Array, None]]:
-    """By guard, the comparisons of windows or blocks that stand in several places, of what does not change."""
-    written = [name for line in lines for name in targets_of(line.statement)]
-    found: dict[tuple[object, object], list[Array]] = {}
-    for line in lines:
-        for a in arrays_in(line.statement):
-            parts = below(a) if isinstance(a, Elementwise) and a.op in COMPARISONS else []
-            fixed = all(written.count(b.name) < 2 for b in parts if isinstance(b, Var))
-            if fixed and any(isinstance(b, (Reshape, Windows)) for b in parts):
-                found.setdefault(_guard(line), []).append(a)
-    return {guard: dict.fromkeys(a for a in some if some.count(a) > 1) for guard, some in found.items()}
-
-
-def _nameable(s: Statement) -> list[Array]:
-    """Borders, windows in several axes or of what has a border, axes split in blocks, and what is put together to be
-    combined from its end; the inner ones first."""
-    found: dict[Array, None] = {}
-    for top in tops(s):
-        every = below(top)
-        outer = [a for a in every if isinstance(a, Windows)]
-        inside = [a.base for a in outer]
-        backwards = [a.base for a in every if isinstance(a, Scan) and a.reverse and isinstance(a.base, Concatenate)]
-        for a in reversed(every):
-            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
-            blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
-            alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
-            if isinstance(a, Pad) or several or (blocks and not alone) or a in backwards:
-                found[a] = None
-    return list(found)
-
-
-def _one_by_one(value: Array, name: str) -> list[Array]:
-    """Windows in one axis after the other, the later ones windows of what has the name already."""
-    if isinstance(value, Windows) and isinstance(value.base, Windows):
-        return [*_one_by_one(value.base, name), replace(value, base=Var(name))]
-    return [value]
 
 
 def _root(value: Array, roots: Mapping[str, str]) -> str | None:
