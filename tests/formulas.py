@@ -136,6 +136,9 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),
     ("f(x[n], a) -> h: h[n] = 1; h[t] = a*h[t+1]*x[t]", {"n": 3}, {}),
     ("f(x[n]) -> p: h[0] = 1; h[t+1] = h[t]*x[t]; p = h[n]", {"n": 3}, {"x": [2.0, 0.0, 3.0]}),
+    ("f(x[n]) -> h: h[t] = where(t == 0, x[t], minimum(h[t-1], x[t]))", {"n": 3}, {}),
+    ("f(x[n,m], s[m]?) -> h: h[0,i] = s[i]; h[t+1,i] = h[t,i] - sin(x[t,i])", {"n": 2, "m": 2}, {}),
+    ("f(x[n,m], s[m]?) -> h: h[0,i] = s[i]; h[t+1,i] = h[t,i] - sin(x[t,i])", {"n": 2, "m": 2}, {"s": None}),
     ("f(x[n]) -> h: h[0] = 0; h[1] = 1; h[t+2] = h[t+1] + sin(h[t])*x[t]", {"n": 4}, {}),
     ("f(x[n]) -> a, b: a[0] = 1; b[t] = 2*a[t]; a[t+1] = b[t] + a[0]*x[t]", {"n": 3}, {}),
     (

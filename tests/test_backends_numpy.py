@@ -154,6 +154,17 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,m]) = max[i,j](x[i,j]**2)", N, {}),
     ("f(x[n,m])[i] = max[j](x[i,j]) - min[j](x[i,j])", N, {}),
     ("f(x[n,m])[i,j] = exp(x[i,j])/sum[l](exp(x[i,l]))", N, {}),
+    # scans: what is computed from all before it, by one operation
+    ("f(x[n]) -> h: h[t] = where(t > 0, h[t-1], 0) + x[t]", {"n": 3}, {}),
+    ("f(x[n,m]) -> h: h[i,t] = where(t > 0, maximum(h[i,t-1], x[i,t]), x[i,t])", {"n": 2, "m": 3}, {}),
+    ("f(x[n], s) -> h: h[n] = s; h[t] = h[t+1] - sin(x[t])", {"n": 3}, {}),
+    ("f(x[..., n], s[...]) -> h: h[..., 0] = s[...]; h[..., t+1] = h[..., t]*x[..., t]", {"...": (2,), "n": 3}, {}),
+    ("f(x[n,m]) -> h: h[t,i] = where(t > 0, logaddexp(x[t,i], h[t-1,i]), x[t,i])", N, {}),
+    ("f(x[n], a) -> s: h[0] = 1; h[t+1] = a*x[t] + h[t] + x[t]; s = h[n]", {"n": 3}, {}),
+    ("f(x[n], s[n]) -> h: h[t] = where(t > 0, h[t-1] + s[t], 0) + x[t]", {"n": 3}, {}),
+    ("f(x[n,m]) -> h: h[0,i:m+1] = 0; h[t+1,0] = x[t,0]; h[t+1,i+1] = h[t,i+1] + x[t,i]", {"n": 2, "m": 2}, {}),
+    ("f(x[n,m]) -> h: h[t,i] = where(t > 0, where(i > 0, h[t-1,i-1], 0), 0) + x[t,i]", {"n": 2, "m": 3}, {}),
+    ("f(x[n]) -> h: h[t] = where((t == 0) | (t == 2), x[t], h[t-1]*sin(x[t]))", {"n": 4}, {}),
     # indices and sizes as values
     ("f(x[n])[i] = x[i]*i/n", {"n": 4}, {}),
     ("f(x[n,m])[i,j] = x[i,j]*(i - j) + i // 2 + (j % 2)*x[i,j]", N, {}),
@@ -437,3 +448,21 @@ def test_options_are_passed_by_name(options):
 def test_sizes_are_printed_as_they_are_written_whatever_was_built_before():
     built_first, built_last = ref("built_first"), ref("built_last")
     assert show(tidy(built_last * built_first - 1 + built_last)) == "built_last * built_first + built_last - 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("h[t] = where(t > 0, h[t-1], 0) + x[t]", ["np.cumsum(x)", "np.cumsum(grad_output[::-1])[::-1]"]),
+        ("h[t] = where(t < n-1, h[t+1], 0) + x[t]", ["np.cumsum(x[::-1])[::-1]", "np.cumsum(grad_output)"]),
+        ("h[0] = 0; h[t+1] = x[t]**2 + h[t]", ["np.cumsum(np.concatenate([np.zeros((1,), dtype=x.dtype), x**2]))"]),
+        ("h[0] = 1; h[t+1] = h[t]*x[t]", ["np.pad(x, (1, 0), constant_values=1)", "np.cumprod("]),
+        ("h[t] = where(t == 0, x[t], minimum(h[t-1], x[t]))", ["np.minimum.accumulate(x)"]),
+        ("h[0] = 1; h[t+1] = h[t] + x[t]; s = h[n]", ["np.broadcast_to(grad_output, (n + 1,))"]),
+        ("h[0] = 1; h[t+1] = 2*h[t] + x[t]", ["for t in range(n):", "h[t + 1] = 2 * h[t] + x[t]"]),
+    ],
+)
+def test_a_scan_is_one_call(text, lines):
+    result = "s" if "; s" in text else "h"
+    (printed,) = sg.generate(sg.parse(f"f(x[n]) -> {result}: {text}")).values()
+    assert [line for line in lines if line not in printed] == []

@@ -95,10 +95,10 @@ FORMS = {
     """,
     "mlp": """
         grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l])
-        grad_x_weight1[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
-        grad_x[i,p] = sum[l](grad_x_weight1[i, l] * weight1[l, p])
-        grad_weight1[l,p] = sum[i](grad_x_weight1[i, l] * x[i, p])
-        grad_bias1[l] = sum[i](grad_x_weight1[i, l])
+        grad_pre_hidden[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
+        grad_x[i,p] = sum[l](grad_pre_hidden[i, l] * weight1[l, p])
+        grad_weight1[l,p] = sum[i](grad_pre_hidden[i, l] * x[i, p])
+        grad_bias1[l] = sum[i](grad_pre_hidden[i, l])
         grad_weight2[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
         grad_bias2[j] = sum[i](grad_output[i, j])
     """,

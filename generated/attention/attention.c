@@ -18,10 +18,10 @@
  *     grad_quotient[...,j,p] = sum[l](grad_output[..., j, l] * v[..., p, l])
  *     sum_grad_quotient_quotient[...,j] =
  *         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
- *     grad_q_k[...,j,p] = quotient[..., j, p]
+ *     grad_pre_score[...,j,p] = quotient[..., j, p]
  *         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j]) / sqrt(d)
- *     grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
- *     grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
+ *     grad_q[...,j,r] = sum[p](grad_pre_score[..., j, p] * k[..., p, r])
+ *     grad_k[...,p,r] = sum[j](grad_pre_score[..., j, p] * q[..., j, r])
  *     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
  *
  * Saved
@@ -94,7 +94,7 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                         const double *restrict grad_output, double *restrict grad_q,
                         double *restrict grad_k, double *restrict grad_v, double *work)
 {
-    double *restrict const grad_q_k = work;
+    double *restrict const grad_pre_score = work;
 
     if (grad_q || grad_k) {
         const double sqrt_d = sqrt((double)d);
@@ -112,30 +112,30 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                         total += grad_output[grad_output_row + l] * v[v_row + l];
                     }
                     const double grad_quotient = total;
-                    grad_q_k[(b * n + j) * m + p] = grad_quotient;
+                    grad_pre_score[(b * n + j) * m + p] = grad_quotient;
                     /* sum_grad_quotient_quotient[b,j] =
                      *     sum[p](grad_quotient[b, j, p] * quotient[b, j, p])
                      */
                     sum_grad_quotient_quotient += grad_quotient
                         * quotient[(b * n + j) * m + p];
                 }
-                /* grad_q_k[b,j,p] = quotient[b, j, p]
+                /* grad_pre_score[b,j,p] = quotient[b, j, p]
                  *     * (grad_quotient[b, j, p] - sum_grad_quotient_quotient[b, j])
                  *     / sqrt(d)
                  */
-                const size_t grad_q_k_row = (b * n + j) * m;
+                const size_t grad_pre_score_row = (b * n + j) * m;
                 const size_t quotient_row = (b * n + j) * m;
                 for (size_t p = 0; p < m; ++p) {
-                    grad_q_k[grad_q_k_row + p] = quotient[quotient_row + p]
-                        * (grad_q_k[grad_q_k_row + p] - sum_grad_quotient_quotient)
-                        / sqrt_d;
+                    grad_pre_score[grad_pre_score_row + p] = quotient[quotient_row + p]
+                        * (grad_pre_score[grad_pre_score_row + p]
+                        - sum_grad_quotient_quotient) / sqrt_d;
                 }
             }
         }
     }
 
     if (grad_q) {
-        /* grad_q[b,j,r] = sum[p](grad_q_k[b, j, p] * k[b, p, r]) */
+        /* grad_q[b,j,r] = sum[p](grad_pre_score[b, j, p] * k[b, p, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < n; ++j) {
                 for (size_t r = 0; r < d; ++r) {
@@ -143,10 +143,10 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                 }
                 for (size_t p = 0; p < m; ++p) {
                     const size_t grad_q_row = (b * n + j) * d;
-                    const size_t grad_q_k_row = (b * n + j) * m;
+                    const size_t grad_pre_score_row = (b * n + j) * m;
                     const size_t k_row = (b * m + p) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_q[grad_q_row + r] += grad_q_k[grad_q_k_row + p]
+                        grad_q[grad_q_row + r] += grad_pre_score[grad_pre_score_row + p]
                             * k[k_row + r];
                     }
                 }
@@ -155,7 +155,7 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
     }
 
     if (grad_k) {
-        /* grad_k[b,p,r] = sum[j](grad_q_k[b, j, p] * q[b, j, r]) */
+        /* grad_k[b,p,r] = sum[j](grad_pre_score[b, j, p] * q[b, j, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t p = 0; p < m; ++p) {
                 for (size_t r = 0; r < d; ++r) {
@@ -163,10 +163,10 @@ void attention_backward(size_t batch, size_t n, size_t d, size_t m, size_t e,
                 }
                 for (size_t j = 0; j < n; ++j) {
                     const size_t grad_k_row = (b * m + p) * d;
-                    const size_t grad_q_k_row = (b * n + j) * m;
+                    const size_t grad_pre_score_row = (b * n + j) * m;
                     const size_t q_row = (b * n + j) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_k[grad_k_row + r] += grad_q_k[grad_q_k_row + p]
+                        grad_k[grad_k_row + r] += grad_pre_score[grad_pre_score_row + p]
                             * q[q_row + r];
                     }
                 }

@@ -17,10 +17,10 @@ Gradients
     grad_quotient[...,j,p] = sum[l](grad_output[..., j, l] * v[..., p, l])
     sum_grad_quotient_quotient[...,j] =
         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
-    grad_q_k[...,j,p] = quotient[..., j, p]
+    grad_pre_score[...,j,p] = quotient[..., j, p]
         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j]) / sqrt(d)
-    grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
-    grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
+    grad_q[...,j,r] = sum[p](grad_pre_score[..., j, p] * k[..., p, r])
+    grad_k[...,p,r] = sum[j](grad_pre_score[..., j, p] * q[..., j, r])
     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
 
 Saved
@@ -68,15 +68,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.swapaxes(-1, -2)
-        grad_q_k = (
+        grad_pre_score = (
             quotient
             * (grad_quotient - (grad_quotient * quotient).sum(axis=-1, keepdims=True))
             / math.sqrt(d)
         )
     if needs_input_grad[0]:
-        grad_q = grad_q_k @ k
+        grad_q = grad_pre_score @ k
     if needs_input_grad[1]:
-        grad_k = grad_q_k.swapaxes(-1, -2) @ q
+        grad_k = grad_pre_score.swapaxes(-1, -2) @ q
     if needs_input_grad[2]:
         grad_v = quotient.swapaxes(-1, -2) @ grad_output
     return grad_q, grad_k, grad_v

@@ -20,9 +20,9 @@
  *     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
  *     grad_seen[i,j] = quotient[i, j]
  *         * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
- *     grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
- *     grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
- *     grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
+ *     grad_pre_score[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+ *     grad_q[i,p] = sum[j](grad_pre_score[i, j] * k[j, p])
+ *     grad_k[j,p] = sum[i](grad_pre_score[i, j] * q[i, p])
  *     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
  *
  * Saved
@@ -91,7 +91,7 @@ void causal_attention_backward(size_t n, size_t d, size_t e, const double *restr
                                double *restrict grad_q, double *restrict grad_k,
                                double *restrict grad_v, double *work)
 {
-    double *restrict const grad_q_k = work;
+    double *restrict const grad_pre_score = work;
     double *restrict const grad_quotient = work + n * n;
 
     if (grad_q || grad_k) {
@@ -111,38 +111,38 @@ void causal_attention_backward(size_t n, size_t d, size_t e, const double *restr
                  */
                 sum_grad_quotient_quotient += grad_quotient_2 * quotient[i * n + j];
             }
-            /* grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d) */
+            /* grad_pre_score[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d) */
             for (size_t j = 0; j < n; ++j) {
                 const double grad_seen = quotient[i * n + j]
                     * (grad_quotient[j] - sum_grad_quotient_quotient);
-                grad_q_k[i * n + j] = (j <= i ? grad_seen : 0.0) / sqrt_d;
+                grad_pre_score[i * n + j] = (j <= i ? grad_seen : 0.0) / sqrt_d;
             }
         }
     }
 
     if (grad_q) {
-        /* grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p]) */
+        /* grad_q[i,p] = sum[j](grad_pre_score[i, j] * k[j, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < d; ++p) {
                 grad_q[i * d + p] = 0.0;
             }
             for (size_t j = 0; j < n; ++j) {
                 for (size_t p = 0; p < d; ++p) {
-                    grad_q[i * d + p] += grad_q_k[i * n + j] * k[j * d + p];
+                    grad_q[i * d + p] += grad_pre_score[i * n + j] * k[j * d + p];
                 }
             }
         }
     }
 
     if (grad_k) {
-        /* grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p]) */
+        /* grad_k[j,p] = sum[i](grad_pre_score[i, j] * q[i, p]) */
         for (size_t j = 0; j < n; ++j) {
             for (size_t p = 0; p < d; ++p) {
                 grad_k[j * d + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < d; ++p) {
-                    grad_k[j * d + p] += grad_q_k[i * n + j] * q[i * d + p];
+                    grad_k[j * d + p] += grad_pre_score[i * n + j] * q[i * d + p];
                 }
             }
         }

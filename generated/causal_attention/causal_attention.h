@@ -20,9 +20,9 @@
  *     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
  *     grad_seen[i,j] = quotient[i, j]
  *         * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
- *     grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
- *     grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
- *     grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
+ *     grad_pre_score[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+ *     grad_q[i,p] = sum[j](grad_pre_score[i, j] * k[j, p])
+ *     grad_k[j,p] = sum[i](grad_pre_score[i, j] * q[i, p])
  *     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
  *
  * Saved

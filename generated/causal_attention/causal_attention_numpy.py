@@ -19,9 +19,9 @@ Gradients
     sum_grad_quotient_quotient[i] = sum[j](grad_quotient[i, j] * quotient[i, j])
     grad_seen[i,j] = quotient[i, j]
         * (grad_quotient[i, j] - sum_grad_quotient_quotient[i])
-    grad_q_k[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
-    grad_q[i,p] = sum[j](grad_q_k[i, j] * k[j, p])
-    grad_k[j,p] = sum[i](grad_q_k[i, j] * q[i, p])
+    grad_pre_score[i,j] = where(j <= i, grad_seen[i, j], 0) / sqrt(d)
+    grad_q[i,p] = sum[j](grad_pre_score[i, j] * k[j, p])
+    grad_k[j,p] = sum[i](grad_pre_score[i, j] * q[i, p])
     grad_v[j,l] = sum[i](grad_output[i, l] * quotient[i, j])
 
 Saved
@@ -67,7 +67,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.T
-        grad_q_k = (
+        grad_pre_score = (
             np.tril(
                 quotient * (
                     grad_quotient
@@ -77,9 +77,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             / math.sqrt(d)
         )
     if needs_input_grad[0]:
-        grad_q = grad_q_k @ k
+        grad_q = grad_pre_score @ k
     if needs_input_grad[1]:
-        grad_k = grad_q_k.T @ q
+        grad_k = grad_pre_score.T @ q
     if needs_input_grad[2]:
         grad_v = quotient.T @ grad_output
     return grad_q, grad_k, grad_v

@@ -30,9 +30,9 @@
  *         sum[j](grad_weights[r, p, i, j] * weights[r, p, i, j])
  *     grad_seen[r,p,i,j] = weights[r, p, i, j]
  *         * (grad_weights[r, p, i, j] - sum_grad_weights_weights[r, p, i])
- *     grad_q_k[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
- *     grad_q[r,p,i,c] = sum[j](grad_q_k[r, p, i, j] * k[r, p, j, c])
- *     grad_k[r,p,j,c] = sum[i](grad_q_k[r, p, i, j] * q[r, p, i, c])
+ *     grad_pre_scores[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
+ *     grad_q[r,p,i,c] = sum[j](grad_pre_scores[r, p, i, j] * k[r, p, j, c])
+ *     grad_k[r,p,j,c] = sum[i](grad_pre_scores[r, p, i, j] * q[r, p, i, c])
  *     sum_grad_v_qkv_weight[r,i,l] =
  *         sum[p,c](grad_v[r, p, i, c] * qkv_weight[2, p, c, l])
  *     sum_grad_k_qkv_weight[r,i,l] =

@@ -29,9 +29,9 @@ Gradients
         sum[j](grad_weights[r, p, i, j] * weights[r, p, i, j])
     grad_seen[r,p,i,j] = weights[r, p, i, j]
         * (grad_weights[r, p, i, j] - sum_grad_weights_weights[r, p, i])
-    grad_q_k[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
-    grad_q[r,p,i,c] = sum[j](grad_q_k[r, p, i, j] * k[r, p, j, c])
-    grad_k[r,p,j,c] = sum[i](grad_q_k[r, p, i, j] * q[r, p, i, c])
+    grad_pre_scores[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
+    grad_q[r,p,i,c] = sum[j](grad_pre_scores[r, p, i, j] * k[r, p, j, c])
+    grad_k[r,p,j,c] = sum[i](grad_pre_scores[r, p, i, j] * q[r, p, i, c])
     sum_grad_v_qkv_weight[r,i,l] =
         sum[p,c](grad_v[r, p, i, c] * qkv_weight[2, p, c, l])
     sum_grad_k_qkv_weight[r,i,l] =
@@ -115,7 +115,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
         grad_heads = np.einsum("ril,lpc->rpic", grad_output, out_weight, optimize=True)
         grad_v = weights.swapaxes(-1, -2) @ grad_heads
         grad_weights = grad_heads @ v.swapaxes(-1, -2)
-        grad_q_k = (
+        grad_pre_scores = (
             np.tril(
                 weights * (
                     grad_weights - (grad_weights * weights).sum(axis=3, keepdims=True)
@@ -123,8 +123,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
             )
             / math.sqrt(e)
         )
-        grad_k = grad_q_k.swapaxes(-1, -2) @ q
-        grad_q = grad_q_k @ k
+        grad_k = grad_pre_scores.swapaxes(-1, -2) @ q
+        grad_q = grad_pre_scores @ k
     if needs_input_grad[0]:
         sum_grad_k_qkv_weight = np.einsum(
             "rpic,pcl->ril", grad_k, qkv_weight[1], optimize=True

@@ -15,12 +15,12 @@
  *     margin  option, 1.0
  *
  * Gradients
- *     grad_total[i] = grad_output * same[i] / n
+ *     grad_pre_distance[i] = grad_output * same[i] / n
  *         - 0.5 * where(relu(margin - distance[i]) > 0,
  *         2 * grad_output * (1 - same[i]) * relu(margin - distance[i]) / n, 0)
  *         / distance[i]
- *     grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j])
- *     grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j])
+ *     grad_x[i,j] = 2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
+ *     grad_y[i,j] = -2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
  *     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
  *
  * Saved
@@ -71,10 +71,10 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
                                double *restrict grad_x, double *restrict grad_y,
                                double *restrict grad_same, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_pre_distance = work;
 
     if (grad_x || grad_y) {
-        /* grad_total[i] = grad_output * same[i] / n
+        /* grad_pre_distance[i] = grad_output * same[i] / n
          *     - 0.5 * where(relu_margin[i] > 0,
          *     2 * grad_output * (1 - same[i]) * relu_margin[i] / n, 0) / distance[i]
          */
@@ -82,7 +82,7 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
             const double margin_minus_distance = margin - distance[i];
             const double relu_margin = margin_minus_distance < 0.0
                 ? 0.0 : margin_minus_distance;
-            grad_total[i] = grad_output * same[i] / (double)n
+            grad_pre_distance[i] = grad_output * same[i] / (double)n
                 - 0.5 * (relu_margin > 0.0
                 ? 2.0 * grad_output * (1.0 - same[i]) * relu_margin / (double)n : 0.0)
                 / distance[i];
@@ -90,19 +90,20 @@ void contrastive_loss_backward(size_t n, size_t d, double margin,
     }
 
     if (grad_x) {
-        /* grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j]) */
+        /* grad_x[i,j] = 2 * grad_pre_distance[i] * (x[i, j] - y[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_x[i * d + j] = 2.0 * grad_total[i] * (x[i * d + j] - y[i * d + j]);
+                grad_x[i * d + j] = 2.0 * grad_pre_distance[i]
+                    * (x[i * d + j] - y[i * d + j]);
             }
         }
     }
 
     if (grad_y) {
-        /* grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j]) */
+        /* grad_y[i,j] = -2 * grad_pre_distance[i] * (x[i, j] - y[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_y[i * d + j] = -2.0 * grad_total[i]
+                grad_y[i * d + j] = -2.0 * grad_pre_distance[i]
                     * (x[i * d + j] - y[i * d + j]);
             }
         }

@@ -15,12 +15,12 @@
  *     margin  option, 1.0
  *
  * Gradients
- *     grad_total[i] = grad_output * same[i] / n
+ *     grad_pre_distance[i] = grad_output * same[i] / n
  *         - 0.5 * where(relu(margin - distance[i]) > 0,
  *         2 * grad_output * (1 - same[i]) * relu(margin - distance[i]) / n, 0)
  *         / distance[i]
- *     grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j])
- *     grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j])
+ *     grad_x[i,j] = 2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
+ *     grad_y[i,j] = -2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
  *     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
  *
  * Saved

@@ -14,12 +14,12 @@ Shapes
     margin  option, 1.0
 
 Gradients
-    grad_total[i] = grad_output * same[i] / n
+    grad_pre_distance[i] = grad_output * same[i] / n
         - 0.5 * where(relu(margin - distance[i]) > 0,
         2 * grad_output * (1 - same[i]) * relu(margin - distance[i]) / n, 0)
         / distance[i]
-    grad_x[i,j] = 2 * grad_total[i] * (x[i, j] - y[i, j])
-    grad_y[i,j] = -2 * grad_total[i] * (x[i, j] - y[i, j])
+    grad_x[i,j] = 2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
+    grad_y[i,j] = -2 * grad_pre_distance[i] * (x[i, j] - y[i, j])
     grad_same[i] = grad_output * (distance[i]**2 - relu(margin - distance[i])**2) / n
 
 Saved
@@ -61,7 +61,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_x = grad_y = grad_same = None
     relu_margin = np.maximum(margin - distance, 0)
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total = (
+        grad_pre_distance = (
             grad_output * same / n
             - 0.5
             * np.where(
@@ -70,9 +70,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             / distance
         )
     if needs_input_grad[0]:
-        grad_x = 2 * grad_total[:, None] * (x - y)
+        grad_x = 2 * grad_pre_distance[:, None] * (x - y)
     if needs_input_grad[1]:
-        grad_y = -2 * grad_total[:, None] * (x - y)
+        grad_y = -2 * grad_pre_distance[:, None] * (x - y)
     if needs_input_grad[2]:
         grad_same = grad_output * (distance**2 - relu_margin**2) / n
     return grad_x, grad_y, grad_same

@@ -28,15 +28,8 @@ def forward(x):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
-    n = x.shape[0]
-
-    out = np.zeros((n,), dtype=x.dtype)
-    for t in range(n):
-        if t > 0:
-            out[t] = out[t - 1] + x[t]
-        else:
-            out[t] = x[t]
-    return out, (n,)
+    out = np.cumsum(x)
+    return out, (x.shape[0],)
 
 
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
@@ -48,11 +41,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_output = _cotangent(grad_output, (n,))
     grad_x = None
     if needs_input_grad[0]:
-        grad_out_total = grad_output.copy()
-        for t in reversed(range(n)):
-            if t > 0:
-                grad_out_total[t - 1] += grad_out_total[t]
-        grad_x = grad_out_total
+        grad_x = np.cumsum(grad_output[::-1])[::-1]
     return (grad_x,)
 
 

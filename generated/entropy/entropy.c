@@ -9,8 +9,8 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_sum_p[...] = -grad_output[...]
- *     grad_p[...,j] = where(p[..., j] > 0, grad_sum_p[...] * (log(p[..., j]) + 1), 0)
+ *     grad_pre_out[...] = -grad_output[...]
+ *     grad_p[...,j] = where(p[..., j] > 0, grad_pre_out[...] * (log(p[..., j]) + 1), 0)
  *
  * Saved
  *     p  (..., n)  for grad_p
@@ -36,13 +36,13 @@ void entropy_backward(size_t batch, size_t n, const double *restrict p,
 {
     if (grad_p) {
         for (size_t b = 0; b < batch; ++b) {
-            const double grad_sum_p = -grad_output[b];
+            const double grad_pre_out = -grad_output[b];
             /* grad_p[b,j] =
-             *     where(p[b, j] > 0, grad_sum_p[b] * (log(p[b, j]) + 1), 0)
+             *     where(p[b, j] > 0, grad_pre_out[b] * (log(p[b, j]) + 1), 0)
              */
             for (size_t j = 0; j < n; ++j) {
                 grad_p[b * n + j] = p[b * n + j] > 0.0
-                    ? grad_sum_p * (log(p[b * n + j]) + 1.0) : 0.0;
+                    ? grad_pre_out * (log(p[b * n + j]) + 1.0) : 0.0;
             }
         }
     }

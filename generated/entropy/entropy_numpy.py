@@ -8,8 +8,8 @@ Shapes
     out  (...,)
 
 Gradients
-    grad_sum_p[...] = -grad_output[...]
-    grad_p[...,j] = where(p[..., j] > 0, grad_sum_p[...] * (log(p[..., j]) + 1), 0)
+    grad_pre_out[...] = -grad_output[...]
+    grad_p[...,j] = where(p[..., j] > 0, grad_pre_out[...] * (log(p[..., j]) + 1), 0)
 
 Saved
     p  (..., n)  for grad_p

@@ -15,13 +15,13 @@ Shapes
     noise   option, 0.1
 
 Gradients
-    grad_y_solution = 0.5 * grad_output
+    grad_pre_out = 0.5 * grad_output
     inverse[i,j] = inv[k,l](covariance[l, k])[i,j]
-    grad_solution[i] = grad_y_solution * y[i]
+    grad_solution[i] = grad_pre_out * y[i]
     grad_right[i] = solve[j,k](covariance[k, j], grad_solution[j])[i]
     grad_kernel[i,j] = 0.5 * grad_output * inverse[i, j]
         - grad_right[i] * solution[j]
-    grad_y[i] = grad_y_solution * solution[i] + grad_right[i]
+    grad_y[i] = grad_pre_out * solution[i] + grad_right[i]
 
 Saved
     kernel    (n, n)  for grad_kernel, grad_y
@@ -62,15 +62,15 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output = _cotangent(grad_output, (), kernel.dtype)
     grad_kernel = grad_y = None
     covariance = kernel + noise * np.eye(n, dtype=kernel.dtype)
-    grad_y_solution = 0.5 * grad_output
-    grad_right = np.linalg.solve(covariance.T, grad_y_solution * y)
+    grad_pre_out = 0.5 * grad_output
+    grad_right = np.linalg.solve(covariance.T, grad_pre_out * y)
     if needs_input_grad[0]:
         grad_kernel = (
             0.5 * grad_output * np.linalg.inv(covariance.T)
             - grad_right[:, None] * solution
         )
     if needs_input_grad[1]:
-        grad_y = grad_y_solution * solution + grad_right
+        grad_y = grad_pre_out * solution + grad_right
     return grad_kernel, grad_y
 
 

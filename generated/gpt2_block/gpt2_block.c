@@ -67,9 +67,9 @@
  *         sum[j](grad_weights[r, p, i, j] * weights[r, p, i, j])
  *     grad_seen[r,p,i,j] = weights[r, p, i, j]
  *         * (grad_weights[r, p, i, j] - sum_grad_weights_weights[r, p, i])
- *     grad_q_k[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
- *     grad_k[r,p,j,c] = sum[i](grad_q_k[r, p, i, j] * q[r, p, i, c])
- *     grad_q[r,p,i,c] = sum[j](grad_q_k[r, p, i, j] * k[r, p, j, c])
+ *     grad_pre_scores[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
+ *     grad_k[r,p,j,c] = sum[i](grad_pre_scores[r, p, i, j] * q[r, p, i, c])
+ *     grad_q[r,p,i,c] = sum[j](grad_pre_scores[r, p, i, j] * k[r, p, j, c])
  *     sum_grad_v_qkv_weight[r,i,l] =
  *         sum[p,c](grad_v[r, p, i, c] * qkv_weight[2, p, c, l])
  *     sum_grad_k_qkv_weight[r,i,l] =
@@ -405,7 +405,7 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
     double *restrict const grad_normed2 = work + 2 * (b * n * f);
     double *restrict const grad_attended = work + (2 * (b * n * f) + b * n * d);
     double *restrict const grad_heads = work + (2 * (b * n * f) + 2 * (b * n * d));
-    double *restrict const grad_q_k = work
+    double *restrict const grad_pre_scores = work
         + (2 * (b * n * f) + 2 * (b * n * d) + n * e);
     double *restrict const grad_q = work
         + (2 * (b * n * f) + 2 * (b * n * d) + n * e + n * n);
@@ -600,16 +600,19 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                         sum_grad_weights_weights += grad_weights_2
                             * weights[((r * h + p) * n + i) * n + j];
                     }
-                    /* grad_q_k[r,p,i,j] = where(j <= i, grad_seen[r, p, i, j], 0)
-                     *     / sqrt(e)
+                    /* grad_pre_scores[r,p,i,j] =
+                     *     where(j <= i, grad_seen[r, p, i, j], 0) / sqrt(e)
                      */
                     const size_t weights_row = ((r * h + p) * n + i) * n;
                     for (size_t j = 0; j < n; ++j) {
                         const double grad_seen = weights[weights_row + j]
                             * (grad_weights[j] - sum_grad_weights_weights);
-                        grad_q_k[i * n + j] = (j <= i ? grad_seen : 0.0) / sqrt_e;
+                        grad_pre_scores[i * n + j] = (j <= i ? grad_seen : 0.0)
+                            / sqrt_e;
                     }
-                    /* grad_q[r,p,i,c] = sum[j](grad_q_k[r, p, i, j] * k[r, p, j, c]) */
+                    /* grad_q[r,p,i,c] =
+                     *     sum[j](grad_pre_scores[r, p, i, j] * k[r, p, j, c])
+                     */
                     for (size_t c = 0; c < e; ++c) {
                         grad_q[((r * h + p) * n + i) * e + c] = 0.0;
                     }
@@ -617,7 +620,7 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                         const size_t grad_q_row = ((r * h + p) * n + i) * e;
                         const size_t k_row = ((r * h + p) * n + j) * e;
                         for (size_t c = 0; c < e; ++c) {
-                            grad_q[grad_q_row + c] += grad_q_k[i * n + j]
+                            grad_q[grad_q_row + c] += grad_pre_scores[i * n + j]
                                 * k[k_row + c];
                         }
                     }
@@ -638,7 +641,9 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                         }
                     }
                 }
-                /* grad_k[r,p,j,c] = sum[i](grad_q_k[r, p, i, j] * q[r, p, i, c]) */
+                /* grad_k[r,p,j,c] =
+                 *     sum[i](grad_pre_scores[r, p, i, j] * q[r, p, i, c])
+                 */
                 for (size_t j = 0; j < n; ++j) {
                     for (size_t c = 0; c < e; ++c) {
                         grad_k[((r * h + p) * n + j) * e + c] = 0.0;
@@ -647,7 +652,7 @@ void gpt2_block_backward(size_t b, size_t n, size_t d, size_t h, size_t e, size_
                         const size_t grad_k_row = ((r * h + p) * n + j) * e;
                         const size_t q_row = ((r * h + p) * n + i) * e;
                         for (size_t c = 0; c < e; ++c) {
-                            grad_k[grad_k_row + c] += grad_q_k[i * n + j]
+                            grad_k[grad_k_row + c] += grad_pre_scores[i * n + j]
                                 * q[q_row + c];
                         }
                     }

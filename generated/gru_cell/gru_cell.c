@@ -24,32 +24,29 @@
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
  *     grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
- *         * (1 - update[i, j])
+ *     grad_pre_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
  *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_pre_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
  *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
  *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
- *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
- *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_pre_update[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_pre_reset[i, j] * weight_x[0, j, l])
  *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
  *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
- *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
- *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_pre_update[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_pre_reset[i, l] * weight_h[0, l, j])
  *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
  *         + row_sum_5[i, j] + row_sum_6[i, j]
  *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_pre_update[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_pre_reset[i, j] * x[i, l])
  *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
- *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
- *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
- *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
+ *     grad_weight_h[1,j,p] = sum[i](grad_pre_update[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_pre_reset[i, j] * hidden[i, p])
+ *     grad_bias[2,j] = sum[i](grad_x_weight_x2[i, j])
+ *     grad_bias[1,j] = sum[i](grad_pre_update[i, j])
+ *     grad_bias[0,j] = sum[i](grad_pre_reset[i, j])
  *
  * Saved
  *     x                 (n, k)     for grad_weight_x
@@ -168,40 +165,22 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                        double *work)
 {
     double *restrict const grad_x_weight_x2 = work;
-    double *restrict const grad_x_weight_x1 = work + n * h;
-    double *restrict const grad_x_weight_x0 = work + 2 * (n * h);
+    double *restrict const grad_pre_update = work + n * h;
+    double *restrict const grad_pre_reset = work + 2 * (n * h);
     double *restrict const row_sum_2 = work + 3 * (n * h);
     double *restrict const row_sum_3 = work + (3 * (n * h) + n * k);
     double *restrict const grad_hidden_weight_h2 = work + (3 * (n * h) + n * k + k);
-    double *restrict const grad_hidden_weight_h1 = work + (4 * (n * h) + n * k + k);
-    double *restrict const grad_hidden_weight_h0 = work + (5 * (n * h) + n * k + k);
-    double *restrict const row_sum_5 = work + (6 * (n * h) + n * k + k);
-    double *restrict const row_sum_6 = work + (7 * (n * h) + n * k + k);
+    double *restrict const row_sum_5 = work + (4 * (n * h) + n * k + k);
+    double *restrict const row_sum_6 = work + (5 * (n * h) + n * k + k);
 
-    if (grad_x || grad_weight_x) {
+    if (grad_x || grad_weight_x || grad_bias) {
+        /* grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2) */
         for (size_t i = 0; i < n; ++i) {
-            /* grad_x_weight_x2[i,j] = grad_candidate[i, j]
-             *     * (1 - candidate[i, j]**2)
-             * grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j]
-             *     * (1 - update[i, j])
-             * grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j]
-             *     * (1 - reset[i, j])
-             */
             for (size_t j = 0; j < h; ++j) {
-                const double one_minus_update = 1.0 - update[i * h + j];
-                const double grad_candidate = grad_output[i * h + j] * one_minus_update;
-                const double one_minus_candidate_squared = 1.0
-                    - candidate[i * h + j] * candidate[i * h + j];
-                const double grad_update = grad_output[i * h + j]
-                    * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * hidden_weight_h2[i * h + j]
-                    * one_minus_candidate_squared;
+                const double grad_candidate = grad_output[i * h + j]
+                    * (1.0 - update[i * h + j]);
                 grad_x_weight_x2[i * h + j] = grad_candidate
-                    * one_minus_candidate_squared;
-                grad_x_weight_x1[i * h + j] = grad_update * update[i * h + j]
-                    * one_minus_update;
-                grad_x_weight_x0[i * h + j] = grad_reset * reset[i * h + j]
-                    * (1.0 - reset[i * h + j]);
+                    * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
             }
         }
     }
@@ -220,7 +199,32 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l]) */
+    }
+
+    if (grad_x || grad_hidden || grad_weight_x || grad_weight_h || grad_bias) {
+        for (size_t i = 0; i < n; ++i) {
+            /* grad_pre_update[i,j] = grad_update[i, j] * update[i, j]
+             *     * (1 - update[i, j])
+             * grad_pre_reset[i,j] = grad_reset[i, j] * reset[i, j]
+             *     * (1 - reset[i, j])
+             */
+            for (size_t j = 0; j < h; ++j) {
+                const double grad_update = grad_output[i * h + j]
+                    * (hidden[i * h + j] - candidate[i * h + j]);
+                const double one_minus_update = 1.0 - update[i * h + j];
+                const double grad_reset = grad_output[i * h + j] * one_minus_update
+                    * hidden_weight_h2[i * h + j]
+                    * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
+                grad_pre_update[i * h + j] = grad_update * update[i * h + j]
+                    * one_minus_update;
+                grad_pre_reset[i * h + j] = grad_reset * reset[i * h + j]
+                    * (1.0 - reset[i * h + j]);
+            }
+        }
+    }
+
+    if (grad_x) {
+        /* row_sum_2[i,l] = sum[j](grad_pre_update[i, j] * weight_x[1, j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 row_sum_2[i * k + l] = 0.0;
@@ -228,19 +232,19 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t j = 0; j < h; ++j) {
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    row_sum_2[i * k + l] += grad_x_weight_x1[i * h + j]
+                    row_sum_2[i * k + l] += grad_pre_update[i * h + j]
                         * weight_x[weight_x_row + l];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l]) */
+            /* row_sum_3[i,l] = sum[j](grad_pre_reset[i, j] * weight_x[0, j, l]) */
             for (size_t l = 0; l < k; ++l) {
                 row_sum_3[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 for (size_t l = 0; l < k; ++l) {
-                    row_sum_3[l] += grad_x_weight_x0[i * h + j] * weight_x[j * k + l];
+                    row_sum_3[l] += grad_pre_reset[i * h + j] * weight_x[j * k + l];
                 }
             }
             /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] */
@@ -252,29 +256,15 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_hidden || grad_weight_h) {
+        /* grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
+         *     * (1 - candidate[i, j]**2)
+         */
         for (size_t i = 0; i < n; ++i) {
-            /* grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
-             *     * (1 - candidate[i, j]**2)
-             * grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
-             *     * (1 - update[i, j])
-             * grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j]
-             *     * (1 - reset[i, j])
-             */
             for (size_t j = 0; j < h; ++j) {
-                const double one_minus_update = 1.0 - update[i * h + j];
-                const double grad_candidate = grad_output[i * h + j] * one_minus_update;
-                const double one_minus_candidate_squared = 1.0
-                    - candidate[i * h + j] * candidate[i * h + j];
-                const double grad_update = grad_output[i * h + j]
-                    * (hidden[i * h + j] - candidate[i * h + j]);
-                const double grad_reset = grad_candidate * hidden_weight_h2[i * h + j]
-                    * one_minus_candidate_squared;
+                const double grad_candidate = grad_output[i * h + j]
+                    * (1.0 - update[i * h + j]);
                 grad_hidden_weight_h2[i * h + j] = grad_candidate * reset[i * h + j]
-                    * one_minus_candidate_squared;
-                grad_hidden_weight_h1[i * h + j] = grad_update * update[i * h + j]
-                    * one_minus_update;
-                grad_hidden_weight_h0[i * h + j] = grad_reset * reset[i * h + j]
-                    * (1.0 - reset[i * h + j]);
+                    * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
             }
         }
     }
@@ -293,7 +283,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 }
             }
         }
-        /* row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j]) */
+        /* row_sum_5[i,j] = sum[l](grad_pre_update[i, l] * weight_h[1, l, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
                 row_sum_5[i * h + j] = 0.0;
@@ -301,23 +291,19 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t l = 0; l < h; ++l) {
                 const size_t weight_h_row = (h + l) * h;
                 for (size_t j = 0; j < h; ++j) {
-                    row_sum_5[i * h + j] += grad_hidden_weight_h1[i * h + l]
+                    row_sum_5[i * h + j] += grad_pre_update[i * h + l]
                         * weight_h[weight_h_row + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_6[i,j] =
-             *     sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
-             */
+            /* row_sum_6[i,j] = sum[l](grad_pre_reset[i, l] * weight_h[0, l, j]) */
             for (size_t j = 0; j < h; ++j) {
                 row_sum_6[j] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
-                const size_t weight_h_row = l * h;
                 for (size_t j = 0; j < h; ++j) {
-                    row_sum_6[j] += grad_hidden_weight_h0[i * h + l]
-                        * weight_h[weight_h_row + j];
+                    row_sum_6[j] += grad_pre_reset[i * h + l] * weight_h[l * h + j];
                 }
             }
             /* grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
@@ -332,8 +318,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 
     if (grad_weight_x) {
         /* grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
-         * grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
-         * grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+         * grad_weight_x[1,j,l] = sum[i](grad_pre_update[i, j] * x[i, l])
+         * grad_weight_x[0,j,l] = sum[i](grad_pre_reset[i, j] * x[i, l])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -352,7 +338,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x1[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_pre_update[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -362,7 +348,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[grad_weight_x_row + l] += grad_x_weight_x0[i * h + j]
+                    grad_weight_x[grad_weight_x_row + l] += grad_pre_reset[i * h + j]
                         * x[i * k + l];
                 }
             }
@@ -371,8 +357,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 
     if (grad_weight_h) {
         /* grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
-         * grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
-         * grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
+         * grad_weight_h[1,j,p] = sum[i](grad_pre_update[i, j] * hidden[i, p])
+         * grad_weight_h[0,j,p] = sum[i](grad_pre_reset[i, j] * hidden[i, p])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -391,8 +377,8 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[grad_weight_h_row + p] +=
-                        grad_hidden_weight_h1[i * h + j] * hidden[i * h + p];
+                    grad_weight_h[grad_weight_h_row + p] += grad_pre_update[i * h + j]
+                        * hidden[i * h + p];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -401,29 +387,24 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
             for (size_t i = 0; i < n; ++i) {
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[grad_weight_h_row + p] +=
-                        grad_hidden_weight_h0[i * h + j] * hidden[i * h + p];
+                    grad_weight_h[grad_weight_h_row + p] += grad_pre_reset[i * h + j]
+                        * hidden[i * h + p];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
-         * grad_bias[1,j] =
-         *     sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
-         * grad_bias[0,j] =
-         *     sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
+        /* grad_bias[2,j] = sum[i](grad_x_weight_x2[i, j])
+         * grad_bias[1,j] = sum[i](grad_pre_update[i, j])
+         * grad_bias[0,j] = sum[i](grad_pre_reset[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             grad_bias[2 * h + j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                const double grad_candidate = grad_output[i * h + j]
-                    * (1.0 - update[i * h + j]);
-                grad_bias[2 * h + j] += grad_candidate
-                    * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
+                grad_bias[2 * h + j] += grad_x_weight_x2[i * h + j];
             }
         }
         for (size_t j = 0; j < h; ++j) {
@@ -431,10 +412,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                const double grad_update = grad_output[i * h + j]
-                    * (hidden[i * h + j] - candidate[i * h + j]);
-                grad_bias[h + j] += grad_update * update[i * h + j]
-                    * (1.0 - update[i * h + j]);
+                grad_bias[h + j] += grad_pre_update[i * h + j];
             }
         }
         for (size_t j = 0; j < h; ++j) {
@@ -442,11 +420,7 @@ void gru_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                const double grad_reset = grad_output[i * h + j]
-                    * (1.0 - update[i * h + j]) * hidden_weight_h2[i * h + j]
-                    * (1.0 - candidate[i * h + j] * candidate[i * h + j]);
-                grad_bias[j] += grad_reset * reset[i * h + j]
-                    * (1.0 - reset[i * h + j]);
+                grad_bias[j] += grad_pre_reset[i * h + j];
             }
         }
     }

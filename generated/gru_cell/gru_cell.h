@@ -24,32 +24,29 @@
  *     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
  *     grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
- *         * (1 - update[i, j])
+ *     grad_pre_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
  *     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
  *         * (1 - candidate[i, j]**2)
- *     grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+ *     grad_pre_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
  *     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
- *     grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
- *     grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
  *     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
- *     row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
- *     row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+ *     row_sum_2[i,l] = sum[j](grad_pre_update[i, j] * weight_x[1, j, l])
+ *     row_sum_3[i,l] = sum[j](grad_pre_reset[i, j] * weight_x[0, j, l])
  *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
  *     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
- *     row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
- *     row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+ *     row_sum_5[i,j] = sum[l](grad_pre_update[i, l] * weight_h[1, l, j])
+ *     row_sum_6[i,j] = sum[l](grad_pre_reset[i, l] * weight_h[0, l, j])
  *     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
  *         + row_sum_5[i, j] + row_sum_6[i, j]
  *     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
- *     grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
- *     grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+ *     grad_weight_x[1,j,l] = sum[i](grad_pre_update[i, j] * x[i, l])
+ *     grad_weight_x[0,j,l] = sum[i](grad_pre_reset[i, j] * x[i, l])
  *     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
- *     grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
- *     grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
- *     grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
- *     grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
- *     grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
+ *     grad_weight_h[1,j,p] = sum[i](grad_pre_update[i, j] * hidden[i, p])
+ *     grad_weight_h[0,j,p] = sum[i](grad_pre_reset[i, j] * hidden[i, p])
+ *     grad_bias[2,j] = sum[i](grad_x_weight_x2[i, j])
+ *     grad_bias[1,j] = sum[i](grad_pre_update[i, j])
+ *     grad_bias[0,j] = sum[i](grad_pre_reset[i, j])
  *
  * Saved
  *     x                 (n, k)     for grad_weight_x
@@ -86,7 +83,7 @@ void gru_cell_forward(size_t n, size_t k, size_t h, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GRU_CELL_BACKWARD_WORK(n, k, h) doubles.
  */
-#define GRU_CELL_BACKWARD_WORK(n, k, h) (7 * (n) * (h) + (n) * (k) + (k) + (h))
+#define GRU_CELL_BACKWARD_WORK(n, k, h) (5 * (n) * (h) + (n) * (k) + (k) + (h))
 void gru_cell_backward(size_t n, size_t k, size_t h, const double *x,
                        const double *hidden, const double *weight_x,
                        const double *weight_h, const double *reset,

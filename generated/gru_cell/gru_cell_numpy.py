@@ -23,32 +23,29 @@ Gradients
     grad_candidate[i,j] = grad_output[i, j] * (1 - update[i, j])
     grad_hidden_weight_h2[i,j] = grad_candidate[i, j] * reset[i, j]
         * (1 - candidate[i, j]**2)
-    grad_hidden_weight_h1[i,j] = grad_update[i, j] * update[i, j]
-        * (1 - update[i, j])
+    grad_pre_update[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
     grad_reset[i,j] = grad_candidate[i, j] * hidden_weight_h2[i, j]
         * (1 - candidate[i, j]**2)
-    grad_hidden_weight_h0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
+    grad_pre_reset[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
     grad_x_weight_x2[i,j] = grad_candidate[i, j] * (1 - candidate[i, j]**2)
-    grad_x_weight_x1[i,j] = grad_update[i, j] * update[i, j] * (1 - update[i, j])
-    grad_x_weight_x0[i,j] = grad_reset[i, j] * reset[i, j] * (1 - reset[i, j])
     row_sum[i,l] = sum[j](grad_x_weight_x2[i, j] * weight_x[2, j, l])
-    row_sum_2[i,l] = sum[j](grad_x_weight_x1[i, j] * weight_x[1, j, l])
-    row_sum_3[i,l] = sum[j](grad_x_weight_x0[i, j] * weight_x[0, j, l])
+    row_sum_2[i,l] = sum[j](grad_pre_update[i, j] * weight_x[1, j, l])
+    row_sum_3[i,l] = sum[j](grad_pre_reset[i, j] * weight_x[0, j, l])
     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
     row_sum_4[i,j] = sum[l](grad_hidden_weight_h2[i, l] * weight_h[2, l, j])
-    row_sum_5[i,j] = sum[l](grad_hidden_weight_h1[i, l] * weight_h[1, l, j])
-    row_sum_6[i,j] = sum[l](grad_hidden_weight_h0[i, l] * weight_h[0, l, j])
+    row_sum_5[i,j] = sum[l](grad_pre_update[i, l] * weight_h[1, l, j])
+    row_sum_6[i,j] = sum[l](grad_pre_reset[i, l] * weight_h[0, l, j])
     grad_hidden[i,j] = grad_output[i, j] * update[i, j] + row_sum_4[i, j]
         + row_sum_5[i, j] + row_sum_6[i, j]
     grad_weight_x[2,j,l] = sum[i](grad_x_weight_x2[i, j] * x[i, l])
-    grad_weight_x[1,j,l] = sum[i](grad_x_weight_x1[i, j] * x[i, l])
-    grad_weight_x[0,j,l] = sum[i](grad_x_weight_x0[i, j] * x[i, l])
+    grad_weight_x[1,j,l] = sum[i](grad_pre_update[i, j] * x[i, l])
+    grad_weight_x[0,j,l] = sum[i](grad_pre_reset[i, j] * x[i, l])
     grad_weight_h[2,j,p] = sum[i](grad_hidden_weight_h2[i, j] * hidden[i, p])
-    grad_weight_h[1,j,p] = sum[i](grad_hidden_weight_h1[i, j] * hidden[i, p])
-    grad_weight_h[0,j,p] = sum[i](grad_hidden_weight_h0[i, j] * hidden[i, p])
-    grad_bias[2,j] = sum[i](grad_candidate[i, j] * (1 - candidate[i, j]**2))
-    grad_bias[1,j] = sum[i](grad_update[i, j] * update[i, j] * (1 - update[i, j]))
-    grad_bias[0,j] = sum[i](grad_reset[i, j] * reset[i, j] * (1 - reset[i, j]))
+    grad_weight_h[1,j,p] = sum[i](grad_pre_update[i, j] * hidden[i, p])
+    grad_weight_h[0,j,p] = sum[i](grad_pre_reset[i, j] * hidden[i, p])
+    grad_bias[2,j] = sum[i](grad_x_weight_x2[i, j])
+    grad_bias[1,j] = sum[i](grad_pre_update[i, j])
+    grad_bias[0,j] = sum[i](grad_pre_reset[i, j])
 
 Saved
     x                 (n, k)     for grad_weight_x
@@ -75,20 +72,12 @@ def forward(x, hidden, weight_x, weight_h, bias):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x, hidden, weight_x, weight_h, bias = _inputs(x, hidden, weight_x, weight_h, bias)
-    x_weight_x0 = x @ weight_x[0].T
-    hidden_weight_h0 = hidden @ weight_h[0].T
-    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
-    reset = (
-        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
-        / (1 + exp_x_weight_x0)
-    )
-    x_weight_x1 = x @ weight_x[1].T
-    hidden_weight_h1 = hidden @ weight_h[1].T
-    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
-    update = (
-        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
-        / (1 + exp_x_weight_x1)
-    )
+    pre_reset = x @ weight_x[0].T + hidden @ weight_h[0].T + bias[0]
+    exp_pre_reset = np.exp(-np.abs(pre_reset))
+    reset = np.where(pre_reset >= 0, 1, exp_pre_reset) / (1 + exp_pre_reset)
+    pre_update = x @ weight_x[1].T + hidden @ weight_h[1].T + bias[1]
+    exp_pre_update = np.exp(-np.abs(pre_update))
+    update = np.where(pre_update >= 0, 1, exp_pre_update) / (1 + exp_pre_update)
     hidden_weight_h2 = hidden @ weight_h[2].T
     candidate = np.tanh(x @ weight_x[2].T + reset * hidden_weight_h2 + bias[2])
     out = (1 - update) * candidate + update * hidden
@@ -113,40 +102,38 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     grad_output = _cotangent(grad_output, hidden.shape)
     grad_x = grad_hidden = grad_weight_x = grad_weight_h = grad_bias = None
     grad_candidate = grad_output * (1 - update)
-    grad_update = grad_output * (hidden - candidate)
-    grad_reset = grad_candidate * hidden_weight_h2 * (1 - candidate**2)
-    if needs_input_grad[0] or needs_input_grad[2]:
+    grad_pre_update = grad_output * (hidden - candidate) * update * (1 - update)
+    grad_pre_reset = (
+        grad_candidate * hidden_weight_h2 * (1 - candidate**2) * reset * (1 - reset)
+    )
+    if needs_input_grad[0] or needs_input_grad[2] or needs_input_grad[4]:
         grad_x_weight_x2 = grad_candidate * (1 - candidate**2)
-        grad_x_weight_x1 = grad_update * update * (1 - update)
-        grad_x_weight_x0 = grad_reset * reset * (1 - reset)
     if needs_input_grad[0]:
         grad_x = (
             grad_x_weight_x2 @ weight_x[2]
-            + grad_x_weight_x1 @ weight_x[1]
-            + grad_x_weight_x0 @ weight_x[0]
+            + grad_pre_update @ weight_x[1]
+            + grad_pre_reset @ weight_x[0]
         )
     if needs_input_grad[1] or needs_input_grad[3]:
         grad_hidden_weight_h2 = grad_candidate * reset * (1 - candidate**2)
-        grad_hidden_weight_h1 = grad_update * update * (1 - update)
-        grad_hidden_weight_h0 = grad_reset * reset * (1 - reset)
     if needs_input_grad[1]:
-        row_sum_6 = grad_hidden_weight_h0 @ weight_h[0]
+        row_sum_6 = grad_pre_reset @ weight_h[0]
         grad_hidden = (
             grad_output * update
             + grad_hidden_weight_h2 @ weight_h[2]
-            + grad_hidden_weight_h1 @ weight_h[1]
+            + grad_pre_update @ weight_h[1]
             + row_sum_6
         )
     if needs_input_grad[2]:
         grad_weight_x = np.stack(
-            [grad_x_weight_x0.T @ x, grad_x_weight_x1.T @ x, grad_x_weight_x2.T @ x],
+            [grad_pre_reset.T @ x, grad_pre_update.T @ x, grad_x_weight_x2.T @ x],
             axis=0,
         )
     if needs_input_grad[3]:
         grad_weight_h = np.stack(
             [
-                grad_hidden_weight_h0.T @ hidden,
-                grad_hidden_weight_h1.T @ hidden,
+                grad_pre_reset.T @ hidden,
+                grad_pre_update.T @ hidden,
                 grad_hidden_weight_h2.T @ hidden,
             ],
             axis=0,
@@ -154,9 +141,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if needs_input_grad[4]:
         grad_bias = np.stack(
             [
-                (grad_reset * reset * (1 - reset)).sum(axis=0),
-                (grad_update * update * (1 - update)).sum(axis=0),
-                (grad_candidate * (1 - candidate**2)).sum(axis=0),
+                grad_pre_reset.sum(axis=0),
+                grad_pre_update.sum(axis=0),
+                grad_x_weight_x2.sum(axis=0),
             ],
             axis=0,
         )

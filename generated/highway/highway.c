@@ -19,15 +19,15 @@
  *     grad_t[i,j] = grad_output[i, j] * (relu(x_weight[i, j] + bias[j]) - x[i, j])
  *     grad_x_weight[i,j] =
  *         where(relu(x_weight[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
- *     grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+ *     grad_pre_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
  *     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
- *     row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
+ *     row_sum[i,j] = sum[l](grad_pre_t[i, l] * gate_weight[l, j])
  *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_x_weight_weight[i, j]
  *         + row_sum[i, j]
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
- *     grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l])
- *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
+ *     grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l])
+ *     grad_gate_bias[j] = sum[i](grad_pre_t[i, j])
  *
  * Saved
  *     x              (n, k)  for all but grad_bias
@@ -87,7 +87,7 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
                       double *restrict grad_gate_bias, double *work)
 {
     double *restrict const grad_x_weight = work;
-    double *restrict const grad_x_gate_weight = work + n * k;
+    double *restrict const grad_pre_t = work + n * k;
     double *restrict const row_sum = work + 2 * (n * k);
 
     if (grad_x || grad_weight || grad_bias) {
@@ -116,28 +116,26 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
         }
     }
 
-    if (grad_x || grad_gate_weight) {
-        /* grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j]) */
+    if (grad_x || grad_gate_weight || grad_gate_bias) {
+        /* grad_pre_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
                 const double grad_t = grad_output[i * k + j]
                     * (relu_x_weight[i * k + j] - x[i * k + j]);
-                grad_x_gate_weight[i * k + j] = grad_t * t[i * k + j]
-                    * (1.0 - t[i * k + j]);
+                grad_pre_t[i * k + j] = grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j]) */
+            /* row_sum[i,j] = sum[l](grad_pre_t[i, l] * gate_weight[l, j]) */
             for (size_t j = 0; j < k; ++j) {
                 row_sum[j] = 0.0;
             }
             for (size_t l = 0; l < k; ++l) {
                 for (size_t j = 0; j < k; ++j) {
-                    row_sum[j] += grad_x_gate_weight[i * k + l]
-                        * gate_weight[l * k + j];
+                    row_sum[j] += grad_pre_t[i * k + l] * gate_weight[l * k + j];
                 }
             }
             /* grad_x[i,j] = grad_output[i, j] * (1 - t[i, j])
@@ -177,30 +175,27 @@ void highway_backward(size_t n, size_t k, const double *restrict x,
     }
 
     if (grad_gate_weight) {
-        /* grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l]) */
+        /* grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l]) */
         for (size_t j = 0; j < k; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_gate_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_gate_weight[j * k + l] += grad_x_gate_weight[i * k + j]
-                        * x[i * k + l];
+                    grad_gate_weight[j * k + l] += grad_pre_t[i * k + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_gate_bias) {
-        /* grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j])) */
+        /* grad_gate_bias[j] = sum[i](grad_pre_t[i, j]) */
         for (size_t j = 0; j < k; ++j) {
             grad_gate_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < k; ++j) {
-                const double grad_t = grad_output[i * k + j]
-                    * (relu_x_weight[i * k + j] - x[i * k + j]);
-                grad_gate_bias[j] += grad_t * t[i * k + j] * (1.0 - t[i * k + j]);
+                grad_gate_bias[j] += grad_pre_t[i * k + j];
             }
         }
     }

@@ -19,15 +19,15 @@
  *     grad_t[i,j] = grad_output[i, j] * (relu(x_weight[i, j] + bias[j]) - x[i, j])
  *     grad_x_weight[i,j] =
  *         where(relu(x_weight[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
- *     grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+ *     grad_pre_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
  *     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
- *     row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
+ *     row_sum[i,j] = sum[l](grad_pre_t[i, l] * gate_weight[l, j])
  *     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_x_weight_weight[i, j]
  *         + row_sum[i, j]
  *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_x_weight[i, j])
- *     grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l])
- *     grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
+ *     grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l])
+ *     grad_gate_bias[j] = sum[i](grad_pre_t[i, j])
  *
  * Saved
  *     x              (n, k)  for all but grad_bias

@@ -18,15 +18,15 @@ Gradients
     grad_t[i,j] = grad_output[i, j] * (relu(x_weight[i, j] + bias[j]) - x[i, j])
     grad_x_weight[i,j] =
         where(relu(x_weight[i, j] + bias[j]) > 0, grad_output[i, j] * t[i, j], 0)
-    grad_x_gate_weight[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
+    grad_pre_t[i,j] = grad_t[i, j] * t[i, j] * (1 - t[i, j])
     sum_grad_x_weight_weight[i,j] = sum[l](grad_x_weight[i, l] * weight[l, j])
-    row_sum[i,j] = sum[l](grad_x_gate_weight[i, l] * gate_weight[l, j])
+    row_sum[i,j] = sum[l](grad_pre_t[i, l] * gate_weight[l, j])
     grad_x[i,j] = grad_output[i, j] * (1 - t[i, j]) + sum_grad_x_weight_weight[i, j]
         + row_sum[i, j]
     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
     grad_bias[j] = sum[i](grad_x_weight[i, j])
-    grad_gate_weight[j,l] = sum[i](grad_x_gate_weight[i, j] * x[i, l])
-    grad_gate_bias[j] = sum[i](grad_t[i, j] * t[i, j] * (1 - t[i, j]))
+    grad_gate_weight[j,l] = sum[i](grad_pre_t[i, j] * x[i, l])
+    grad_gate_bias[j] = sum[i](grad_pre_t[i, j])
 
 Saved
     x              (n, k)  for all but grad_bias
@@ -74,23 +74,19 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if any(needs_input_grad[:3]):
         grad_x_weight = np.where(relu_x_weight > 0, grad_output * t, 0)
     if needs_input_grad[0] or any(needs_input_grad[3:]):
-        grad_t = grad_output * (relu_x_weight - x)
-    if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_gate_weight = grad_t * t * (1 - t)
+        grad_pre_t = grad_output * (relu_x_weight - x) * t * (1 - t)
     if needs_input_grad[0]:
         grad_x = (
-            grad_output * (1 - t)
-            + grad_x_weight @ weight
-            + grad_x_gate_weight @ gate_weight
+            grad_output * (1 - t) + grad_x_weight @ weight + grad_pre_t @ gate_weight
         )
     if needs_input_grad[1]:
         grad_weight = grad_x_weight.T @ x
     if needs_input_grad[2]:
         grad_bias = grad_x_weight.sum(axis=0)
     if needs_input_grad[3]:
-        grad_gate_weight = grad_x_gate_weight.T @ x
+        grad_gate_weight = grad_pre_t.T @ x
     if needs_input_grad[4]:
-        grad_gate_bias = (grad_t * t * (1 - t)).sum(axis=0)
+        grad_gate_bias = grad_pre_t.sum(axis=0)
     return grad_x, grad_weight, grad_bias, grad_gate_weight, grad_gate_bias
 
 

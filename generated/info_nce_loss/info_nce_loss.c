@@ -15,9 +15,9 @@
  * Gradients
  *     grad_score[j,k] = grad_output * exp(score[j, k] - logsumexp_score[j]) / n
  *     grad_score[i,i] += -grad_output / n
- *     grad_x_y[j,k] = grad_score[j, k] / temperature
- *     grad_x[j,l] = sum[k](grad_x_y[j, k] * y[k, l])
- *     grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l])
+ *     grad_pre_score[j,k] = grad_score[j, k] / temperature
+ *     grad_x[j,l] = sum[k](grad_pre_score[j, k] * y[k, l])
+ *     grad_y[k,l] = sum[j](grad_pre_score[j, k] * x[j, l])
  *
  * Saved
  *     x              (n, d)  for grad_y
@@ -81,7 +81,7 @@ void info_nce_loss_backward(size_t n, size_t d, double temperature,
                             double *restrict grad_x, double *restrict grad_y,
                             double *work)
 {
-    double *restrict const grad_x_y = work;
+    double *restrict const grad_pre_score = work;
 
     if (grad_x || grad_y) {
         const double minus_grad_output_over_n = -grad_output / (double)n;
@@ -90,40 +90,40 @@ void info_nce_loss_backward(size_t n, size_t d, double temperature,
              * grad_score[i,i] += -grad_output / n
              */
             for (size_t k = 0; k < n; ++k) {
-                grad_x_y[j * n + k] = grad_output * exp_score[j * n + k]
+                grad_pre_score[j * n + k] = grad_output * exp_score[j * n + k]
                     / sum_exp_score[j] / (double)n;
             }
-            grad_x_y[j * n + j] += minus_grad_output_over_n;
-            /* grad_x_y[j,k] = grad_score[j, k] / temperature */
+            grad_pre_score[j * n + j] += minus_grad_output_over_n;
+            /* grad_pre_score[j,k] = grad_score[j, k] / temperature */
             for (size_t k = 0; k < n; ++k) {
-                grad_x_y[j * n + k] /= temperature;
+                grad_pre_score[j * n + k] /= temperature;
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[j,l] = sum[k](grad_x_y[j, k] * y[k, l]) */
+        /* grad_x[j,l] = sum[k](grad_pre_score[j, k] * y[k, l]) */
         for (size_t j = 0; j < n; ++j) {
             for (size_t l = 0; l < d; ++l) {
                 grad_x[j * d + l] = 0.0;
             }
             for (size_t k = 0; k < n; ++k) {
                 for (size_t l = 0; l < d; ++l) {
-                    grad_x[j * d + l] += grad_x_y[j * n + k] * y[k * d + l];
+                    grad_x[j * d + l] += grad_pre_score[j * n + k] * y[k * d + l];
                 }
             }
         }
     }
 
     if (grad_y) {
-        /* grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l]) */
+        /* grad_y[k,l] = sum[j](grad_pre_score[j, k] * x[j, l]) */
         for (size_t k = 0; k < n; ++k) {
             for (size_t l = 0; l < d; ++l) {
                 grad_y[k * d + l] = 0.0;
             }
             for (size_t j = 0; j < n; ++j) {
                 for (size_t l = 0; l < d; ++l) {
-                    grad_y[k * d + l] += grad_x_y[j * n + k] * x[j * d + l];
+                    grad_y[k * d + l] += grad_pre_score[j * n + k] * x[j * d + l];
                 }
             }
         }

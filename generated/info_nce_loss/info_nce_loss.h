@@ -15,9 +15,9 @@
  * Gradients
  *     grad_score[j,k] = grad_output * exp(score[j, k] - logsumexp_score[j]) / n
  *     grad_score[i,i] += -grad_output / n
- *     grad_x_y[j,k] = grad_score[j, k] / temperature
- *     grad_x[j,l] = sum[k](grad_x_y[j, k] * y[k, l])
- *     grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l])
+ *     grad_pre_score[j,k] = grad_score[j, k] / temperature
+ *     grad_x[j,l] = sum[k](grad_pre_score[j, k] * y[k, l])
+ *     grad_y[k,l] = sum[j](grad_pre_score[j, k] * x[j, l])
  *
  * Saved
  *     x              (n, d)  for grad_y

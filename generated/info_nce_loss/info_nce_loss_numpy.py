@@ -14,9 +14,9 @@ Shapes
 Gradients
     grad_score[j,k] = grad_output * exp(score[j, k] - logsumexp_score[j]) / n
     grad_score[i,i] += -grad_output / n
-    grad_x_y[j,k] = grad_score[j, k] / temperature
-    grad_x[j,l] = sum[k](grad_x_y[j, k] * y[k, l])
-    grad_y[k,l] = sum[j](grad_x_y[j, k] * x[j, l])
+    grad_pre_score[j,k] = grad_score[j, k] / temperature
+    grad_x[j,l] = sum[k](grad_pre_score[j, k] * y[k, l])
+    grad_y[k,l] = sum[j](grad_pre_score[j, k] * x[j, l])
 
 Saved
     x              (n, d)  for grad_y
@@ -58,11 +58,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_x = grad_y = None
     grad_score = grad_output * exp_score / sum_exp_score[:, None] / n
     grad_score[np.arange(n), np.arange(n)] -= grad_output / n
-    grad_x_y = grad_score / temperature
+    grad_pre_score = grad_score / temperature
     if needs_input_grad[0]:
-        grad_x = grad_x_y @ y
+        grad_x = grad_pre_score @ y
     if needs_input_grad[1]:
-        grad_y = grad_x_y.T @ x
+        grad_y = grad_pre_score.T @ x
     return grad_x, grad_y
 
 

@@ -13,11 +13,11 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...]
- *     grad_m[...,j] = -grad_total[...] * (q[..., j] + p[..., j]) / m[..., j]
- *     grad_p[...,j] = grad_total[...] * (log(p[..., j] / m[..., j]) + 1)
+ *     grad_pre_out[...] = 0.5 * grad_output[...]
+ *     grad_m[...,j] = -grad_pre_out[...] * (q[..., j] + p[..., j]) / m[..., j]
+ *     grad_p[...,j] = grad_pre_out[...] * (log(p[..., j] / m[..., j]) + 1)
  *         + 0.5 * grad_m[..., j]
- *     grad_q[...,j] = grad_total[...] * (log(q[..., j] / m[..., j]) + 1)
+ *     grad_q[...,j] = grad_pre_out[...] * (log(q[..., j] / m[..., j]) + 1)
  *         + 0.5 * grad_m[..., j]
  *
  * Saved
@@ -48,40 +48,40 @@ void js_divergence_backward(size_t batch, size_t n, const double *restrict p,
                             const double *restrict grad_output, double *restrict grad_p,
                             double *restrict grad_q, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_pre_out = work;
     double *restrict const grad_m = work + batch;
 
     if (grad_p || grad_q) {
         for (size_t b = 0; b < batch; ++b) {
-            grad_total[b] = 0.5 * grad_output[b];
-            /* grad_m[b,j] = -grad_total[b] * (q[b, j] + p[b, j]) / m[b, j] */
+            grad_pre_out[b] = 0.5 * grad_output[b];
+            /* grad_m[b,j] = -grad_pre_out[b] * (q[b, j] + p[b, j]) / m[b, j] */
             for (size_t j = 0; j < n; ++j) {
                 const double p_plus_q = p[b * n + j] + q[b * n + j];
                 const double m = p_plus_q / 2.0;
-                grad_m[b * n + j] = -grad_total[b] * p_plus_q / m;
+                grad_m[b * n + j] = -grad_pre_out[b] * p_plus_q / m;
             }
         }
     }
 
     if (grad_p) {
-        /* grad_p[b,j] = grad_total[b] * (log_p[b, j] + 1) + 0.5 * grad_m[b, j] */
+        /* grad_p[b,j] = grad_pre_out[b] * (log_p[b, j] + 1) + 0.5 * grad_m[b, j] */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < n; ++j) {
                 const double log_p =
                     log(p[b * n + j] / ((p[b * n + j] + q[b * n + j]) / 2.0));
-                grad_p[b * n + j] = grad_total[b] * (log_p + 1.0)
+                grad_p[b * n + j] = grad_pre_out[b] * (log_p + 1.0)
                     + 0.5 * grad_m[b * n + j];
             }
         }
     }
 
     if (grad_q) {
-        /* grad_q[b,j] = grad_total[b] * (log_q[b, j] + 1) + 0.5 * grad_m[b, j] */
+        /* grad_q[b,j] = grad_pre_out[b] * (log_q[b, j] + 1) + 0.5 * grad_m[b, j] */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < n; ++j) {
                 const double log_q =
                     log(q[b * n + j] / ((p[b * n + j] + q[b * n + j]) / 2.0));
-                grad_q[b * n + j] = grad_total[b] * (log_q + 1.0)
+                grad_q[b * n + j] = grad_pre_out[b] * (log_q + 1.0)
                     + 0.5 * grad_m[b * n + j];
             }
         }

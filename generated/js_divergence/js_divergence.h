@@ -13,11 +13,11 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...]
- *     grad_m[...,j] = -grad_total[...] * (q[..., j] + p[..., j]) / m[..., j]
- *     grad_p[...,j] = grad_total[...] * (log(p[..., j] / m[..., j]) + 1)
+ *     grad_pre_out[...] = 0.5 * grad_output[...]
+ *     grad_m[...,j] = -grad_pre_out[...] * (q[..., j] + p[..., j]) / m[..., j]
+ *     grad_p[...,j] = grad_pre_out[...] * (log(p[..., j] / m[..., j]) + 1)
  *         + 0.5 * grad_m[..., j]
- *     grad_q[...,j] = grad_total[...] * (log(q[..., j] / m[..., j]) + 1)
+ *     grad_q[...,j] = grad_pre_out[...] * (log(q[..., j] / m[..., j]) + 1)
  *         + 0.5 * grad_m[..., j]
  *
  * Saved

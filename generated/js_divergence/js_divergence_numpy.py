@@ -12,11 +12,11 @@ Shapes
     out  (...,)
 
 Gradients
-    grad_total[...] = 0.5 * grad_output[...]
-    grad_m[...,j] = -grad_total[...] * (q[..., j] + p[..., j]) / m[..., j]
-    grad_p[...,j] = grad_total[...] * (log(p[..., j] / m[..., j]) + 1)
+    grad_pre_out[...] = 0.5 * grad_output[...]
+    grad_m[...,j] = -grad_pre_out[...] * (q[..., j] + p[..., j]) / m[..., j]
+    grad_p[...,j] = grad_pre_out[...] * (log(p[..., j] / m[..., j]) + 1)
         + 0.5 * grad_m[..., j]
-    grad_q[...,j] = grad_total[...] * (log(q[..., j] / m[..., j]) + 1)
+    grad_q[...,j] = grad_pre_out[...] * (log(q[..., j] / m[..., j]) + 1)
         + 0.5 * grad_m[..., j]
 
 Saved
@@ -50,13 +50,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     batch = p.shape[:-1]
     grad_output = _cotangent(grad_output, batch, p.dtype)
     grad_p = grad_q = None
-    grad_total = 0.5 * grad_output
+    grad_pre_out = 0.5 * grad_output
     m = (p + q) / 2
-    grad_m = -grad_total[..., None] * (q + p) / m
+    grad_m = -grad_pre_out[..., None] * (q + p) / m
     if needs_input_grad[0]:
-        grad_p = grad_total[..., None] * (np.log(p / m) + 1) + 0.5 * grad_m
+        grad_p = grad_pre_out[..., None] * (np.log(p / m) + 1) + 0.5 * grad_m
     if needs_input_grad[1]:
-        grad_q = grad_total[..., None] * (np.log(q / m) + 1) + 0.5 * grad_m
+        grad_q = grad_pre_out[..., None] * (np.log(q / m) + 1) + 0.5 * grad_m
     return grad_p, grad_q
 
 

@@ -30,10 +30,10 @@
  *
  * Gradients
  *     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
- *     grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
- *     grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
- *     grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
- *     grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+ *     grad_pre_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+ *     grad_f5[b,t] = sum[v](grad_pre_f6[b, v] * fc2_weight[v, t])
+ *     grad_pre_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+ *     grad_flat[b,u] = sum[t](grad_pre_f5[b, t] * fc1_weight[t, u])
  *     count_s4[b,d,i,j] =
  *         sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
  *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
@@ -55,10 +55,10 @@
  *     grad_conv2_weight[f,d,r,s] =
  *         sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
  *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
- *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
- *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
- *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
- *     grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
+ *     grad_fc1_weight[t,u] = sum[b](grad_pre_f5[b, t] * flat[b, u])
+ *     grad_fc1_bias[t] = sum[b](grad_pre_f5[b, t])
+ *     grad_fc2_weight[v,t] = sum[b](grad_pre_f6[b, v] * f5[b, t])
+ *     grad_fc2_bias[v] = sum[b](grad_pre_f6[b, v])
  *     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
  *     grad_fc3_bias[k] = sum[b](grad_output[b, k])
  *
@@ -251,8 +251,8 @@ void lenet_backward(size_t n, const double *restrict x,
 {
     double count_s4[25];
     double count_s2[196];
-    double *restrict const grad_f5_fc2_weight = work;
-    double *restrict const grad_flat_fc1_weight = work + n * 84;
+    double *restrict const grad_pre_f6 = work;
+    double *restrict const grad_pre_f5 = work + n * 84;
     double *restrict const grad_flat = work + (n * 84 + n * 120);
     double *restrict const grad_total_c3 = work + (n * 84 + n * 120 + n * 400);
     double *restrict const grad_s2 = work
@@ -269,18 +269,18 @@ void lenet_backward(size_t n, const double *restrict x,
         for (size_t b = 0; b < n; ++b) {
             /* grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v]) */
             for (size_t v = 0; v < 84; ++v) {
-                grad_f5_fc2_weight[b * 84 + v] = 0.0;
+                grad_pre_f6[b * 84 + v] = 0.0;
             }
             for (size_t k = 0; k < 10; ++k) {
                 for (size_t v = 0; v < 84; ++v) {
-                    grad_f5_fc2_weight[b * 84 + v] += grad_output[b * 10 + k]
+                    grad_pre_f6[b * 84 + v] += grad_output[b * 10 + k]
                         * fc3_weight[k * 84 + v];
                 }
             }
-            /* grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0) */
+            /* grad_pre_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0) */
             for (size_t v = 0; v < 84; ++v) {
-                grad_f5_fc2_weight[b * 84 + v] = f6[b * 84 + v] > 0.0
-                    ? grad_f5_fc2_weight[b * 84 + v] : 0.0;
+                grad_pre_f6[b * 84 + v] = f6[b * 84 + v] > 0.0
+                    ? grad_pre_f6[b * 84 + v] : 0.0;
             }
         }
     }
@@ -288,34 +288,34 @@ void lenet_backward(size_t n, const double *restrict x,
     if (grad_x || grad_conv1_weight || grad_conv1_bias || grad_conv2_weight
         || grad_conv2_bias || grad_fc1_weight || grad_fc1_bias) {
         for (size_t b = 0; b < n; ++b) {
-            /* grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t]) */
+            /* grad_f5[b,t] = sum[v](grad_pre_f6[b, v] * fc2_weight[v, t]) */
             for (size_t t = 0; t < 120; ++t) {
-                grad_flat_fc1_weight[b * 120 + t] = 0.0;
+                grad_pre_f5[b * 120 + t] = 0.0;
             }
             for (size_t v = 0; v < 84; ++v) {
                 for (size_t t = 0; t < 120; ++t) {
-                    grad_flat_fc1_weight[b * 120 + t] += grad_f5_fc2_weight[b * 84 + v]
+                    grad_pre_f5[b * 120 + t] += grad_pre_f6[b * 84 + v]
                         * fc2_weight[v * 120 + t];
                 }
             }
-            /* grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0) */
+            /* grad_pre_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0) */
             for (size_t t = 0; t < 120; ++t) {
-                grad_flat_fc1_weight[b * 120 + t] = f5[b * 120 + t] > 0.0
-                    ? grad_flat_fc1_weight[b * 120 + t] : 0.0;
+                grad_pre_f5[b * 120 + t] = f5[b * 120 + t] > 0.0
+                    ? grad_pre_f5[b * 120 + t] : 0.0;
             }
         }
     }
 
     if (grad_x || grad_conv1_weight || grad_conv1_bias || grad_conv2_weight
         || grad_conv2_bias) {
-        /* grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u]) */
+        /* grad_flat[b,u] = sum[t](grad_pre_f5[b, t] * fc1_weight[t, u]) */
         for (size_t b = 0; b < n; ++b) {
             for (size_t u = 0; u < 400; ++u) {
                 grad_flat[b * 400 + u] = 0.0;
             }
             for (size_t t = 0; t < 120; ++t) {
                 for (size_t u = 0; u < 400; ++u) {
-                    grad_flat[b * 400 + u] += grad_flat_fc1_weight[b * 120 + t]
+                    grad_flat[b * 400 + u] += grad_pre_f5[b * 120 + t]
                         * fc1_weight[t * 400 + u];
                 }
             }
@@ -596,14 +596,14 @@ void lenet_backward(size_t n, const double *restrict x,
                 }
             }
         }
-        /* grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u]) */
+        /* grad_fc1_weight[t,u] = sum[b](grad_pre_f5[b, t] * flat[b, u]) */
         for (size_t t = 0; t < 120; ++t) {
             for (size_t u = 0; u < 400; ++u) {
                 grad_fc1_weight[t * 400 + u] = 0.0;
             }
             for (size_t b = 0; b < n; ++b) {
                 for (size_t u = 0; u < 400; ++u) {
-                    grad_fc1_weight[t * 400 + u] += grad_flat_fc1_weight[b * 120 + t]
+                    grad_fc1_weight[t * 400 + u] += grad_pre_f5[b * 120 + t]
                         * flat[b * 400 + u];
                 }
             }
@@ -611,26 +611,26 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_fc1_bias) {
-        /* grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t]) */
+        /* grad_fc1_bias[t] = sum[b](grad_pre_f5[b, t]) */
         for (size_t t = 0; t < 120; ++t) {
             grad_fc1_bias[t] = 0.0;
         }
         for (size_t b = 0; b < n; ++b) {
             for (size_t t = 0; t < 120; ++t) {
-                grad_fc1_bias[t] += grad_flat_fc1_weight[b * 120 + t];
+                grad_fc1_bias[t] += grad_pre_f5[b * 120 + t];
             }
         }
     }
 
     if (grad_fc2_weight) {
-        /* grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t]) */
+        /* grad_fc2_weight[v,t] = sum[b](grad_pre_f6[b, v] * f5[b, t]) */
         for (size_t v = 0; v < 84; ++v) {
             for (size_t t = 0; t < 120; ++t) {
                 grad_fc2_weight[v * 120 + t] = 0.0;
             }
             for (size_t b = 0; b < n; ++b) {
                 for (size_t t = 0; t < 120; ++t) {
-                    grad_fc2_weight[v * 120 + t] += grad_f5_fc2_weight[b * 84 + v]
+                    grad_fc2_weight[v * 120 + t] += grad_pre_f6[b * 84 + v]
                         * f5[b * 120 + t];
                 }
             }
@@ -638,13 +638,13 @@ void lenet_backward(size_t n, const double *restrict x,
     }
 
     if (grad_fc2_bias) {
-        /* grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v]) */
+        /* grad_fc2_bias[v] = sum[b](grad_pre_f6[b, v]) */
         for (size_t v = 0; v < 84; ++v) {
             grad_fc2_bias[v] = 0.0;
         }
         for (size_t b = 0; b < n; ++b) {
             for (size_t v = 0; v < 84; ++v) {
-                grad_fc2_bias[v] += grad_f5_fc2_weight[b * 84 + v];
+                grad_fc2_bias[v] += grad_pre_f6[b * 84 + v];
             }
         }
     }

@@ -30,10 +30,10 @@
  *
  * Gradients
  *     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
- *     grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
- *     grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
- *     grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
- *     grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+ *     grad_pre_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+ *     grad_f5[b,t] = sum[v](grad_pre_f6[b, v] * fc2_weight[v, t])
+ *     grad_pre_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+ *     grad_flat[b,u] = sum[t](grad_pre_f5[b, t] * fc1_weight[t, u])
  *     count_s4[b,d,i,j] =
  *         sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
  *     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
@@ -55,10 +55,10 @@
  *     grad_conv2_weight[f,d,r,s] =
  *         sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
  *     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
- *     grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
- *     grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
- *     grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
- *     grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
+ *     grad_fc1_weight[t,u] = sum[b](grad_pre_f5[b, t] * flat[b, u])
+ *     grad_fc1_bias[t] = sum[b](grad_pre_f5[b, t])
+ *     grad_fc2_weight[v,t] = sum[b](grad_pre_f6[b, v] * f5[b, t])
+ *     grad_fc2_bias[v] = sum[b](grad_pre_f6[b, v])
  *     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
  *     grad_fc3_bias[k] = sum[b](grad_output[b, k])
  *

@@ -29,10 +29,10 @@ Shapes
 
 Gradients
     grad_f6[b,v] = sum[k](grad_output[b, k] * fc3_weight[k, v])
-    grad_f5_fc2_weight[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
-    grad_f5[b,t] = sum[v](grad_f5_fc2_weight[b, v] * fc2_weight[v, t])
-    grad_flat_fc1_weight[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
-    grad_flat[b,u] = sum[t](grad_flat_fc1_weight[b, t] * fc1_weight[t, u])
+    grad_pre_f6[b,v] = where(f6[b, v] > 0, grad_f6[b, v], 0)
+    grad_f5[b,t] = sum[v](grad_pre_f6[b, v] * fc2_weight[v, t])
+    grad_pre_f5[b,t] = where(f5[b, t] > 0, grad_f5[b, t], 0)
+    grad_flat[b,u] = sum[t](grad_pre_f5[b, t] * fc1_weight[t, u])
     count_s4[b,d,i,j] =
         sum[r,s](where(c3[b, d, 2 * i + r, 2 * j + s] == s4[b, d, i, j], 1, 0))
     grad_c3[b,d,2 * i + r,2 * j + s] = where(c3[b, d, 2 * i + r, 2 * j + s]
@@ -54,10 +54,10 @@ Gradients
     grad_conv2_weight[f,d,r,s] =
         sum[b,i,j](grad_total_c3[b, f, i, j] * s2[b, d, i + r, j + s])
     grad_conv2_bias[d] = sum[b,k,l](grad_total_c3[b, d, k, l])
-    grad_fc1_weight[t,u] = sum[b](grad_flat_fc1_weight[b, t] * flat[b, u])
-    grad_fc1_bias[t] = sum[b](grad_flat_fc1_weight[b, t])
-    grad_fc2_weight[v,t] = sum[b](grad_f5_fc2_weight[b, v] * f5[b, t])
-    grad_fc2_bias[v] = sum[b](grad_f5_fc2_weight[b, v])
+    grad_fc1_weight[t,u] = sum[b](grad_pre_f5[b, t] * flat[b, u])
+    grad_fc1_bias[t] = sum[b](grad_pre_f5[b, t])
+    grad_fc2_weight[v,t] = sum[b](grad_pre_f6[b, v] * f5[b, t])
+    grad_fc2_bias[v] = sum[b](grad_pre_f6[b, v])
     grad_fc3_weight[k,v] = sum[b](grad_output[b, k] * f6[b, v])
     grad_fc3_bias[k] = sum[b](grad_output[b, k])
 
@@ -192,19 +192,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
     grad_conv2_bias = grad_fc1_weight = grad_fc1_bias = grad_fc2_weight = None
     grad_fc2_bias = grad_fc3_weight = grad_fc3_bias = None
     if any(needs_input_grad[:9]):
-        grad_f5_fc2_weight = np.where(f6 > 0, grad_output @ fc3_weight, 0)
+        grad_pre_f6 = np.where(f6 > 0, grad_output @ fc3_weight, 0)
     if any(needs_input_grad[:7]):
-        grad_flat_fc1_weight = np.where(f5 > 0, grad_f5_fc2_weight @ fc2_weight, 0)
+        grad_pre_f5 = np.where(f5 > 0, grad_pre_f6 @ fc2_weight, 0)
     if any(needs_input_grad[:5]):
-        grad_flat = grad_flat_fc1_weight @ fc1_weight
-        count_s4 = (
-            (c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None])
-            .astype(x.dtype)
-            .sum(axis=(3, 5), keepdims=True)
-        )
+        grad_flat = grad_pre_f5 @ fc1_weight
+        mask_s4 = c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None]
+        count_s4 = mask_s4.astype(x.dtype).sum(axis=(3, 5), keepdims=True)
         grad_c3 = (
             np.where(
-                c3.reshape(n, 16, 5, 2, 5, 2) == s4[:, :, :, None, :, None],
+                mask_s4,
                 grad_flat.reshape(n, 16, 5, 5)[:, :, :, None, :, None] / count_s4,
                 0,
             ).reshape(n, 16, 10, 10)
@@ -220,16 +217,11 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
                     conv2_weight[:, :, r, s],
                     optimize=True,
                 )
-        count_s2 = (
-            (c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None])
-            .astype(x.dtype)
-            .sum(axis=(3, 5), keepdims=True)
-        )
+        mask_s2 = c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None]
+        count_s2 = mask_s2.astype(x.dtype).sum(axis=(3, 5), keepdims=True)
         grad_c1 = (
             np.where(
-                c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None],
-                grad_s2[:, :, :, None, :, None] / count_s2,
-                0,
+                mask_s2, grad_s2[:, :, :, None, :, None] / count_s2, 0
             ).reshape(n, 6, 28, 28)
         )
         grad_total_c1 = np.where(c1 > 0, grad_c1, 0)
@@ -260,13 +252,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True,) * 11):
     if needs_input_grad[4]:
         grad_conv2_bias = grad_total_c3.sum(axis=(0, 2, 3))
     if needs_input_grad[5]:
-        grad_fc1_weight = grad_flat_fc1_weight.T @ s4.reshape(n, 400)
+        grad_fc1_weight = grad_pre_f5.T @ s4.reshape(n, 400)
     if needs_input_grad[6]:
-        grad_fc1_bias = grad_flat_fc1_weight.sum(axis=0)
+        grad_fc1_bias = grad_pre_f5.sum(axis=0)
     if needs_input_grad[7]:
-        grad_fc2_weight = grad_f5_fc2_weight.T @ f5
+        grad_fc2_weight = grad_pre_f6.T @ f5
     if needs_input_grad[8]:
-        grad_fc2_bias = grad_f5_fc2_weight.sum(axis=0)
+        grad_fc2_bias = grad_pre_f6.sum(axis=0)
     if needs_input_grad[9]:
         grad_fc3_weight = grad_output.T @ f6
     if needs_input_grad[10]:

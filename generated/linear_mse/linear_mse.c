@@ -19,7 +19,7 @@
  *     grad_x[i,l] = sum[j](grad_prediction[i, j] * weight[j, l])
  *     grad_weight[j,l] = sum[i](grad_prediction[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_prediction[i, j])
- *     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+ *     grad_target[i,j] = -grad_prediction[i, j]
  *
  * Saved
  *     x           (n, k)  for grad_weight
@@ -65,7 +65,7 @@ void linear_mse_backward(size_t n, size_t k, size_t m, const double *restrict x,
 {
     double *restrict const grad_prediction = work;
 
-    if (grad_x || grad_weight || grad_bias) {
+    if (grad_x || grad_weight || grad_bias || grad_target) {
         /* grad_prediction[i,j] = 2 * grad_output * (prediction[i, j] - target[i, j])
          *     / (n * m)
          */
@@ -118,13 +118,10 @@ void linear_mse_backward(size_t n, size_t k, size_t m, const double *restrict x,
     }
 
     if (grad_target) {
-        /* grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j])
-         *     / (n * m)
-         */
+        /* grad_target[i,j] = -grad_prediction[i, j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_target[i * m + j] = -2.0 * grad_output
-                    * (prediction[i * m + j] - target[i * m + j]) / (double)(n * m);
+                grad_target[i * m + j] = -grad_prediction[i * m + j];
             }
         }
     }

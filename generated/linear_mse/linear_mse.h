@@ -19,7 +19,7 @@
  *     grad_x[i,l] = sum[j](grad_prediction[i, j] * weight[j, l])
  *     grad_weight[j,l] = sum[i](grad_prediction[i, j] * x[i, l])
  *     grad_bias[j] = sum[i](grad_prediction[i, j])
- *     grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+ *     grad_target[i,j] = -grad_prediction[i, j]
  *
  * Saved
  *     x           (n, k)  for grad_weight

@@ -18,7 +18,7 @@ Gradients
     grad_x[i,l] = sum[j](grad_prediction[i, j] * weight[j, l])
     grad_weight[j,l] = sum[i](grad_prediction[i, j] * x[i, l])
     grad_bias[j] = sum[i](grad_prediction[i, j])
-    grad_target[i,j] = -2 * grad_output * (prediction[i, j] - target[i, j]) / (n * m)
+    grad_target[i,j] = -grad_prediction[i, j]
 
 Saved
     x           (n, k)  for grad_weight
@@ -55,8 +55,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     n, m = target.shape
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_weight = grad_bias = grad_target = None
-    if any(needs_input_grad[:3]):
-        grad_prediction = 2 * grad_output * (prediction - target) / (n * m)
+    grad_prediction = 2 * grad_output * (prediction - target) / (n * m)
     if needs_input_grad[0]:
         grad_x = grad_prediction @ weight
     if needs_input_grad[1]:
@@ -64,7 +63,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     if needs_input_grad[2]:
         grad_bias = grad_prediction.sum(axis=0)
     if needs_input_grad[3]:
-        grad_target = -2 * grad_output * (prediction - target) / (n * m)
+        grad_target = -grad_prediction
     return grad_x, grad_weight, grad_bias, grad_target
 
 

@@ -11,10 +11,10 @@
  *     out     (n, m)
  *
  * Gradients
- *     grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
- *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
- *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_x_weight[i, j])
+ *     grad_pre_out[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+ *     grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight[j, l])
+ *     grad_weight[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_pre_out[i, j])
  *
  * Saved
  *     x       (n, k)  for grad_weight
@@ -45,54 +45,54 @@ void linear_relu_backward(size_t n, size_t k, size_t m, const double *restrict x
                           double *restrict grad_weight, double *restrict grad_bias,
                           double *work)
 {
-    double *restrict const grad_x_weight = work;
+    double *restrict const grad_pre_out = work;
 
     if (grad_x || grad_weight || grad_bias) {
-        /* grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0) */
+        /* grad_pre_out[i,j] = where(out[i, j] > 0, grad_output[i, j], 0) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_x_weight[i * m + j] = out[i * m + j] > 0.0
+                grad_pre_out[i * m + j] = out[i * m + j] > 0.0
                     ? grad_output[i * m + j] : 0.0;
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l]) */
+        /* grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight[j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_x_weight[i * m + j] * weight[j * k + l];
+                    grad_x[i * k + l] += grad_pre_out[i * m + j] * weight[j * k + l];
                 }
             }
         }
     }
 
     if (grad_weight) {
-        /* grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l]) */
+        /* grad_weight[j,l] = sum[i](grad_pre_out[i, j] * x[i, l]) */
         for (size_t j = 0; j < m; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_weight[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight[j * k + l] += grad_x_weight[i * m + j] * x[i * k + l];
+                    grad_weight[j * k + l] += grad_pre_out[i * m + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[j] = sum[i](grad_x_weight[i, j]) */
+        /* grad_bias[j] = sum[i](grad_pre_out[i, j]) */
         for (size_t j = 0; j < m; ++j) {
             grad_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_bias[j] += grad_x_weight[i * m + j];
+                grad_bias[j] += grad_pre_out[i * m + j];
             }
         }
     }

@@ -11,10 +11,10 @@
  *     out     (n, m)
  *
  * Gradients
- *     grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
- *     grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
- *     grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
- *     grad_bias[j] = sum[i](grad_x_weight[i, j])
+ *     grad_pre_out[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+ *     grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight[j, l])
+ *     grad_weight[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+ *     grad_bias[j] = sum[i](grad_pre_out[i, j])
  *
  * Saved
  *     x       (n, k)  for grad_weight

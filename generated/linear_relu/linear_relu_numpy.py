@@ -10,10 +10,10 @@ Shapes
     out     (n, m)
 
 Gradients
-    grad_x_weight[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
-    grad_x[i,l] = sum[j](grad_x_weight[i, j] * weight[j, l])
-    grad_weight[j,l] = sum[i](grad_x_weight[i, j] * x[i, l])
-    grad_bias[j] = sum[i](grad_x_weight[i, j])
+    grad_pre_out[i,j] = where(out[i, j] > 0, grad_output[i, j], 0)
+    grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight[j, l])
+    grad_weight[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+    grad_bias[j] = sum[i](grad_pre_out[i, j])
 
 Saved
     x       (n, k)  for grad_weight
@@ -45,13 +45,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     x, weight, out = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = grad_weight = grad_bias = None
-    grad_x_weight = np.where(out > 0, grad_output, 0)
+    grad_pre_out = np.where(out > 0, grad_output, 0)
     if needs_input_grad[0]:
-        grad_x = grad_x_weight @ weight
+        grad_x = grad_pre_out @ weight
     if needs_input_grad[1]:
-        grad_weight = grad_x_weight.T @ x
+        grad_weight = grad_pre_out.T @ x
     if needs_input_grad[2]:
-        grad_bias = grad_x_weight.sum(axis=0)
+        grad_bias = grad_pre_out.sum(axis=0)
     return grad_x, grad_weight, grad_bias
 
 

@@ -31,14 +31,7 @@ def forward(x):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
-    n = x.shape[0]
-
-    out = np.zeros((n,), dtype=x.dtype)
-    for t in range(n):
-        if t > 0:
-            out[t] = np.logaddexp(out[t - 1], x[t])
-        else:
-            out[t] = x[t]
+    out = np.logaddexp.accumulate(x)
     return out, (x, out)
 
 

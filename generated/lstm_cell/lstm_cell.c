@@ -28,41 +28,37 @@
  *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
  *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_pre_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
- *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
- *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
- *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_pre_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_pre_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_pre_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_pre_leave[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_pre_candidate[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_pre_keep[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_pre_enter[i, j])
  *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
- *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
- *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
- *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
- *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_pre_leave[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_pre_candidate[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_pre_keep[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_pre_enter[i, j])
  *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
  *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
- *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
- *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
- *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
- *     grad_bias[0,j] = sum[i](enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_pre_leave[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_pre_candidate[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_pre_keep[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_pre_enter[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_pre_leave[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_pre_candidate[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_pre_keep[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_pre_enter[i, j])
+ *     grad_bias[3,j] = sum[i](grad_pre_leave[i, j])
+ *     grad_bias[2,j] = sum[i](grad_pre_candidate[i, j])
+ *     grad_bias[1,j] = sum[i](grad_pre_keep[i, j])
+ *     grad_bias[0,j] = sum[i](grad_pre_enter[i, j])
  *
  * Saved
  *     x          (n, k)     for grad_weight_x
@@ -213,28 +209,16 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
 {
     double *restrict const tanh_new_cell = work;
     double *restrict const grad_new_cell_total = work + n * h;
-    double *restrict const grad_leave = work + 2 * (n * h);
-    double *restrict const grad_candidate = work + 3 * (n * h);
-    double *restrict const grad_keep = work + 4 * (n * h);
-    double *restrict const grad_enter = work + 5 * (n * h);
-    double *restrict const grad_x_weight_x3 = work + 6 * (n * h);
-    double *restrict const grad_x_weight_x2 = work + 7 * (n * h);
-    double *restrict const grad_x_weight_x1 = work + 8 * (n * h);
-    double *restrict const grad_x_weight_x0 = work + 9 * (n * h);
-    double *restrict const row_sum_2 = work + 10 * (n * h);
-    double *restrict const row_sum_3 = work + (10 * (n * h) + n * k);
-    double *restrict const row_sum_4 = work + (10 * (n * h) + 2 * (n * k));
-    double *restrict const grad_hidden_weight_h3 = work
-        + (10 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_hidden_weight_h2 = work
-        + (11 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_hidden_weight_h1 = work
-        + (12 * (n * h) + 2 * (n * k) + k);
-    double *restrict const grad_hidden_weight_h0 = work
-        + (13 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_6 = work + (14 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_7 = work + (15 * (n * h) + 2 * (n * k) + k);
-    double *restrict const row_sum_8 = work + (16 * (n * h) + 2 * (n * k) + k);
+    double *restrict const grad_pre_leave = work + 2 * (n * h);
+    double *restrict const grad_pre_candidate = work + 3 * (n * h);
+    double *restrict const grad_pre_keep = work + 4 * (n * h);
+    double *restrict const grad_pre_enter = work + 5 * (n * h);
+    double *restrict const row_sum_2 = work + 6 * (n * h);
+    double *restrict const row_sum_3 = work + (6 * (n * h) + n * k);
+    double *restrict const row_sum_4 = work + (6 * (n * h) + 2 * (n * k));
+    double *restrict const row_sum_6 = work + (6 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_7 = work + (7 * (n * h) + 2 * (n * k) + k);
+    double *restrict const row_sum_8 = work + (8 * (n * h) + 2 * (n * k) + k);
 
     if (grad_x || grad_hidden || grad_cell || grad_weight_x || grad_weight_h
         || grad_bias) {
@@ -253,55 +237,41 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_x || grad_hidden || grad_weight_x || grad_weight_h || grad_bias) {
+        /* grad_pre_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j] */
         for (size_t i = 0; i < n; ++i) {
-            /* grad_leave[i,j] = tanh_new_cell[i, j] * grad_out0[i, j]
-             * grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
-             * grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
-             * grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-             */
             for (size_t j = 0; j < h; ++j) {
-                grad_leave[i * h + j] = tanh_new_cell[i * h + j] * grad_out0[i * h + j];
-                grad_candidate[i * h + j] = enter[i * h + j]
-                    * grad_new_cell_total[i * h + j];
-                grad_keep[i * h + j] = cell[i * h + j] * grad_new_cell_total[i * h + j];
-                grad_enter[i * h + j] = candidate[i * h + j]
-                    * grad_new_cell_total[i * h + j];
+                const double grad_leave = tanh_new_cell[i * h + j]
+                    * grad_out0[i * h + j];
+                grad_pre_leave[i * h + j] = leave[i * h + j] * (1.0 - leave[i * h + j])
+                    * grad_leave;
             }
         }
-    }
-
-    if (grad_x || grad_weight_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j])
-             *     * grad_leave[i, j]
-             * grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2)
+            /* grad_pre_candidate[i,j] = (1 - candidate[i, j]**2)
              *     * grad_candidate[i, j]
-             */
-            for (size_t j = 0; j < h; ++j) {
-                grad_x_weight_x3[i * h + j] = leave[i * h + j]
-                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
-                grad_x_weight_x2[i * h + j] = (1.0
-                    - candidate[i * h + j] * candidate[i * h + j])
-                    * grad_candidate[i * h + j];
-            }
-        }
-        for (size_t i = 0; i < n; ++i) {
-            /* grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j])
-             *     * grad_keep[i, j]
-             * grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j])
+             * grad_pre_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+             * grad_pre_enter[i,j] = enter[i, j] * (1 - enter[i, j])
              *     * grad_enter[i, j]
              */
             for (size_t j = 0; j < h; ++j) {
-                grad_x_weight_x1[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
-                    * grad_keep[i * h + j];
-                grad_x_weight_x0[i * h + j] = enter[i * h + j]
-                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
+                const double grad_candidate = enter[i * h + j]
+                    * grad_new_cell_total[i * h + j];
+                const double grad_keep = cell[i * h + j]
+                    * grad_new_cell_total[i * h + j];
+                const double grad_enter = candidate[i * h + j]
+                    * grad_new_cell_total[i * h + j];
+                grad_pre_candidate[i * h + j] = (1.0
+                    - candidate[i * h + j] * candidate[i * h + j]) * grad_candidate;
+                grad_pre_keep[i * h + j] = keep[i * h + j] * (1.0 - keep[i * h + j])
+                    * grad_keep;
+                grad_pre_enter[i * h + j] = enter[i * h + j] * (1.0 - enter[i * h + j])
+                    * grad_enter;
             }
         }
     }
 
     if (grad_x) {
-        /* row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j]) */
+        /* row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_pre_leave[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
@@ -310,11 +280,11 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_x[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_x_weight_x3[i * h + j];
+                        * grad_pre_leave[i * h + j];
                 }
             }
         }
-        /* row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j]) */
+        /* row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_pre_candidate[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 row_sum_2[i * k + l] = 0.0;
@@ -323,11 +293,11 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     row_sum_2[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_x_weight_x2[i * h + j];
+                        * grad_pre_candidate[i * h + j];
                 }
             }
         }
-        /* row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j]) */
+        /* row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_pre_keep[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 row_sum_3[i * k + l] = 0.0;
@@ -336,18 +306,18 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     row_sum_3[i * k + l] += weight_x[weight_x_row + l]
-                        * grad_x_weight_x1[i * h + j];
+                        * grad_pre_keep[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j]) */
+            /* row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_pre_enter[i, j]) */
             for (size_t l = 0; l < k; ++l) {
                 row_sum_4[l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 for (size_t l = 0; l < k; ++l) {
-                    row_sum_4[l] += weight_x[j * k + l] * grad_x_weight_x0[i * h + j];
+                    row_sum_4[l] += weight_x[j * k + l] * grad_pre_enter[i * h + j];
                 }
             }
             /* grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l]
@@ -360,38 +330,8 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
     }
 
-    if (grad_hidden || grad_weight_h) {
-        for (size_t i = 0; i < n; ++i) {
-            /* grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j])
-             *     * grad_leave[i, j]
-             * grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2)
-             *     * grad_candidate[i, j]
-             */
-            for (size_t j = 0; j < h; ++j) {
-                grad_hidden_weight_h3[i * h + j] = leave[i * h + j]
-                    * (1.0 - leave[i * h + j]) * grad_leave[i * h + j];
-                grad_hidden_weight_h2[i * h + j] = (1.0
-                    - candidate[i * h + j] * candidate[i * h + j])
-                    * grad_candidate[i * h + j];
-            }
-        }
-        for (size_t i = 0; i < n; ++i) {
-            /* grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j])
-             *     * grad_keep[i, j]
-             * grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j])
-             *     * grad_enter[i, j]
-             */
-            for (size_t j = 0; j < h; ++j) {
-                grad_hidden_weight_h1[i * h + j] = keep[i * h + j]
-                    * (1.0 - keep[i * h + j]) * grad_keep[i * h + j];
-                grad_hidden_weight_h0[i * h + j] = enter[i * h + j]
-                    * (1.0 - enter[i * h + j]) * grad_enter[i * h + j];
-            }
-        }
-    }
-
     if (grad_hidden) {
-        /* row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j]) */
+        /* row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_pre_leave[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = 0.0;
@@ -400,11 +340,11 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_hidden[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_hidden_weight_h3[i * h + j];
+                        * grad_pre_leave[i * h + j];
                 }
             }
         }
-        /* row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j]) */
+        /* row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_pre_candidate[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 row_sum_6[i * h + p] = 0.0;
@@ -413,11 +353,11 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     row_sum_6[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_hidden_weight_h2[i * h + j];
+                        * grad_pre_candidate[i * h + j];
                 }
             }
         }
-        /* row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j]) */
+        /* row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_pre_keep[i, j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 row_sum_7[i * h + p] = 0.0;
@@ -426,22 +366,18 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     row_sum_7[i * h + p] += weight_h[weight_h_row + p]
-                        * grad_hidden_weight_h1[i * h + j];
+                        * grad_pre_keep[i * h + j];
                 }
             }
         }
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum_8[i,p] =
-             *     sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
-             */
+            /* row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_pre_enter[i, j]) */
             for (size_t p = 0; p < h; ++p) {
                 row_sum_8[p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
-                const size_t weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
-                    row_sum_8[p] += weight_h[weight_h_row + p]
-                        * grad_hidden_weight_h0[i * h + j];
+                    row_sum_8[p] += weight_h[j * h + p] * grad_pre_enter[i * h + j];
                 }
             }
             /* grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
@@ -464,10 +400,10 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
-         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
-         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
-         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
+        /* grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_pre_leave[i, j])
+         * grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_pre_candidate[i, j])
+         * grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_pre_keep[i, j])
+         * grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_pre_enter[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
@@ -477,7 +413,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (3 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_x_weight_x3[i * h + j];
+                        * grad_pre_leave[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -487,7 +423,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (2 * h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_x_weight_x2[i * h + j];
+                        * grad_pre_candidate[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -497,7 +433,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = (h + j) * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_x_weight_x1[i * h + j];
+                        * grad_pre_keep[i * h + j];
                 }
             }
             for (size_t l = 0; l < k; ++l) {
@@ -507,17 +443,17 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_x_row = j * k;
                 for (size_t l = 0; l < k; ++l) {
                     grad_weight_x[grad_weight_x_row + l] += x[i * k + l]
-                        * grad_x_weight_x0[i * h + j];
+                        * grad_pre_enter[i * h + j];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
-         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
-         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
-         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
+        /* grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_pre_leave[i, j])
+         * grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_pre_candidate[i, j])
+         * grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_pre_keep[i, j])
+         * grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_pre_enter[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
@@ -527,7 +463,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (3 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_hidden_weight_h3[i * h + j];
+                        * grad_pre_leave[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -537,7 +473,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (2 * h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_hidden_weight_h2[i * h + j];
+                        * grad_pre_candidate[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -547,7 +483,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = (h + j) * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_hidden_weight_h1[i * h + j];
+                        * grad_pre_keep[i * h + j];
                 }
             }
             for (size_t p = 0; p < h; ++p) {
@@ -557,27 +493,24 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                 const size_t grad_weight_h_row = j * h;
                 for (size_t p = 0; p < h; ++p) {
                     grad_weight_h[grad_weight_h_row + p] += hidden[i * h + p]
-                        * grad_hidden_weight_h0[i * h + j];
+                        * grad_pre_enter[i * h + j];
                 }
             }
         }
     }
 
     if (grad_bias) {
-        /* grad_bias[3,j] =
-         *     sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
-         * grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
-         * grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
-         * grad_bias[0,j] =
-         *     sum[i](enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j])
+        /* grad_bias[3,j] = sum[i](grad_pre_leave[i, j])
+         * grad_bias[2,j] = sum[i](grad_pre_candidate[i, j])
+         * grad_bias[1,j] = sum[i](grad_pre_keep[i, j])
+         * grad_bias[0,j] = sum[i](grad_pre_enter[i, j])
          */
         for (size_t j = 0; j < h; ++j) {
             grad_bias[3 * h + j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[3 * h + j] += leave[i * h + j] * (1.0 - leave[i * h + j])
-                    * grad_leave[i * h + j];
+                grad_bias[3 * h + j] += grad_pre_leave[i * h + j];
             }
         }
         for (size_t j = 0; j < h; ++j) {
@@ -585,9 +518,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[2 * h + j] += (1.0
-                    - candidate[i * h + j] * candidate[i * h + j])
-                    * grad_candidate[i * h + j];
+                grad_bias[2 * h + j] += grad_pre_candidate[i * h + j];
             }
         }
         for (size_t j = 0; j < h; ++j) {
@@ -595,8 +526,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[h + j] += keep[i * h + j] * (1.0 - keep[i * h + j])
-                    * grad_keep[i * h + j];
+                grad_bias[h + j] += grad_pre_keep[i * h + j];
             }
         }
         for (size_t j = 0; j < h; ++j) {
@@ -604,8 +534,7 @@ void lstm_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[j] += enter[i * h + j] * (1.0 - enter[i * h + j])
-                    * grad_enter[i * h + j];
+                grad_bias[j] += grad_pre_enter[i * h + j];
             }
         }
     }

@@ -28,41 +28,37 @@
  *     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
  *         * grad_out0[i, j] + grad_new_cell[i, j]
  *     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
- *     grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
- *     grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+ *     grad_pre_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
  *     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
  *     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
  *     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
- *     grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
- *     grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
- *     grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
- *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
- *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
- *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
- *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+ *     grad_pre_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+ *     grad_pre_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+ *     grad_pre_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+ *     row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_pre_leave[i, j])
+ *     row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_pre_candidate[i, j])
+ *     row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_pre_keep[i, j])
+ *     row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_pre_enter[i, j])
  *     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
- *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
- *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
- *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
- *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+ *     row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_pre_leave[i, j])
+ *     row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_pre_candidate[i, j])
+ *     row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_pre_keep[i, j])
+ *     row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_pre_enter[i, j])
  *     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
  *         + row_sum_8[i, p]
  *     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
- *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
- *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
- *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
- *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
- *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
- *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
- *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
- *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
- *     grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
- *     grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
- *     grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
- *     grad_bias[0,j] = sum[i](enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j])
+ *     grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_pre_leave[i, j])
+ *     grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_pre_candidate[i, j])
+ *     grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_pre_keep[i, j])
+ *     grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_pre_enter[i, j])
+ *     grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_pre_leave[i, j])
+ *     grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_pre_candidate[i, j])
+ *     grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_pre_keep[i, j])
+ *     grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_pre_enter[i, j])
+ *     grad_bias[3,j] = sum[i](grad_pre_leave[i, j])
+ *     grad_bias[2,j] = sum[i](grad_pre_candidate[i, j])
+ *     grad_bias[1,j] = sum[i](grad_pre_keep[i, j])
+ *     grad_bias[0,j] = sum[i](grad_pre_enter[i, j])
  *
  * Saved
  *     x          (n, k)     for grad_weight_x
@@ -100,7 +96,7 @@ void lstm_cell_forward(size_t n, size_t k, size_t h, const double *x,
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for LSTM_CELL_BACKWARD_WORK(n, k, h) doubles.
  */
-#define LSTM_CELL_BACKWARD_WORK(n, k, h) (16 * (n) * (h) + 2 * (n) * (k) + (k) + (h))
+#define LSTM_CELL_BACKWARD_WORK(n, k, h) (8 * (n) * (h) + 2 * (n) * (k) + (k) + (h))
 void lstm_cell_backward(size_t n, size_t k, size_t h, const double *x,
                         const double *hidden, const double *cell,
                         const double *weight_x, const double *weight_h,

@@ -27,41 +27,37 @@ Gradients
     grad_new_cell_total[i,j] = leave[i, j] * (1 - tanh(new_cell[i, j])**2)
         * grad_out0[i, j] + grad_new_cell[i, j]
     grad_leave[i,j] = tanh(new_cell[i, j]) * grad_out0[i, j]
-    grad_x_weight_x3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
-    grad_hidden_weight_h3[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
+    grad_pre_leave[i,j] = leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j]
     grad_candidate[i,j] = enter[i, j] * grad_new_cell_total[i, j]
     grad_keep[i,j] = cell[i, j] * grad_new_cell_total[i, j]
     grad_enter[i,j] = candidate[i, j] * grad_new_cell_total[i, j]
-    grad_hidden_weight_h2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_hidden_weight_h1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_hidden_weight_h0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    grad_x_weight_x2[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
-    grad_x_weight_x1[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
-    grad_x_weight_x0[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
-    row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_x_weight_x3[i, j])
-    row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_x_weight_x2[i, j])
-    row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_x_weight_x1[i, j])
-    row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_x_weight_x0[i, j])
+    grad_pre_candidate[i,j] = (1 - candidate[i, j]**2) * grad_candidate[i, j]
+    grad_pre_keep[i,j] = keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j]
+    grad_pre_enter[i,j] = enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j]
+    row_sum[i,l] = sum[j](weight_x[3, j, l] * grad_pre_leave[i, j])
+    row_sum_2[i,l] = sum[j](weight_x[2, j, l] * grad_pre_candidate[i, j])
+    row_sum_3[i,l] = sum[j](weight_x[1, j, l] * grad_pre_keep[i, j])
+    row_sum_4[i,l] = sum[j](weight_x[0, j, l] * grad_pre_enter[i, j])
     grad_x[i,l] = row_sum[i, l] + row_sum_2[i, l] + row_sum_3[i, l] + row_sum_4[i, l]
-    row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_hidden_weight_h3[i, j])
-    row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_hidden_weight_h2[i, j])
-    row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_hidden_weight_h1[i, j])
-    row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_hidden_weight_h0[i, j])
+    row_sum_5[i,p] = sum[j](weight_h[3, j, p] * grad_pre_leave[i, j])
+    row_sum_6[i,p] = sum[j](weight_h[2, j, p] * grad_pre_candidate[i, j])
+    row_sum_7[i,p] = sum[j](weight_h[1, j, p] * grad_pre_keep[i, j])
+    row_sum_8[i,p] = sum[j](weight_h[0, j, p] * grad_pre_enter[i, j])
     grad_hidden[i,p] = row_sum_5[i, p] + row_sum_6[i, p] + row_sum_7[i, p]
         + row_sum_8[i, p]
     grad_cell[i,j] = keep[i, j] * grad_new_cell_total[i, j]
-    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_x_weight_x3[i, j])
-    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_x_weight_x2[i, j])
-    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_x_weight_x1[i, j])
-    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_x_weight_x0[i, j])
-    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h3[i, j])
-    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h2[i, j])
-    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h1[i, j])
-    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_hidden_weight_h0[i, j])
-    grad_bias[3,j] = sum[i](leave[i, j] * (1 - leave[i, j]) * grad_leave[i, j])
-    grad_bias[2,j] = sum[i]((1 - candidate[i, j]**2) * grad_candidate[i, j])
-    grad_bias[1,j] = sum[i](keep[i, j] * (1 - keep[i, j]) * grad_keep[i, j])
-    grad_bias[0,j] = sum[i](enter[i, j] * (1 - enter[i, j]) * grad_enter[i, j])
+    grad_weight_x[3,j,l] = sum[i](x[i, l] * grad_pre_leave[i, j])
+    grad_weight_x[2,j,l] = sum[i](x[i, l] * grad_pre_candidate[i, j])
+    grad_weight_x[1,j,l] = sum[i](x[i, l] * grad_pre_keep[i, j])
+    grad_weight_x[0,j,l] = sum[i](x[i, l] * grad_pre_enter[i, j])
+    grad_weight_h[3,j,p] = sum[i](hidden[i, p] * grad_pre_leave[i, j])
+    grad_weight_h[2,j,p] = sum[i](hidden[i, p] * grad_pre_candidate[i, j])
+    grad_weight_h[1,j,p] = sum[i](hidden[i, p] * grad_pre_keep[i, j])
+    grad_weight_h[0,j,p] = sum[i](hidden[i, p] * grad_pre_enter[i, j])
+    grad_bias[3,j] = sum[i](grad_pre_leave[i, j])
+    grad_bias[2,j] = sum[i](grad_pre_candidate[i, j])
+    grad_bias[1,j] = sum[i](grad_pre_keep[i, j])
+    grad_bias[0,j] = sum[i](grad_pre_enter[i, j])
 
 Saved
     x          (n, k)     for grad_weight_x
@@ -92,28 +88,16 @@ def forward(x, hidden, cell, weight_x, weight_h, bias):
     x, hidden, cell, weight_x, weight_h, bias = _inputs(
         x, hidden, cell, weight_x, weight_h, bias
     )
-    x_weight_x0 = x @ weight_x[0].T
-    hidden_weight_h0 = hidden @ weight_h[0].T
-    exp_x_weight_x0 = np.exp(-np.abs(x_weight_x0 + hidden_weight_h0 + bias[0]))
-    enter = (
-        np.where(x_weight_x0 + hidden_weight_h0 + bias[0] >= 0, 1, exp_x_weight_x0)
-        / (1 + exp_x_weight_x0)
-    )
-    x_weight_x1 = x @ weight_x[1].T
-    hidden_weight_h1 = hidden @ weight_h[1].T
-    exp_x_weight_x1 = np.exp(-np.abs(x_weight_x1 + hidden_weight_h1 + bias[1]))
-    keep = (
-        np.where(x_weight_x1 + hidden_weight_h1 + bias[1] >= 0, 1, exp_x_weight_x1)
-        / (1 + exp_x_weight_x1)
-    )
+    pre_enter = x @ weight_x[0].T + hidden @ weight_h[0].T + bias[0]
+    exp_pre_enter = np.exp(-np.abs(pre_enter))
+    enter = np.where(pre_enter >= 0, 1, exp_pre_enter) / (1 + exp_pre_enter)
+    pre_keep = x @ weight_x[1].T + hidden @ weight_h[1].T + bias[1]
+    exp_pre_keep = np.exp(-np.abs(pre_keep))
+    keep = np.where(pre_keep >= 0, 1, exp_pre_keep) / (1 + exp_pre_keep)
     candidate = np.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
-    x_weight_x3 = x @ weight_x[3].T
-    hidden_weight_h3 = hidden @ weight_h[3].T
-    exp_x_weight_x3 = np.exp(-np.abs(x_weight_x3 + hidden_weight_h3 + bias[3]))
-    leave = (
-        np.where(x_weight_x3 + hidden_weight_h3 + bias[3] >= 0, 1, exp_x_weight_x3)
-        / (1 + exp_x_weight_x3)
-    )
+    pre_leave = x @ weight_x[3].T + hidden @ weight_h[3].T + bias[3]
+    exp_pre_leave = np.exp(-np.abs(pre_leave))
+    leave = np.where(pre_leave >= 0, 1, exp_pre_leave) / (1 + exp_pre_leave)
     new_cell = keep * cell + enter * candidate
     out0 = leave * np.tanh(new_cell)
     return (out0, new_cell), (
@@ -145,35 +129,24 @@ def backward(
     tanh_new_cell = np.tanh(new_cell)
     grad_new_cell_total = leave * (1 - tanh_new_cell**2) * grad_out0 + grad_new_cell
     if any(needs_input_grad[:2]) or any(needs_input_grad[3:]):
-        grad_leave = tanh_new_cell * grad_out0
-        grad_candidate = enter * grad_new_cell_total
-        grad_keep = cell * grad_new_cell_total
-        grad_enter = candidate * grad_new_cell_total
-    if needs_input_grad[0] or needs_input_grad[3]:
-        grad_x_weight_x3 = leave * (1 - leave) * grad_leave
-        grad_x_weight_x2 = (1 - candidate**2) * grad_candidate
-        grad_x_weight_x1 = keep * (1 - keep) * grad_keep
-        grad_x_weight_x0 = enter * (1 - enter) * grad_enter
+        grad_pre_leave = leave * (1 - leave) * (tanh_new_cell * grad_out0)
+        grad_pre_candidate = (1 - candidate**2) * (enter * grad_new_cell_total)
+        grad_pre_keep = keep * (1 - keep) * (cell * grad_new_cell_total)
+        grad_pre_enter = enter * (1 - enter) * (candidate * grad_new_cell_total)
     if needs_input_grad[0]:
-        row_sum_4 = grad_x_weight_x0 @ weight_x[0]
+        row_sum_4 = grad_pre_enter @ weight_x[0]
         grad_x = (
-            grad_x_weight_x3 @ weight_x[3]
-            + grad_x_weight_x2 @ weight_x[2]
-            + grad_x_weight_x1 @ weight_x[1]
+            grad_pre_leave @ weight_x[3]
+            + grad_pre_candidate @ weight_x[2]
+            + grad_pre_keep @ weight_x[1]
             + row_sum_4
         )
-    if needs_input_grad[1] or needs_input_grad[4]:
-        grad_hidden_weight_h3 = leave * (1 - leave) * grad_leave
-        grad_hidden_weight_h2 = (1 - candidate**2) * grad_candidate
-        grad_hidden_weight_h1 = keep * (1 - keep) * grad_keep
-        grad_hidden_weight_h0 = enter * (1 - enter) * grad_enter
     if needs_input_grad[1]:
-        row_sum_7 = grad_hidden_weight_h1 @ weight_h[1]
-        row_sum_8 = grad_hidden_weight_h0 @ weight_h[0]
+        row_sum_8 = grad_pre_enter @ weight_h[0]
         grad_hidden = (
-            grad_hidden_weight_h3 @ weight_h[3]
-            + grad_hidden_weight_h2 @ weight_h[2]
-            + row_sum_7
+            grad_pre_leave @ weight_h[3]
+            + grad_pre_candidate @ weight_h[2]
+            + grad_pre_keep @ weight_h[1]
             + row_sum_8
         )
     if needs_input_grad[2]:
@@ -181,30 +154,30 @@ def backward(
     if needs_input_grad[3]:
         grad_weight_x = np.stack(
             [
-                grad_x_weight_x0.T @ x,
-                grad_x_weight_x1.T @ x,
-                grad_x_weight_x2.T @ x,
-                grad_x_weight_x3.T @ x,
+                grad_pre_enter.T @ x,
+                grad_pre_keep.T @ x,
+                grad_pre_candidate.T @ x,
+                grad_pre_leave.T @ x,
             ],
             axis=0,
         )
     if needs_input_grad[4]:
         grad_weight_h = np.stack(
             [
-                grad_hidden_weight_h0.T @ hidden,
-                grad_hidden_weight_h1.T @ hidden,
-                grad_hidden_weight_h2.T @ hidden,
-                grad_hidden_weight_h3.T @ hidden,
+                grad_pre_enter.T @ hidden,
+                grad_pre_keep.T @ hidden,
+                grad_pre_candidate.T @ hidden,
+                grad_pre_leave.T @ hidden,
             ],
             axis=0,
         )
     if needs_input_grad[5]:
         grad_bias = np.stack(
             [
-                (enter * (1 - enter) * grad_enter).sum(axis=0),
-                (keep * (1 - keep) * grad_keep).sum(axis=0),
-                ((1 - candidate**2) * grad_candidate).sum(axis=0),
-                (leave * (1 - leave) * grad_leave).sum(axis=0),
+                grad_pre_enter.sum(axis=0),
+                grad_pre_keep.sum(axis=0),
+                grad_pre_candidate.sum(axis=0),
+                grad_pre_leave.sum(axis=0),
             ],
             axis=0,
         )

@@ -16,10 +16,10 @@
  *
  * Gradients
  *     grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l])
- *     grad_x_weight1[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
- *     grad_x[i,p] = sum[l](grad_x_weight1[i, l] * weight1[l, p])
- *     grad_weight1[l,p] = sum[i](grad_x_weight1[i, l] * x[i, p])
- *     grad_bias1[l] = sum[i](grad_x_weight1[i, l])
+ *     grad_pre_hidden[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
+ *     grad_x[i,p] = sum[l](grad_pre_hidden[i, l] * weight1[l, p])
+ *     grad_weight1[l,p] = sum[i](grad_pre_hidden[i, l] * x[i, p])
+ *     grad_bias1[l] = sum[i](grad_pre_hidden[i, l])
  *     grad_weight2[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
  *     grad_bias2[j] = sum[i](grad_output[i, j])
  *
@@ -66,64 +66,66 @@ void mlp_backward(size_t n, size_t k, size_t h, size_t m, const double *restrict
                   double *restrict grad_bias1, double *restrict grad_weight2,
                   double *restrict grad_bias2, double *work)
 {
-    double *restrict const grad_x_weight1 = work;
+    double *restrict const grad_pre_hidden = work;
 
     if (grad_x || grad_weight1 || grad_bias1) {
         for (size_t i = 0; i < n; ++i) {
             /* grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l]) */
             for (size_t l = 0; l < h; ++l) {
-                grad_x_weight1[i * h + l] = 0.0;
+                grad_pre_hidden[i * h + l] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t l = 0; l < h; ++l) {
-                    grad_x_weight1[i * h + l] += grad_output[i * m + j]
+                    grad_pre_hidden[i * h + l] += grad_output[i * m + j]
                         * weight2[j * h + l];
                 }
             }
-            /* grad_x_weight1[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0) */
+            /* grad_pre_hidden[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0) */
             for (size_t l = 0; l < h; ++l) {
-                grad_x_weight1[i * h + l] = hidden[i * h + l] > 0.0
-                    ? grad_x_weight1[i * h + l] : 0.0;
+                grad_pre_hidden[i * h + l] = hidden[i * h + l] > 0.0
+                    ? grad_pre_hidden[i * h + l] : 0.0;
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,p] = sum[l](grad_x_weight1[i, l] * weight1[l, p]) */
+        /* grad_x[i,p] = sum[l](grad_pre_hidden[i, l] * weight1[l, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < k; ++p) {
                 grad_x[i * k + p] = 0.0;
             }
             for (size_t l = 0; l < h; ++l) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_x[i * k + p] += grad_x_weight1[i * h + l] * weight1[l * k + p];
+                    grad_x[i * k + p] += grad_pre_hidden[i * h + l]
+                        * weight1[l * k + p];
                 }
             }
         }
     }
 
     if (grad_weight1) {
-        /* grad_weight1[l,p] = sum[i](grad_x_weight1[i, l] * x[i, p]) */
+        /* grad_weight1[l,p] = sum[i](grad_pre_hidden[i, l] * x[i, p]) */
         for (size_t l = 0; l < h; ++l) {
             for (size_t p = 0; p < k; ++p) {
                 grad_weight1[l * k + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < k; ++p) {
-                    grad_weight1[l * k + p] += grad_x_weight1[i * h + l] * x[i * k + p];
+                    grad_weight1[l * k + p] += grad_pre_hidden[i * h + l]
+                        * x[i * k + p];
                 }
             }
         }
     }
 
     if (grad_bias1) {
-        /* grad_bias1[l] = sum[i](grad_x_weight1[i, l]) */
+        /* grad_bias1[l] = sum[i](grad_pre_hidden[i, l]) */
         for (size_t l = 0; l < h; ++l) {
             grad_bias1[l] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < h; ++l) {
-                grad_bias1[l] += grad_x_weight1[i * h + l];
+                grad_bias1[l] += grad_pre_hidden[i * h + l];
             }
         }
     }

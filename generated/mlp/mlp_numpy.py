@@ -15,10 +15,10 @@ Shapes
 
 Gradients
     grad_hidden[i,l] = sum[j](grad_output[i, j] * weight2[j, l])
-    grad_x_weight1[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
-    grad_x[i,p] = sum[l](grad_x_weight1[i, l] * weight1[l, p])
-    grad_weight1[l,p] = sum[i](grad_x_weight1[i, l] * x[i, p])
-    grad_bias1[l] = sum[i](grad_x_weight1[i, l])
+    grad_pre_hidden[i,l] = where(hidden[i, l] > 0, grad_hidden[i, l], 0)
+    grad_x[i,p] = sum[l](grad_pre_hidden[i, l] * weight1[l, p])
+    grad_weight1[l,p] = sum[i](grad_pre_hidden[i, l] * x[i, p])
+    grad_bias1[l] = sum[i](grad_pre_hidden[i, l])
     grad_weight2[j,l] = sum[i](grad_output[i, j] * hidden[i, l])
     grad_bias2[j] = sum[i](grad_output[i, j])
 
@@ -59,13 +59,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     grad_output = _cotangent(grad_output, (n, m))
     grad_x = grad_weight1 = grad_bias1 = grad_weight2 = grad_bias2 = None
     if any(needs_input_grad[:3]):
-        grad_x_weight1 = np.where(hidden > 0, grad_output @ weight2, 0)
+        grad_pre_hidden = np.where(hidden > 0, grad_output @ weight2, 0)
     if needs_input_grad[0]:
-        grad_x = grad_x_weight1 @ weight1
+        grad_x = grad_pre_hidden @ weight1
     if needs_input_grad[1]:
-        grad_weight1 = grad_x_weight1.T @ x
+        grad_weight1 = grad_pre_hidden.T @ x
     if needs_input_grad[2]:
-        grad_bias1 = grad_x_weight1.sum(axis=0)
+        grad_bias1 = grad_pre_hidden.sum(axis=0)
     if needs_input_grad[3]:
         grad_weight2 = grad_output.T @ hidden
     if needs_input_grad[4]:

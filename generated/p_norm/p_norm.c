@@ -10,10 +10,10 @@
  *     p    option, 3.0
  *
  * Gradients
- *     grad_sum_x[...] =
+ *     grad_pre_out[...] =
  *         where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
  *     grad_x[...,j] = where(p == 0, 0,
- *         p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
+ *         p * grad_pre_out[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
  *
  * Saved
  *     x      (..., n)  for grad_x
@@ -50,15 +50,15 @@ void p_norm_backward(size_t batch, size_t n, double p, const double *restrict x,
         const double one_over_p = 1.0 / p;
         const double one_over_p_minus_1 = one_over_p - 1.0;
         for (size_t b = 0; b < batch; ++b) {
-            const double grad_sum_x = one_over_p == 0.0
+            const double grad_pre_out = one_over_p == 0.0
                 ? 0.0 : grad_output[b] * pow(sum_x[b], one_over_p_minus_1) / p;
             /* grad_x[b,j] = where(p == 0, 0,
-             *     p * grad_sum_x[b] * sign(x[b, j]) * abs_x[b, j]**(p - 1))
+             *     p * grad_pre_out[b] * sign(x[b, j]) * abs_x[b, j]**(p - 1))
              */
             for (size_t j = 0; j < n; ++j) {
                 const double abs_x = fabs(x[b * n + j]);
                 grad_x[b * n + j] = p == 0.0
-                    ? 0.0 : p * grad_sum_x
+                    ? 0.0 : p * grad_pre_out
                     * (x[b * n + j] > 0.0 ? 1.0 : x[b * n + j] < 0.0
                     ? -1.0 : x[b * n + j]) * pow(abs_x, p - 1.0);
             }

@@ -10,10 +10,10 @@
  *     p    option, 3.0
  *
  * Gradients
- *     grad_sum_x[...] =
+ *     grad_pre_out[...] =
  *         where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
  *     grad_x[...,j] = where(p == 0, 0,
- *         p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
+ *         p * grad_pre_out[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
  *
  * Saved
  *     x      (..., n)  for grad_x

@@ -9,10 +9,10 @@ Shapes
     p    option, 3.0
 
 Gradients
-    grad_sum_x[...] =
+    grad_pre_out[...] =
         where(1 / p == 0, 0, grad_output[...] * sum_x[...]**(1 / p - 1) / p)
     grad_x[...,j] = where(p == 0, 0,
-        p * grad_sum_x[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
+        p * grad_pre_out[...] * sign(x[..., j]) * abs(x[..., j])**(p - 1))
 
 Saved
     x      (..., n)  for grad_x
@@ -47,7 +47,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_output = _cotangent(grad_output, sum_x.shape, x.dtype)
     grad_x = None
     if needs_input_grad[0]:
-        grad_sum_x = np.where(
+        grad_pre_out = np.where(
             1 / p == 0,
             0,
             grad_output * np.where(1 / p == 0, 1, sum_x) ** (1 / p - 1) / p,
@@ -56,7 +56,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
             p == 0,
             0,
             p
-            * grad_sum_x[..., None]
+            * grad_pre_out[..., None]
             * np.sign(x)
             * np.where(p == 0, 1, np.abs(x)) ** (p - 1),
         )

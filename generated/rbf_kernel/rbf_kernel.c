@@ -11,10 +11,10 @@
  *     gamma  option, 1.0
  *
  * Gradients
- *     grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
- *     row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_pre_out[i,j] = -gamma * grad_output[i, j] * out[i, j]
+ *     row_sum[i,k] = sum[j](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
  *     grad_x[i,k] = 2 * row_sum[i, k]
- *     row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     row_sum_2[j,k] = sum[i](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
  *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved
@@ -48,13 +48,13 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
                          const double *restrict out, const double *restrict grad_output,
                          double *restrict grad_x, double *restrict grad_y, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_pre_out = work;
 
     if (grad_x || grad_y) {
-        /* grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j] */
+        /* grad_pre_out[i,j] = -gamma * grad_output[i, j] * out[i, j] */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * m + j] = -gamma * grad_output[i * m + j]
+                grad_pre_out[i * m + j] = -gamma * grad_output[i * m + j]
                     * out[i * m + j];
             }
         }
@@ -62,13 +62,13 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum[i,k] = sum[j](grad_pre_out[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_x[i * d + k] = 0.0;
             }
             for (size_t j = 0; j < m; ++j) {
                 for (size_t k = 0; k < d; ++k) {
-                    grad_x[i * d + k] += grad_total[i * m + j]
+                    grad_x[i * d + k] += grad_pre_out[i * m + j]
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }
@@ -81,13 +81,13 @@ void rbf_kernel_backward(size_t n, size_t d, size_t m, double gamma,
 
     if (grad_y) {
         for (size_t j = 0; j < m; ++j) {
-            /* row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k])) */
+            /* row_sum_2[j,k] = sum[i](grad_pre_out[i, j] * (x[i, k] - y[j, k])) */
             for (size_t k = 0; k < d; ++k) {
                 grad_y[j * d + k] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t k = 0; k < d; ++k) {
-                    grad_y[j * d + k] += grad_total[i * m + j]
+                    grad_y[j * d + k] += grad_pre_out[i * m + j]
                         * (x[i * d + k] - y[j * d + k]);
                 }
             }

@@ -11,10 +11,10 @@
  *     gamma  option, 1.0
  *
  * Gradients
- *     grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
- *     row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     grad_pre_out[i,j] = -gamma * grad_output[i, j] * out[i, j]
+ *     row_sum[i,k] = sum[j](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
  *     grad_x[i,k] = 2 * row_sum[i, k]
- *     row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+ *     row_sum_2[j,k] = sum[i](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
  *     grad_y[j,k] = -2 * row_sum_2[j, k]
  *
  * Saved

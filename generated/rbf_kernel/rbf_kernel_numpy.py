@@ -10,10 +10,10 @@ Shapes
     gamma  option, 1.0
 
 Gradients
-    grad_total[i,j] = -gamma * grad_output[i, j] * out[i, j]
-    row_sum[i,k] = sum[j](grad_total[i, j] * (x[i, k] - y[j, k]))
+    grad_pre_out[i,j] = -gamma * grad_output[i, j] * out[i, j]
+    row_sum[i,k] = sum[j](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
     grad_x[i,k] = 2 * row_sum[i, k]
-    row_sum_2[j,k] = sum[i](grad_total[i, j] * (x[i, k] - y[j, k]))
+    row_sum_2[j,k] = sum[i](grad_pre_out[i, j] * (x[i, k] - y[j, k]))
     grad_y[j,k] = -2 * row_sum_2[j, k]
 
 Saved
@@ -47,14 +47,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     x, y, out, gamma = saved
     grad_output = _cotangent(grad_output, out.shape)
     grad_x = grad_y = None
-    grad_total = -gamma * grad_output * out
+    grad_pre_out = -gamma * grad_output * out
     if needs_input_grad[0]:
         grad_x = 2 * np.einsum(
-            "ij,ijk->ik", grad_total, x[:, None, :] - y, optimize=True
+            "ij,ijk->ik", grad_pre_out, x[:, None, :] - y, optimize=True
         )
     if needs_input_grad[1]:
         grad_y = -2 * np.einsum(
-            "ij,jik->jk", grad_total, x - y[:, None, :], optimize=True
+            "ij,jik->jk", grad_pre_out, x - y[:, None, :], optimize=True
         )
     return grad_x, grad_y
 

@@ -17,7 +17,7 @@
  *     grad_x[i,j] = grad_x_weight[i] * weight[j]
  *     sum_grad_x_weight_x[j] = sum[i](grad_x_weight[i] * x[i, j])
  *     grad_weight[j] = 2 * penalty * grad_output * weight[j] + sum_grad_x_weight_x[j]
- *     grad_target[i] = -2 * grad_output * (x_weight[i] - target[i]) / n
+ *     grad_target[i] = -grad_x_weight[i]
  *
  * Saved
  *     x         (n, d)  for grad_weight
@@ -65,7 +65,7 @@ void ridge_loss_backward(size_t n, size_t d, double penalty, const double *restr
 {
     double *restrict const grad_x_weight = work;
 
-    if (grad_x || grad_weight) {
+    if (grad_x || grad_weight || grad_target) {
         /* grad_x_weight[i] = 2 * grad_output * (x_weight[i] - target[i]) / n */
         for (size_t i = 0; i < n; ++i) {
             grad_x_weight[i] = 2.0 * grad_output * (x_weight[i] - target[i])
@@ -101,9 +101,9 @@ void ridge_loss_backward(size_t n, size_t d, double penalty, const double *restr
     }
 
     if (grad_target) {
-        /* grad_target[i] = -2 * grad_output * (x_weight[i] - target[i]) / n */
+        /* grad_target[i] = -grad_x_weight[i] */
         for (size_t i = 0; i < n; ++i) {
-            grad_target[i] = -2.0 * grad_output * (x_weight[i] - target[i]) / (double)n;
+            grad_target[i] = -grad_x_weight[i];
         }
     }
 }

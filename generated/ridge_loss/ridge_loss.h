@@ -17,7 +17,7 @@
  *     grad_x[i,j] = grad_x_weight[i] * weight[j]
  *     sum_grad_x_weight_x[j] = sum[i](grad_x_weight[i] * x[i, j])
  *     grad_weight[j] = 2 * penalty * grad_output * weight[j] + sum_grad_x_weight_x[j]
- *     grad_target[i] = -2 * grad_output * (x_weight[i] - target[i]) / n
+ *     grad_target[i] = -grad_x_weight[i]
  *
  * Saved
  *     x         (n, d)  for grad_weight

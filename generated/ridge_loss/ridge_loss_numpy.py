@@ -16,7 +16,7 @@ Gradients
     grad_x[i,j] = grad_x_weight[i] * weight[j]
     sum_grad_x_weight_x[j] = sum[i](grad_x_weight[i] * x[i, j])
     grad_weight[j] = 2 * penalty * grad_output * weight[j] + sum_grad_x_weight_x[j]
-    grad_target[i] = -2 * grad_output * (x_weight[i] - target[i]) / n
+    grad_target[i] = -grad_x_weight[i]
 
 Saved
     x         (n, d)  for grad_weight
@@ -53,14 +53,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     n = x.shape[0]
     grad_output = _cotangent(grad_output, (), x.dtype)
     grad_x = grad_weight = grad_target = None
-    if needs_input_grad[0] or needs_input_grad[1]:
-        grad_x_weight = 2 * grad_output * (x_weight - target) / n
+    grad_x_weight = 2 * grad_output * (x_weight - target) / n
     if needs_input_grad[0]:
         grad_x = grad_x_weight[:, None] * weight
     if needs_input_grad[1]:
         grad_weight = 2 * penalty * grad_output * weight + grad_x_weight @ x
     if needs_input_grad[2]:
-        grad_target = -2 * grad_output * (x_weight - target) / n
+        grad_target = -grad_x_weight
     return grad_x, grad_weight, grad_target
 
 

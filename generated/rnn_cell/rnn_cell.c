@@ -14,12 +14,12 @@
  *     out       (n, h)
  *
  * Gradients
- *     grad_x_weight_x[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
- *     grad_x[i,l] = sum[j](grad_x_weight_x[i, j] * weight_x[j, l])
- *     grad_hidden[i,p] = sum[j](grad_x_weight_x[i, j] * weight_h[j, p])
- *     grad_weight_x[j,l] = sum[i](grad_x_weight_x[i, j] * x[i, l])
- *     grad_weight_h[j,p] = sum[i](grad_x_weight_x[i, j] * hidden[i, p])
- *     grad_bias[j] = sum[i](grad_x_weight_x[i, j])
+ *     grad_pre_out[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
+ *     grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight_x[j, l])
+ *     grad_hidden[i,p] = sum[j](grad_pre_out[i, j] * weight_h[j, p])
+ *     grad_weight_x[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+ *     grad_weight_h[j,p] = sum[i](grad_pre_out[i, j] * hidden[i, p])
+ *     grad_bias[j] = sum[i](grad_pre_out[i, j])
  *
  * Saved
  *     x         (n, k)  for grad_weight_x
@@ -66,42 +66,41 @@ void rnn_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
                        double *restrict grad_weight_h, double *restrict grad_bias,
                        double *work)
 {
-    double *restrict const grad_x_weight_x = work;
+    double *restrict const grad_pre_out = work;
 
     if (grad_x || grad_hidden || grad_weight_x || grad_weight_h || grad_bias) {
-        /* grad_x_weight_x[i,j] = grad_output[i, j] * (1 - out[i, j]**2) */
+        /* grad_pre_out[i,j] = grad_output[i, j] * (1 - out[i, j]**2) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_x_weight_x[i * h + j] = grad_output[i * h + j]
+                grad_pre_out[i * h + j] = grad_output[i * h + j]
                     * (1.0 - out[i * h + j] * out[i * h + j]);
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[i,l] = sum[j](grad_x_weight_x[i, j] * weight_x[j, l]) */
+        /* grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight_x[j, l]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < k; ++l) {
                 grad_x[i * k + l] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_x_weight_x[i * h + j]
-                        * weight_x[j * k + l];
+                    grad_x[i * k + l] += grad_pre_out[i * h + j] * weight_x[j * k + l];
                 }
             }
         }
     }
 
     if (grad_hidden) {
-        /* grad_hidden[i,p] = sum[j](grad_x_weight_x[i, j] * weight_h[j, p]) */
+        /* grad_hidden[i,p] = sum[j](grad_pre_out[i, j] * weight_h[j, p]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t p = 0; p < h; ++p) {
                 grad_hidden[i * h + p] = 0.0;
             }
             for (size_t j = 0; j < h; ++j) {
                 for (size_t p = 0; p < h; ++p) {
-                    grad_hidden[i * h + p] += grad_x_weight_x[i * h + j]
+                    grad_hidden[i * h + p] += grad_pre_out[i * h + j]
                         * weight_h[j * h + p];
                 }
             }
@@ -109,29 +108,28 @@ void rnn_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_weight_x) {
-        /* grad_weight_x[j,l] = sum[i](grad_x_weight_x[i, j] * x[i, l]) */
+        /* grad_weight_x[j,l] = sum[i](grad_pre_out[i, j] * x[i, l]) */
         for (size_t j = 0; j < h; ++j) {
             for (size_t l = 0; l < k; ++l) {
                 grad_weight_x[j * k + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < k; ++l) {
-                    grad_weight_x[j * k + l] += grad_x_weight_x[i * h + j]
-                        * x[i * k + l];
+                    grad_weight_x[j * k + l] += grad_pre_out[i * h + j] * x[i * k + l];
                 }
             }
         }
     }
 
     if (grad_weight_h) {
-        /* grad_weight_h[j,p] = sum[i](grad_x_weight_x[i, j] * hidden[i, p]) */
+        /* grad_weight_h[j,p] = sum[i](grad_pre_out[i, j] * hidden[i, p]) */
         for (size_t j = 0; j < h; ++j) {
             for (size_t p = 0; p < h; ++p) {
                 grad_weight_h[j * h + p] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t p = 0; p < h; ++p) {
-                    grad_weight_h[j * h + p] += grad_x_weight_x[i * h + j]
+                    grad_weight_h[j * h + p] += grad_pre_out[i * h + j]
                         * hidden[i * h + p];
                 }
             }
@@ -139,13 +137,13 @@ void rnn_cell_backward(size_t n, size_t k, size_t h, const double *restrict x,
     }
 
     if (grad_bias) {
-        /* grad_bias[j] = sum[i](grad_x_weight_x[i, j]) */
+        /* grad_bias[j] = sum[i](grad_pre_out[i, j]) */
         for (size_t j = 0; j < h; ++j) {
             grad_bias[j] = 0.0;
         }
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < h; ++j) {
-                grad_bias[j] += grad_x_weight_x[i * h + j];
+                grad_bias[j] += grad_pre_out[i * h + j];
             }
         }
     }

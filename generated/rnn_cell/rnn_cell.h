@@ -14,12 +14,12 @@
  *     out       (n, h)
  *
  * Gradients
- *     grad_x_weight_x[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
- *     grad_x[i,l] = sum[j](grad_x_weight_x[i, j] * weight_x[j, l])
- *     grad_hidden[i,p] = sum[j](grad_x_weight_x[i, j] * weight_h[j, p])
- *     grad_weight_x[j,l] = sum[i](grad_x_weight_x[i, j] * x[i, l])
- *     grad_weight_h[j,p] = sum[i](grad_x_weight_x[i, j] * hidden[i, p])
- *     grad_bias[j] = sum[i](grad_x_weight_x[i, j])
+ *     grad_pre_out[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
+ *     grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight_x[j, l])
+ *     grad_hidden[i,p] = sum[j](grad_pre_out[i, j] * weight_h[j, p])
+ *     grad_weight_x[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+ *     grad_weight_h[j,p] = sum[i](grad_pre_out[i, j] * hidden[i, p])
+ *     grad_bias[j] = sum[i](grad_pre_out[i, j])
  *
  * Saved
  *     x         (n, k)  for grad_weight_x

@@ -13,12 +13,12 @@ Shapes
     out       (n, h)
 
 Gradients
-    grad_x_weight_x[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
-    grad_x[i,l] = sum[j](grad_x_weight_x[i, j] * weight_x[j, l])
-    grad_hidden[i,p] = sum[j](grad_x_weight_x[i, j] * weight_h[j, p])
-    grad_weight_x[j,l] = sum[i](grad_x_weight_x[i, j] * x[i, l])
-    grad_weight_h[j,p] = sum[i](grad_x_weight_x[i, j] * hidden[i, p])
-    grad_bias[j] = sum[i](grad_x_weight_x[i, j])
+    grad_pre_out[i,j] = grad_output[i, j] * (1 - out[i, j]**2)
+    grad_x[i,l] = sum[j](grad_pre_out[i, j] * weight_x[j, l])
+    grad_hidden[i,p] = sum[j](grad_pre_out[i, j] * weight_h[j, p])
+    grad_weight_x[j,l] = sum[i](grad_pre_out[i, j] * x[i, l])
+    grad_weight_h[j,p] = sum[i](grad_pre_out[i, j] * hidden[i, p])
+    grad_bias[j] = sum[i](grad_pre_out[i, j])
 
 Saved
     x         (n, k)  for grad_weight_x
@@ -53,17 +53,17 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     x, hidden, weight_x, weight_h, out = saved
     grad_output = _cotangent(grad_output, hidden.shape)
     grad_x = grad_hidden = grad_weight_x = grad_weight_h = grad_bias = None
-    grad_x_weight_x = grad_output * (1 - out**2)
+    grad_pre_out = grad_output * (1 - out**2)
     if needs_input_grad[0]:
-        grad_x = grad_x_weight_x @ weight_x
+        grad_x = grad_pre_out @ weight_x
     if needs_input_grad[1]:
-        grad_hidden = grad_x_weight_x @ weight_h
+        grad_hidden = grad_pre_out @ weight_h
     if needs_input_grad[2]:
-        grad_weight_x = grad_x_weight_x.T @ x
+        grad_weight_x = grad_pre_out.T @ x
     if needs_input_grad[3]:
-        grad_weight_h = grad_x_weight_x.T @ hidden
+        grad_weight_h = grad_pre_out.T @ hidden
     if needs_input_grad[4]:
-        grad_bias = grad_x_weight_x.sum(axis=0)
+        grad_bias = grad_pre_out.sum(axis=0)
     return grad_x, grad_hidden, grad_weight_x, grad_weight_h, grad_bias
 
 

@@ -15,13 +15,13 @@
  *
  * Gradients
  *     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
- *     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
- *     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
- *     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+ *     grad_pre_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+ *     grad_relu_value[i,l] = sum[j](grad_pre_gate[i, j] * up[j, l])
+ *     grad_pre_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+ *     grad_mean_x[i,j] = sum[l](grad_pre_relu_value[i, l] * down[l, j])
  *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
- *     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
- *     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
+ *     grad_down[l,j] = sum[i](grad_pre_relu_value[i, l] * mean_x[i, j])
+ *     grad_up[j,l] = sum[i](grad_pre_gate[i, j] * relu_value[i, l])
  *
  * Saved
  *     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -90,8 +90,8 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                              double *restrict grad_x, double *restrict grad_down,
                              double *restrict grad_up, double *work)
 {
-    double *restrict const grad_relu_value_up = work;
-    double *restrict const grad_mean_x_down = work + n * c;
+    double *restrict const grad_pre_gate = work;
+    double *restrict const grad_pre_relu_value = work + n * c;
     double *restrict const grad_mean_x = work + (n * c + n * r);
 
     if (grad_x || grad_down || grad_up) {
@@ -105,43 +105,43 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
                     sum_grad_output_x += grad_output[grad_output_row + k]
                         * x[x_row + k];
                 }
-                grad_relu_value_up[i * c + j] = gate[i * c + j]
-                    * (1.0 - gate[i * c + j]) * sum_grad_output_x;
+                grad_pre_gate[i * c + j] = gate[i * c + j] * (1.0 - gate[i * c + j])
+                    * sum_grad_output_x;
             }
         }
     }
 
     if (grad_x || grad_down) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l]) */
+            /* grad_relu_value[i,l] = sum[j](grad_pre_gate[i, j] * up[j, l]) */
             for (size_t l = 0; l < r; ++l) {
-                grad_mean_x_down[i * r + l] = 0.0;
+                grad_pre_relu_value[i * r + l] = 0.0;
             }
             for (size_t j = 0; j < c; ++j) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_mean_x_down[i * r + l] += grad_relu_value_up[i * c + j]
+                    grad_pre_relu_value[i * r + l] += grad_pre_gate[i * c + j]
                         * up[j * r + l];
                 }
             }
-            /* grad_mean_x_down[i,l] =
+            /* grad_pre_relu_value[i,l] =
              *     where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
              */
             for (size_t l = 0; l < r; ++l) {
-                grad_mean_x_down[i * r + l] = relu_value[i * r + l] > 0.0
-                    ? grad_mean_x_down[i * r + l] : 0.0;
+                grad_pre_relu_value[i * r + l] = relu_value[i * r + l] > 0.0
+                    ? grad_pre_relu_value[i * r + l] : 0.0;
             }
         }
     }
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            /* grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j]) */
+            /* grad_mean_x[i,j] = sum[l](grad_pre_relu_value[i, l] * down[l, j]) */
             for (size_t j = 0; j < c; ++j) {
                 grad_mean_x[j] = 0.0;
             }
             for (size_t l = 0; l < r; ++l) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_mean_x[j] += grad_mean_x_down[i * r + l] * down[l * c + j];
+                    grad_mean_x[j] += grad_pre_relu_value[i * r + l] * down[l * c + j];
                 }
             }
             /* grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j]
@@ -160,14 +160,14 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
     }
 
     if (grad_down) {
-        /* grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j]) */
+        /* grad_down[l,j] = sum[i](grad_pre_relu_value[i, l] * mean_x[i, j]) */
         for (size_t l = 0; l < r; ++l) {
             for (size_t j = 0; j < c; ++j) {
                 grad_down[l * c + j] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < c; ++j) {
-                    grad_down[l * c + j] += grad_mean_x_down[i * r + l]
+                    grad_down[l * c + j] += grad_pre_relu_value[i * r + l]
                         * mean_x[i * c + j];
                 }
             }
@@ -175,14 +175,14 @@ void squeeze_excite_backward(size_t n, size_t c, size_t p, size_t r,
     }
 
     if (grad_up) {
-        /* grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l]) */
+        /* grad_up[j,l] = sum[i](grad_pre_gate[i, j] * relu_value[i, l]) */
         for (size_t j = 0; j < c; ++j) {
             for (size_t l = 0; l < r; ++l) {
                 grad_up[j * r + l] = 0.0;
             }
             for (size_t i = 0; i < n; ++i) {
                 for (size_t l = 0; l < r; ++l) {
-                    grad_up[j * r + l] += grad_relu_value_up[i * c + j]
+                    grad_up[j * r + l] += grad_pre_gate[i * c + j]
                         * relu_value[i * r + l];
                 }
             }

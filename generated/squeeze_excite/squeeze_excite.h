@@ -15,13 +15,13 @@
  *
  * Gradients
  *     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
- *     grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
- *     grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
- *     grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
- *     grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+ *     grad_pre_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+ *     grad_relu_value[i,l] = sum[j](grad_pre_gate[i, j] * up[j, l])
+ *     grad_pre_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+ *     grad_mean_x[i,j] = sum[l](grad_pre_relu_value[i, l] * down[l, j])
  *     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
- *     grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
- *     grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
+ *     grad_down[l,j] = sum[i](grad_pre_relu_value[i, l] * mean_x[i, j])
+ *     grad_up[j,l] = sum[i](grad_pre_gate[i, j] * relu_value[i, l])
  *
  * Saved
  *     x           (n, c, p)  for grad_x, grad_down, grad_up

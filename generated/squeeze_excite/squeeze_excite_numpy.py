@@ -14,13 +14,13 @@ Shapes
 
 Gradients
     sum_grad_output_x[i,j] = sum[k](grad_output[i, j, k] * x[i, j, k])
-    grad_relu_value_up[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
-    grad_relu_value[i,l] = sum[j](grad_relu_value_up[i, j] * up[j, l])
-    grad_mean_x_down[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
-    grad_mean_x[i,j] = sum[l](grad_mean_x_down[i, l] * down[l, j])
+    grad_pre_gate[i,j] = gate[i, j] * (1 - gate[i, j]) * sum_grad_output_x[i, j]
+    grad_relu_value[i,l] = sum[j](grad_pre_gate[i, j] * up[j, l])
+    grad_pre_relu_value[i,l] = where(relu_value[i, l] > 0, grad_relu_value[i, l], 0)
+    grad_mean_x[i,j] = sum[l](grad_pre_relu_value[i, l] * down[l, j])
     grad_x[i,j,k] = grad_output[i, j, k] * gate[i, j] + grad_mean_x[i, j] / p
-    grad_down[l,j] = sum[i](grad_mean_x_down[i, l] * mean_x[i, j])
-    grad_up[j,l] = sum[i](grad_relu_value_up[i, j] * relu_value[i, l])
+    grad_down[l,j] = sum[i](grad_pre_relu_value[i, l] * mean_x[i, j])
+    grad_up[j,l] = sum[i](grad_pre_gate[i, j] * relu_value[i, l])
 
 Saved
     x           (n, c, p)  for grad_x, grad_down, grad_up
@@ -62,17 +62,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     p = x.shape[2]
     grad_output = _cotangent(grad_output, x.shape)
     grad_x = grad_down = grad_up = None
-    grad_relu_value_up = gate * (1 - gate) * (grad_output * x).sum(axis=2)
+    grad_pre_gate = gate * (1 - gate) * (grad_output * x).sum(axis=2)
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_mean_x_down = np.where(relu_value > 0, grad_relu_value_up @ up, 0)
+        grad_pre_relu_value = np.where(relu_value > 0, grad_pre_gate @ up, 0)
     if needs_input_grad[0]:
         grad_x = (
-            grad_output * gate[:, :, None] + (grad_mean_x_down @ down)[:, :, None] / p
+            grad_output * gate[:, :, None]
+            + (grad_pre_relu_value @ down)[:, :, None] / p
         )
     if needs_input_grad[1]:
-        grad_down = grad_mean_x_down.T @ mean_x
+        grad_down = grad_pre_relu_value.T @ mean_x
     if needs_input_grad[2]:
-        grad_up = grad_relu_value_up.T @ relu_value
+        grad_up = grad_pre_gate.T @ relu_value
     return grad_x, grad_down, grad_up
 
 

@@ -10,8 +10,8 @@
  *     correction  option, 1
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...] / ((n - correction) * out[...])
- *     grad_x[...,j] = 2 * grad_total[...] * (x[..., j] - mean_x[...])
+ *     grad_pre_out[...] = 0.5 * grad_output[...] / ((n - correction) * out[...])
+ *     grad_x[...,j] = 2 * grad_pre_out[...] * (x[..., j] - mean_x[...])
  *
  * Saved
  *     x           (..., n)  for grad_x
@@ -53,11 +53,11 @@ void std_backward(size_t batch, size_t n, ptrdiff_t correction,
 {
     if (grad_x) {
         for (size_t b = 0; b < batch; ++b) {
-            const double grad_total = 0.5 * grad_output[b]
+            const double grad_pre_out = 0.5 * grad_output[b]
                 / (((double)n - (double)correction) * out[b]);
-            /* grad_x[b,j] = 2 * grad_total[b] * (x[b, j] - mean_x[b]) */
+            /* grad_x[b,j] = 2 * grad_pre_out[b] * (x[b, j] - mean_x[b]) */
             for (size_t j = 0; j < n; ++j) {
-                grad_x[b * n + j] = 2.0 * grad_total * (x[b * n + j] - mean_x[b]);
+                grad_x[b * n + j] = 2.0 * grad_pre_out * (x[b * n + j] - mean_x[b]);
             }
         }
     }

@@ -10,8 +10,8 @@
  *     correction  option, 1
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...] / ((n - correction) * out[...])
- *     grad_x[...,j] = 2 * grad_total[...] * (x[..., j] - mean_x[...])
+ *     grad_pre_out[...] = 0.5 * grad_output[...] / ((n - correction) * out[...])
+ *     grad_x[...,j] = 2 * grad_pre_out[...] * (x[..., j] - mean_x[...])
  *
  * Saved
  *     x           (..., n)  for grad_x

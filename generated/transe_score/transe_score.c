@@ -12,12 +12,12 @@
  *     out       (...,)
  *
  * Gradients
- *     grad_total[...] = -0.5 * grad_output[...] / sqrt(total[...])
- *     grad_head[...,j] = 2 * grad_total[...]
+ *     grad_pre_out[...] = -0.5 * grad_output[...] / sqrt(total[...])
+ *     grad_head[...,j] = 2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
- *     grad_relation[...,j] = 2 * grad_total[...]
+ *     grad_relation[...,j] = 2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
- *     grad_tail[...,j] = -2 * grad_total[...]
+ *     grad_tail[...,j] = -2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
  *
  * Saved
@@ -57,46 +57,46 @@ void transe_score_backward(size_t batch, size_t d, const double *restrict head,
                            double *restrict grad_head, double *restrict grad_relation,
                            double *restrict grad_tail, double *work)
 {
-    double *restrict const grad_total = work;
+    double *restrict const grad_pre_out = work;
 
     if (grad_head || grad_relation || grad_tail) {
-        /* grad_total[b] = -0.5 * grad_output[b] / sqrt_total[b] */
+        /* grad_pre_out[b] = -0.5 * grad_output[b] / sqrt_total[b] */
         for (size_t b = 0; b < batch; ++b) {
-            grad_total[b] = -0.5 * grad_output[b] / sqrt_total[b];
+            grad_pre_out[b] = -0.5 * grad_output[b] / sqrt_total[b];
         }
     }
 
     if (grad_head) {
-        /* grad_head[b,j] = 2 * grad_total[b]
+        /* grad_head[b,j] = 2 * grad_pre_out[b]
          *     * (head[b, j] + relation[b, j] - tail[b, j])
          */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < d; ++j) {
-                grad_head[b * d + j] = 2.0 * grad_total[b]
+                grad_head[b * d + j] = 2.0 * grad_pre_out[b]
                     * (head[b * d + j] + relation[b * d + j] - tail[b * d + j]);
             }
         }
     }
 
     if (grad_relation) {
-        /* grad_relation[b,j] = 2 * grad_total[b]
+        /* grad_relation[b,j] = 2 * grad_pre_out[b]
          *     * (head[b, j] + relation[b, j] - tail[b, j])
          */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < d; ++j) {
-                grad_relation[b * d + j] = 2.0 * grad_total[b]
+                grad_relation[b * d + j] = 2.0 * grad_pre_out[b]
                     * (head[b * d + j] + relation[b * d + j] - tail[b * d + j]);
             }
         }
     }
 
     if (grad_tail) {
-        /* grad_tail[b,j] = -2 * grad_total[b]
+        /* grad_tail[b,j] = -2 * grad_pre_out[b]
          *     * (head[b, j] + relation[b, j] - tail[b, j])
          */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < d; ++j) {
-                grad_tail[b * d + j] = -2.0 * grad_total[b]
+                grad_tail[b * d + j] = -2.0 * grad_pre_out[b]
                     * (head[b * d + j] + relation[b * d + j] - tail[b * d + j]);
             }
         }

@@ -12,12 +12,12 @@
  *     out       (...,)
  *
  * Gradients
- *     grad_total[...] = -0.5 * grad_output[...] / sqrt(total[...])
- *     grad_head[...,j] = 2 * grad_total[...]
+ *     grad_pre_out[...] = -0.5 * grad_output[...] / sqrt(total[...])
+ *     grad_head[...,j] = 2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
- *     grad_relation[...,j] = 2 * grad_total[...]
+ *     grad_relation[...,j] = 2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
- *     grad_tail[...,j] = -2 * grad_total[...]
+ *     grad_tail[...,j] = -2 * grad_pre_out[...]
  *         * (head[..., j] + relation[..., j] - tail[..., j])
  *
  * Saved

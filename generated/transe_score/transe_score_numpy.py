@@ -11,12 +11,12 @@ Shapes
     out       (...,)
 
 Gradients
-    grad_total[...] = -0.5 * grad_output[...] / sqrt(total[...])
-    grad_head[...,j] = 2 * grad_total[...]
+    grad_pre_out[...] = -0.5 * grad_output[...] / sqrt(total[...])
+    grad_head[...,j] = 2 * grad_pre_out[...]
         * (head[..., j] + relation[..., j] - tail[..., j])
-    grad_relation[...,j] = 2 * grad_total[...]
+    grad_relation[...,j] = 2 * grad_pre_out[...]
         * (head[..., j] + relation[..., j] - tail[..., j])
-    grad_tail[...,j] = -2 * grad_total[...]
+    grad_tail[...,j] = -2 * grad_pre_out[...]
         * (head[..., j] + relation[..., j] - tail[..., j])
 
 Saved
@@ -52,13 +52,13 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     head, relation, tail, sqrt_total = saved
     grad_output = _cotangent(grad_output, sqrt_total.shape, head.dtype)
     grad_head = grad_relation = grad_tail = None
-    grad_total = -0.5 * grad_output / sqrt_total
+    grad_pre_out = -0.5 * grad_output / sqrt_total
     if needs_input_grad[0]:
-        grad_head = 2 * grad_total[..., None] * (head + relation - tail)
+        grad_head = 2 * grad_pre_out[..., None] * (head + relation - tail)
     if needs_input_grad[1]:
-        grad_relation = 2 * grad_total[..., None] * (head + relation - tail)
+        grad_relation = 2 * grad_pre_out[..., None] * (head + relation - tail)
     if needs_input_grad[2]:
-        grad_tail = -2 * grad_total[..., None] * (head + relation - tail)
+        grad_tail = -2 * grad_pre_out[..., None] * (head + relation - tail)
     return grad_head, grad_relation, grad_tail
 
 

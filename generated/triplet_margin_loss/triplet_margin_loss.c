@@ -16,13 +16,13 @@
  *
  * Gradients
  *     grad_near[i] = where(relu(near[i] - far[i] + margin) > 0, grad_output / n, 0)
- *     grad_total_2[i] = -0.5 * grad_near[i] / far[i]
- *     grad_total[i] = 0.5 * grad_near[i] / near[i]
+ *     grad_pre_far[i] = -0.5 * grad_near[i] / far[i]
+ *     grad_pre_near[i] = 0.5 * grad_near[i] / near[i]
  *     grad_anchor[i,j] = 2
- *         * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
- *         + grad_total[i] * (anchor[i, j] - positive[i, j]))
- *     grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j])
- *     grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
+ *         * (grad_pre_far[i] * (anchor[i, j] - negative[i, j])
+ *         + grad_pre_near[i] * (anchor[i, j] - positive[i, j]))
+ *     grad_positive[i,j] = -2 * grad_pre_near[i] * (anchor[i, j] - positive[i, j])
+ *     grad_negative[i,j] = -2 * grad_pre_far[i] * (anchor[i, j] - negative[i, j])
  *
  * Saved
  *     anchor     (n, d)  for grad_anchor, grad_positive, grad_negative
@@ -89,59 +89,61 @@ void triplet_margin_loss_backward(size_t n, size_t d, const double *restrict anc
                                   double *restrict grad_positive,
                                   double *restrict grad_negative, double *work)
 {
-    double *restrict const grad_total_2 = work;
-    double *restrict const grad_total = work + n;
+    double *restrict const grad_pre_far = work;
+    double *restrict const grad_pre_near = work + n;
 
     const double grad_output_over_n = grad_output / (double)n;
     if (grad_anchor || grad_negative) {
-        /* grad_total_2[i] = -0.5 * grad_near[i] / far[i] */
+        /* grad_pre_far[i] = -0.5 * grad_near[i] / far[i] */
         const double grad_output_over_n_2 = grad_output_over_n;
         for (size_t i = 0; i < n; ++i) {
             const double grad_near = relu_near[i] > 0.0 ? grad_output_over_n_2 : 0.0;
-            grad_total_2[i] = -0.5 * grad_near / far[i];
+            grad_pre_far[i] = -0.5 * grad_near / far[i];
         }
     }
 
     if (grad_anchor || grad_positive) {
-        /* grad_total[i] = 0.5 * grad_near[i] / near[i] */
+        /* grad_pre_near[i] = 0.5 * grad_near[i] / near[i] */
         const double grad_output_over_n_2 = grad_output_over_n;
         for (size_t i = 0; i < n; ++i) {
             const double grad_near = relu_near[i] > 0.0 ? grad_output_over_n_2 : 0.0;
-            grad_total[i] = 0.5 * grad_near / near[i];
+            grad_pre_near[i] = 0.5 * grad_near / near[i];
         }
     }
 
     if (grad_anchor) {
         /* grad_anchor[i,j] = 2
-         *     * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
-         *     + grad_total[i] * (anchor[i, j] - positive[i, j]))
+         *     * (grad_pre_far[i] * (anchor[i, j] - negative[i, j])
+         *     + grad_pre_near[i] * (anchor[i, j] - positive[i, j]))
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
                 grad_anchor[i * d + j] = 2.0
-                    * (grad_total_2[i] * (anchor[i * d + j] - negative[i * d + j])
-                    + grad_total[i] * (anchor[i * d + j] - positive[i * d + j]));
+                    * (grad_pre_far[i] * (anchor[i * d + j] - negative[i * d + j])
+                    + grad_pre_near[i] * (anchor[i * d + j] - positive[i * d + j]));
             }
         }
     }
 
     if (grad_positive) {
-        /* grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j]) */
+        /* grad_positive[i,j] = -2 * grad_pre_near[i]
+         *     * (anchor[i, j] - positive[i, j])
+         */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_positive[i * d + j] = -2.0 * grad_total[i]
+                grad_positive[i * d + j] = -2.0 * grad_pre_near[i]
                     * (anchor[i * d + j] - positive[i * d + j]);
             }
         }
     }
 
     if (grad_negative) {
-        /* grad_negative[i,j] = -2 * grad_total_2[i]
+        /* grad_negative[i,j] = -2 * grad_pre_far[i]
          *     * (anchor[i, j] - negative[i, j])
          */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < d; ++j) {
-                grad_negative[i * d + j] = -2.0 * grad_total_2[i]
+                grad_negative[i * d + j] = -2.0 * grad_pre_far[i]
                     * (anchor[i * d + j] - negative[i * d + j]);
             }
         }

@@ -16,13 +16,13 @@
  *
  * Gradients
  *     grad_near[i] = where(relu(near[i] - far[i] + margin) > 0, grad_output / n, 0)
- *     grad_total_2[i] = -0.5 * grad_near[i] / far[i]
- *     grad_total[i] = 0.5 * grad_near[i] / near[i]
+ *     grad_pre_far[i] = -0.5 * grad_near[i] / far[i]
+ *     grad_pre_near[i] = 0.5 * grad_near[i] / near[i]
  *     grad_anchor[i,j] = 2
- *         * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
- *         + grad_total[i] * (anchor[i, j] - positive[i, j]))
- *     grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j])
- *     grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
+ *         * (grad_pre_far[i] * (anchor[i, j] - negative[i, j])
+ *         + grad_pre_near[i] * (anchor[i, j] - positive[i, j]))
+ *     grad_positive[i,j] = -2 * grad_pre_near[i] * (anchor[i, j] - positive[i, j])
+ *     grad_negative[i,j] = -2 * grad_pre_far[i] * (anchor[i, j] - negative[i, j])
  *
  * Saved
  *     anchor     (n, d)  for grad_anchor, grad_positive, grad_negative

@@ -16,13 +16,13 @@ Shapes
 
 Gradients
     grad_near[i] = where(relu(near[i] - far[i] + margin) > 0, grad_output / n, 0)
-    grad_total_2[i] = -0.5 * grad_near[i] / far[i]
-    grad_total[i] = 0.5 * grad_near[i] / near[i]
+    grad_pre_far[i] = -0.5 * grad_near[i] / far[i]
+    grad_pre_near[i] = 0.5 * grad_near[i] / near[i]
     grad_anchor[i,j] = 2
-        * (grad_total_2[i] * (anchor[i, j] - negative[i, j])
-        + grad_total[i] * (anchor[i, j] - positive[i, j]))
-    grad_positive[i,j] = -2 * grad_total[i] * (anchor[i, j] - positive[i, j])
-    grad_negative[i,j] = -2 * grad_total_2[i] * (anchor[i, j] - negative[i, j])
+        * (grad_pre_far[i] * (anchor[i, j] - negative[i, j])
+        + grad_pre_near[i] * (anchor[i, j] - positive[i, j]))
+    grad_positive[i,j] = -2 * grad_pre_near[i] * (anchor[i, j] - positive[i, j])
+    grad_negative[i,j] = -2 * grad_pre_far[i] * (anchor[i, j] - negative[i, j])
 
 Saved
     anchor     (n, d)  for grad_anchor, grad_positive, grad_negative
@@ -64,18 +64,18 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_anchor = grad_positive = grad_negative = None
     grad_near = np.where(relu_near > 0, grad_output / n, 0)
     if needs_input_grad[0] or needs_input_grad[2]:
-        grad_total_2 = -0.5 * grad_near / far
+        grad_pre_far = -0.5 * grad_near / far
     if needs_input_grad[0] or needs_input_grad[1]:
-        grad_total = 0.5 * grad_near / near
+        grad_pre_near = 0.5 * grad_near / near
     if needs_input_grad[0]:
         grad_anchor = 2 * (
-            grad_total_2[:, None] * (anchor - negative)
-            + grad_total[:, None] * (anchor - positive)
+            grad_pre_far[:, None] * (anchor - negative)
+            + grad_pre_near[:, None] * (anchor - positive)
         )
     if needs_input_grad[1]:
-        grad_positive = -2 * grad_total[:, None] * (anchor - positive)
+        grad_positive = -2 * grad_pre_near[:, None] * (anchor - positive)
     if needs_input_grad[2]:
-        grad_negative = -2 * grad_total_2[:, None] * (anchor - negative)
+        grad_negative = -2 * grad_pre_far[:, None] * (anchor - negative)
     return grad_anchor, grad_positive, grad_negative
 
 

@@ -32,6 +32,7 @@ from ..plan.arrays.tree import (
     Reduce,
     Reshape,
     Roll,
+    Scan,
     SizeOf,
     Slice,
     Stack,
@@ -76,6 +77,9 @@ class SizePrinter(Printer):
 
     forms: ClassVar[Mapping[str, Form]] = {
         **FORMULA,
+        "or": Form("{} or {}", 2, (2, 3)),
+        "and": Form("{} and {}", 4, (4, 5)),
+        "not": Form("not {}", 5, (5,)),
         "maximum": Form("max({}, {})", ATOM, (0, 0)),
         "minimum": Form("min({}, {})", ATOM, (0, 0)),
     }
@@ -156,6 +160,8 @@ class ArrayPrinter:
                 options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
                 options += ["keepdims=True"] if keepdims else []
                 return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
+            case Scan(op, base, axis, reverse):
+                return self._scan(op, text(base, ATOM if reverse else 0), axis, reverse), ATOM
             case Eye(extent):
                 return f"{np}.eye({sizes(extent)}, dtype={self.dtype})", ATOM
             case Whole(kind, args):
@@ -199,13 +205,24 @@ class ArrayPrinter:
             case BroadcastTo(base, shape_):
                 return f"{np}.broadcast_to({text(base, 0)}, {sizes.shape(shape_)})", ATOM
             case Full(value, shape_):
-                if text(value, 0) == "0":
-                    return f"{np}.zeros({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
+                filled = {"0": "zeros", "1": "ones"}.get(text(value, 0))
+                if filled is not None:
+                    return f"{np}.{filled}({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
                 return f"{np}.full({sizes.shape(shape_)}, {text(value, 0)}, dtype={self.dtype})", ATOM
             case Real(base):
                 return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
             case Copy(base):
                 return f"{text(base, ATOM)}.copy()", ATOM
+
+    def _scan(self, op: str, base: str, axis: int | None, reverse: bool) -> str:
+        word = {"add": "cumsum", "mul": "cumprod"}.get(op, f"{op}.accumulate")
+        option = "" if axis is None else f", axis={axis}"
+        if not reverse:
+            return f"{self.module}.{word}({base}{option})"
+        place = axis or 0
+        items = [":"] * place + ["::-1"] if place >= 0 else ["...", "::-1", *[":"] * (-1 - place)]
+        back = f"[{', '.join(items)}]"
+        return f"{self.module}.{word}({base}{back}{option}){back}"
 
     def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
         form = INFIX.get(op)

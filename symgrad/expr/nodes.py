@@ -411,6 +411,27 @@ def product(factors: Iterable[Expr]) -> Expr:
     return result
 
 
+def conjunction(conditions: Iterable[Expr]) -> Expr:
+    """The condition that all of these hold, in their order; 1 for none."""
+    result: Expr = ONE
+    for condition in conditions:
+        result = _both(result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions that must hold together for `condition` to hold, in order."""
+    found: list[Expr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and node.op == "and":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
+
+
 def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:
     """The factors above and below the line of a product, in order."""
     above: list[Expr] = []

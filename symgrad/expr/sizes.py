@@ -104,6 +104,11 @@ def tidy(s: Expr) -> Expr:
     return s if polynomial is None else _rebuild(polynomial, s)
 
 
+def equal(a: Expr, b: Expr) -> bool:
+    """Whether two integer expressions are the same polynomial: equal for all sizes."""
+    return a.key is b.key or terms(a - b) == {}
+
+
 def never_negative(s: Expr, signed: Collection[str] = ()) -> bool:
     """Whether an integer expression of sizes is certainly at least 0; `signed` are options, which may be negative."""
     collected = terms(s)

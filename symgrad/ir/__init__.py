@@ -17,7 +17,7 @@ from .data import (
 from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
-from .reach import apart, inside, once, range_of, stretch, unguarded, untold
+from .reach import apart, cover, disjoint, inside, once, range_of, stretch, unguarded, untold
 from .text import (
     show_derivative,
     show_element,
@@ -51,6 +51,8 @@ __all__ = [
     "apart",
     "bind",
     "by_target",
+    "cover",
+    "disjoint",
     "equations_of",
     "extent_of",
     "inside",

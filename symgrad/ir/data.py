@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from ..expr import ZERO, Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
-from ..expr.sizes import tidy
+from ..expr import Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
+from ..expr.sizes import equal
 from ..matrices import MATRICES, Matrix
 
 
@@ -148,7 +148,7 @@ class Equation:
         """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
         extents = dict(self.box)
         return self.plain and all(
-            s in extents and tidy(extents[s] - axis) is ZERO
+            s in extents and equal(extents[s], axis)
             for s, axis in zip(self.subscripts, target.shape, strict=True)
             if isinstance(s, Index)
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, indices, refs
-from ..expr.sizes import never_negative, tidy
+from ..expr import ONE, Apply, Expr, Index, Ref, indices, product, refs, total
+from ..expr.sizes import equal, never_negative, tidy
 from .data import Box, Equation, Tensor
 
 
@@ -37,7 +37,7 @@ def untold(body: Expr, box: Box, table: Mapping[str, Tensor]) -> Box:
         for r in unguarded(body)
         if r.name in table
         for s, axis in zip(r.subscripts, table[r.name].shape, strict=True)
-        if isinstance(s, Index) and s in extents and tidy(extents[s] - axis) is ZERO
+        if isinstance(s, Index) and s in extents and equal(extents[s], axis)
     }
     return tuple((i, extent) for i, extent in box if i not in told)
 
@@ -46,7 +46,7 @@ def inside(found: Mapping[Expr, Expr], box: Box, extents: Mapping[Index, Expr]) 
     """Whether what the indices of `box` stand for are indices that run as far as they do."""
     for i, extent in box:
         other = found.get(i, i)
-        if not isinstance(other, Index) or other not in extents or tidy(extents[other] - extent) is not ZERO:
+        if not isinstance(other, Index) or other not in extents or not equal(extents[other], extent):
             return False
     return True
 
@@ -66,6 +66,19 @@ def once(e: Equation) -> bool:
 def apart(e: Equation, others: Iterable[Equation]) -> bool:
     """Whether none of the other equations writes an element that `e` writes."""
     return all(any(_apart(e, other, axis) for axis in range(len(e.subscripts))) for other in others)
+
+
+def disjoint(equations: Sequence[Equation]) -> bool:
+    """Whether the equations, whatever input is present, write no element twice."""
+    return all(once(e) and not e.when and apart(e, equations[:n]) for n, e in enumerate(equations))
+
+
+def cover(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:
+    """Whether equations that write no element twice write them all: they are as many."""
+    written = total(
+        product(dict(e.box)[i] for s in e.subscripts for i in indices(s)) for e in equations if e.where is None
+    )
+    return equal(written, product(shape))
 
 
 def stretch(e: Equation, axis: int) -> tuple[Expr, Expr] | None:

@@ -9,7 +9,7 @@ from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, ref, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
-from .lower import Names, aligned, divided_once, expanded, shared, tidied, without_logsumexp
+from .lower import Names, aligned, divided_once, expanded, shared, tidied, with_arguments, without_logsumexp
 from .program import Procedure, Program
 from .saved import choose_saved
 from .steps import steps
@@ -36,6 +36,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))
     if small:
         forward, backward = _shared(forward, backward, tensors, names)
+    if small and style == "arrays":
+        forward = with_arguments(forward, to, tensors, names)
     forward = [expanded(e, to) for e in forward]
     backward = [expanded(e, to) for e in backward]
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names)

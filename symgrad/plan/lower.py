@@ -13,6 +13,7 @@ from ..expr import (
     Ref,
     apply,
     component_name,
+    index,
     indices,
     postorder,
     ref,
@@ -21,7 +22,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Equation, Tensor, range_of
+from ..ir import Equation, Role, Tensor, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
 from .words import phrase
@@ -64,6 +65,43 @@ def expanded(e: Equation, target: str) -> Equation:
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
+
+
+def with_arguments(
+    equations: Sequence[Equation], target: str, tensors: dict[str, Tensor], names: Names
+) -> list[Equation]:
+    """What is read several times by the other operators that one is written in, longer than a name, as an equation of
+    its own: `pre_gate` for the sum in `gate = sigmoid(sum)`, where the gate has its author's name."""
+    known: dict[object, Ref] = {}
+    result: list[Equation] = []
+    for e in equations:
+        extents = dict(e.box)
+        own = tensors[e.target].named or tensors[e.target].role == Role.OUTPUT
+        outside = _occurrences(e, branches=False) if own and e.where is None else {}
+        found: dict[Expr, Expr] = {}
+        for node in postorder(e.body):
+            argument = node.args[0] if isinstance(node, Apply) and len(node.args) == 1 else node
+            if size(argument) < 2 or range_of(node, extents) not in outside or not _repeats(node, target):
+                continue
+            part = (range_of(argument, extents), e.when)
+            if part not in known:
+                at = tuple(i for i, _ in e.box if i in indices(argument))
+                name = names.new(f"pre_{e.target}")
+                tensors[name] = Tensor(name, tuple(extents[i] for i in at))
+                known[part] = ref(name, *at)
+                result.append(Equation(name, at, "none", argument, tuple((i, extents[i]) for i in at), None, e.when))
+            found[argument] = known[part]
+        result.append(replace(e, body=substitute(e.body, found)) if found else e)
+    return result
+
+
+def _repeats(node: Expr, target: str) -> bool:
+    """Whether an operator of one argument is written in others that read it several times."""
+    row = OPS[node.op] if isinstance(node, Apply) and len(node.args) == 1 else None
+    if row is None or row.expand is None or target in row.spell:
+        return False
+    marker = index("#")
+    return sum(a is marker for n in postorder(row.expand(marker)) for a in n.args) > 1
 
 
 def without_logsumexp(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..expr import ZERO, Expr, Index, Ref, indices, product, ref, total, transform
-from ..expr.sizes import tidy
-from ..ir import Equation, Tensor, When, apart, by_target, equations_of, once, scheduled
+from ..expr import Expr, Index, Ref, ref, transform
+from ..ir import Equation, Tensor, When, by_target, cover, disjoint, equations_of, scheduled
 from ..ir import Group as Found
 from ..ir import Item as FoundItem
 from ..ir import Recurrence as FoundLoop
@@ -68,9 +67,8 @@ class _Planner:
         how, start = dict(outside), {}
         for name, mine in by_target(everything).items():
             if name not in local and name not in outside:
-                disjoint = all(once(e) and not e.when and apart(e, mine[:n]) for n, e in enumerate(mine))
-                how[name] = "write" if disjoint else "add"
-                start[name] = how[name] if disjoint and _covers(mine, self.tensors[name]) else "fill"
+                how[name] = "write" if disjoint(mine) else "add"
+                start[name] = how[name] if disjoint(mine) and cover(mine, self.tensors[name].shape) else "fill"
         before = by_target(found.first)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]
@@ -153,14 +151,6 @@ def _mapped(
 def _at(e: Equation, index: Index) -> Equation:
     """The equation at one value of the index of a loop around it."""
     return replace(e, box=tuple((i, extent) for i, extent in e.box if i is not index))
-
-
-def _covers(equations: Sequence[Equation], tensor: Tensor) -> bool:
-    """Whether equations that write each element at most once write them all: they are as many."""
-    written = total(
-        product(dict(e.box)[i] for s in e.subscripts for i in indices(s)) for e in equations if e.where is None
-    )
-    return tidy(written - product(tensor.shape)) is ZERO
 
 
 def _readers(equations: Sequence[Equation]) -> dict[str, list[Equation]]:

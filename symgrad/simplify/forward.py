@@ -28,7 +28,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..expr.sizes import decided, tidy
+from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .match import match
@@ -317,7 +317,7 @@ def _is_mean(total: Equation, below: Expr) -> bool:
 def _along(e: Equation, source: Ref, tensor: Tensor) -> bool:
     """Whether the indices of `source` run along all of its axes in `e`."""
     extents: dict[Expr, Expr] = dict(e.box)
-    return all(tidy(extents[s] - axis) is ZERO for s, axis in zip(source.subscripts, tensor.shape, strict=True))
+    return all(equal(extents[s], axis) for s, axis in zip(source.subscripts, tensor.shape, strict=True))
 
 
 def _index(node: Expr) -> Index:

@@ -25,6 +25,7 @@ from ..ir import Derivative, Equation, alive, by_target, recurrent
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
+from .words import in_the_words_of_readers
 
 CANDIDATES = 12
 FAR = 1.5  # what costs so many times as much as another is not tried in other words
@@ -41,11 +42,14 @@ def simplify(derivative: Derivative) -> Derivative:
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
     outputs = (*joint.outputs,)
-    statements = alive((*forward, *best.equations), outputs)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
+    found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
+    final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
+    statements = alive((*forward, *final), outputs)
     kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
     tensors = tuple(t for t in named.values() if t.name in kept)
-    return replace(derivative, function=replace(joint, statements=statements, tensors=tensors))
+    function = replace(joint, statements=statements, tensors=tensors)
+    return in_the_words_of_readers(replace(derivative, function=function))
 
 
 # candidates

@@ -47,8 +47,13 @@ def _mapped(e: Equation, change: object) -> Equation:
     return replace(e, body=transform(e.body, change))
 
 
-def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint: Function) -> list[Equation]:
-    """What equals something computed before becomes a reference to it, up to the names of indices."""
+def with_reuse(
+    forward: Sequence[Equation], gradient: Sequence[Equation], joint: Function, final: bool = False
+) -> list[Equation]:
+    """What equals something computed before becomes a reference to it, up to the names of indices.
+
+    Products of gradients are left to the normal form, which may find a better one, unless the equations are `final`.
+    """
     finders: dict[str, list[Finder]] = {}
     for e in forward:
         if _worth_reuse(e, joint, [other for other in joint.writers[e.target] if other is not e]):
@@ -69,7 +74,8 @@ def with_reuse(forward: Sequence[Equation], gradient: Sequence[Equation], joint:
         e = replace(before, body=transform(before.body, partial(look, box=before.box)))
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        if local and _worth_reuse(e, joint, others) and (e.target in loops or not _is_linear(e.body)):
+        left = e.target not in loops and (size(e.body) < 2 if final else _is_linear(e.body))
+        if local and _worth_reuse(e, joint, others) and not left:
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     return result
 

@@ -30,7 +30,7 @@ def holds_numbers(value: Any) -> bool:
 
 
 class Elementwise:
-    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.outer`."""
+    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.outer`, `.accumulate`."""
 
     def __init__(self, function: Callable[..., Any], inputs: int) -> None:
         self.inputs = inputs
@@ -55,6 +55,9 @@ class Elementwise:
 
     def at(self, array: Any, where: Any, values: Any = None) -> None:
         self.ufunc.at(array.view(np.ndarray), where, *(() if values is None else (_box(values),)))
+
+    def accumulate(self, array: Any, axis: int = 0) -> Any:
+        return result(self.ufunc.accumulate(_box(array), axis))
 
     def outer(self, a: Any, b: Any) -> Any:
         return result(self.ufunc.outer(_box(a), _box(b)))

@@ -247,7 +247,7 @@ def test_elementwise_values_need_no_memory(name):
 
 
 def test_what_a_product_reads_many_times_is_stored():
-    assert "double *restrict const grad_x_weight1 = work;" in generate(library.mlp, to="c")["mlp.c"]
+    assert "double *restrict const grad_pre_hidden = work;" in generate(library.mlp, to="c")["mlp.c"]
 
 
 def test_a_column_sum_and_its_mean_share_memory():

@@ -6,8 +6,9 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Index, const, indices, show
+from ...expr.sizes import equal
 from .closing import Term, close
-from .graph import Piece, Pieces, axes_of, gather, is_loop, same_extent, value
+from .graph import Piece, Pieces, axes_of, gather, is_loop, value
 from .scope import extents_of, here, inside
 from .subscripts import Place, select_axes
 from .values import Array, as_array, broadcast, elementwise, expand, line
@@ -55,7 +56,7 @@ class Building(Array):
         assert isinstance(node, Pieces)
         scope = inside("an assignment to an element")
         fits, _ = broadcast([Array(value(place.shape, const(0)), place.lead), x], "the assignment")
-        if len(fits) != len(place.shape) or not all(map(same_extent, fits, place.shape)):
+        if len(fits) != len(place.shape) or not all(map(equal, fits, place.shape)):
             inner = ", ".join(show(e) for e in place.shape)
             raise ShapeError(f"{here()}{x!r} does not fit into a place of shape ({inner}) ({line()}).")
         if not adds and any(earlier.subscripts == place.subscripts for earlier in node.log.pieces):

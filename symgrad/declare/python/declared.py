@@ -13,10 +13,11 @@ from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
 from ...expr import Expr, const, is_exact, ref, show
+from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ..draft import Draft
 from .formula import formula
-from .graph import Node, Value, constant, is_pack, places_of, same_extent, value
+from .graph import Node, Value, constant, is_pack, places_of, value
 from .lowering import lower
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
@@ -268,20 +269,20 @@ def _bind(
     for pack in packed:
         front = shape[:lead]
         before = packs.setdefault(pack, front)
-        if len(before) != len(front) or not all(map(same_extent, before, front)):
+        if len(before) != len(front) or not all(map(equal, before, front)):
             raise ShapeError(f"{declared.name}: `{pack}` has two shapes, in {told[pack]} and in {name} ({line()}).")
         told.setdefault(pack, name)
         if len(front) == 1:
             sizes.setdefault(pack, front[0])
     for axis, (dim, extent) in enumerate(zip(own, shape[lead:], strict=True), lead):
         if dim.isdecimal():
-            if not is_exact(extent) or not same_extent(extent, const(int(dim))):
+            if not is_exact(extent) or not equal(extent, const(int(dim))):
                 raise ShapeError(
                     f"{declared.name}: axis {axis} of {name} is {show(extent)}, declared as {dim} ({line()})."
                 )
             continue
         before_extent = sizes.setdefault(dim, extent)
-        if not same_extent(before_extent, extent):
+        if not equal(before_extent, extent):
             raise ShapeError(
                 f"{declared.name}: {dim} has two sizes\n"
                 f"    {show(before_extent)} in {told[dim]}\n"

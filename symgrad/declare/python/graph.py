@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
-from ...expr.sizes import tidy
 
 _serials = itertools.count(1)
 
@@ -147,11 +146,6 @@ def places_of(shape: Sequence[Expr]) -> tuple[Expr, ...]:
 def bound(number: int) -> Index:
     """The canonical index number `number` that a reduction binds."""
     return index(f"#s{number}")
-
-
-def same_extent(a: Expr, b: Expr) -> bool:
-    """Whether two extents are equal for all sizes."""
-    return a.key is b.key or tidy(a - b) is ZERO
 
 
 def read(node: Node, subscripts: Sequence[Expr]) -> Expr:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
+from ...expr.sizes import equal
 from ...matrices import MATRICES, sizes
-from .graph import Value, axes_of, bound, is_input, read, reduction, same_extent, value
+from .graph import Value, axes_of, bound, is_input, read, reduction, value
 from .scope import current, here
 from .values import Array, as_array, axis_of, broadcast, elementwise, line, matmul, reduced
 
@@ -56,7 +57,7 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
     extents = nodes[0].shape[nodes[0].rank - own[0] :]
     letters: dict[str, Expr] = {}
     for letter, extent in zip(row.axes.split(), extents, strict=True):
-        if not same_extent(letters.setdefault(letter, extent), extent):
+        if not equal(letters.setdefault(letter, extent), extent):
             raise ShapeError(
                 f"{here()}sg.{what} takes square matrices, not {show(letters[letter])} by {show(extent)} ({line()})."
             )
@@ -64,7 +65,7 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
         raise ShapeError(f"{here()}sg.qr takes at least as many rows as columns, not {operands[0]!r} ({line()}).")
     for n, k in list(zip(nodes, own, strict=True))[1:]:
         rows = n.shape[n.rank - k]
-        if not same_extent(rows, extents[0]):
+        if not equal(rows, extents[0]):
             raise ShapeError(
                 f"{here()}sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides ({line()}). "
                 f"Give both axes one name."
@@ -193,7 +194,7 @@ def matrix_power(a: Any, n: int) -> Array:
     a = _own(a, "matrix_power", 2)
     if not isinstance(n, int) or isinstance(n, bool):
         raise DeclarationError(f"{here()}the exponent of sg.matrix_power is a plain int, not {n!r} ({line()}).")
-    if not same_extent(*a._node.shape[-2:]):
+    if not equal(*a._node.shape[-2:]):
         raise ShapeError(f"{here()}sg.matrix_power takes square matrices, not {a!r} ({line()}).")
     if n < 0:
         return matrix_power(inv(a), -n)
@@ -226,7 +227,7 @@ def trace(a: Any) -> Array:
     """The sum of the diagonal."""
     a = _own(a, "trace", 2)
     shape = a._node.shape
-    if not same_extent(*shape[-2:]):
+    if not equal(*shape[-2:]):
         raise ShapeError(f"{here()}sg.trace takes square matrices, not {a!r} ({line()}).")
     front, i = shape[:-2], bound(1)
     if shape[-1] is ONE:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...expr import ONE, Expr, const, is_exact, product, show, value_of
-from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, same_extent, value
+from ...expr.sizes import equal
+from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, value
 from .scope import here
 from .values import Array, as_array, line
 
@@ -68,7 +69,7 @@ def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
     left = [e for e in above if not is_exact(e)]
     for e in below:
         if not is_exact(e):
-            same = next((k for k, other in enumerate(left) if same_extent(e, other)), None)
+            same = next((k for k, other in enumerate(left) if equal(e, other)), None)
             if same is None:
                 return None
             del left[same]
@@ -84,7 +85,7 @@ def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:
         return []
     for many in range(1, max(len(old), len(new)) + 1):
         for p, q in ((many, 1), (1, many)):
-            if p <= len(old) and q <= len(new) and same_extent(product(old[:p]), product(new[:q])):
+            if p <= len(old) and q <= len(new) and equal(product(old[:p]), product(new[:q])):
                 rest = _groups(old[p:], new[q:])
                 if rest is not None:
                     return [(list(old[:p]), list(new[:q])), *rest]

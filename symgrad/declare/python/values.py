@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, show, value_of
+from ...expr.sizes import equal
 from ...ops import NAMES, OPS
 from .graph import (
     Node,
@@ -25,7 +26,6 @@ from .graph import (
     is_pack,
     read,
     reduction,
-    same_extent,
     value,
 )
 from .scope import current, here
@@ -399,7 +399,7 @@ def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int
                 raise _mismatch(what, arrays, extent, shape[axis], "")
             if other is None:
                 shape[axis], widest[axis] = extent, a
-            elif not same_extent(extent, shape[axis]):
+            elif not equal(extent, shape[axis]):
                 packs = is_pack(extent) or is_pack(shape[axis])
                 if packs or extent is not ONE and shape[axis] is not ONE:
                     raise _mismatch(what, (other, a), shape[axis], extent, "")
@@ -570,7 +570,7 @@ def matmul(a: Any, b: Any) -> Array:
     if left == 1 and p.rank > 1 and q.rank > right or right == 1 and q.rank > 1:
         raise ShapeError(f"{here()}@ of {a!r} and {b!r} is ambiguous: `...` may or may not hold its rows ({line()}).")
     k, other = p.shape[-1], q.shape[-right]
-    if not same_extent(k, other):
+    if not equal(k, other):
         advice = (
             f"The product at {line()} sums over {show(k)} and {show(other)}. Give both axes one name, or transpose one."
         )

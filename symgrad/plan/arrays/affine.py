@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, indices, is_exact, ref, refs, substitute, value_of
-from ...expr.sizes import certain, coefficient, stays_inside, terms, tidy
+from ...expr.sizes import certain, coefficient, equal, stays_inside, terms, tidy
 from ...ir import Function
 
 Extents = Mapping[Index, Expr]
@@ -33,11 +33,6 @@ def linear(s: Expr) -> Linear | None:
     return Linear(tuple(steps), tidy(substitute(s, {i: ZERO for i, _ in steps})))
 
 
-def same(a: Expr, b: Expr) -> bool:
-    """Whether two sizes are equal, like terms collected."""
-    return tidy(a - b) is ZERO
-
-
 def product(extents: Collection[Expr]) -> Expr:
     """The number of points of several indices."""
     result: Expr = ONE
@@ -50,11 +45,11 @@ def quotient(extent: Expr, step: Expr) -> Expr | None:
     """`a` where `extent` is a//step + 1, whichever way that is written."""
     if step is ONE:
         return tidy(extent - 1)
-    if isinstance(extent, Apply) and extent.op == "floordiv" and same(extent.args[1], step):
+    if isinstance(extent, Apply) and extent.op == "floordiv" and equal(extent.args[1], step):
         return tidy(extent.args[0] - step)
     if isinstance(extent, Apply) and extent.op == "add" and extent.args[1] is ONE:
         inner = extent.args[0]
-        if isinstance(inner, Apply) and inner.op == "floordiv" and same(inner.args[1], step):
+        if isinstance(inner, Apply) and inner.op == "floordiv" and equal(inner.args[1], step):
             return tidy(inner.args[0])
     return None
 

@@ -6,9 +6,8 @@ a smaller box: `x[i-1] where i > 0` is `x[i]` shifted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import reduce
 
 from ...expr import (
     ONE,
@@ -19,6 +18,8 @@ from ...expr import (
     Index,
     Ref,
     apply,
+    conjunction,
+    conjuncts,
     indices,
     is_exact,
     postorder,
@@ -28,16 +29,16 @@ from ...expr import (
     transform,
     value_of,
 )
-from ...expr.sizes import certain, ends, stays_inside, terms, tidy
+from ...expr.sizes import certain, ends, stays_inside, tidy
 from ...ir import Dtype, Equation, Tensor
 from .affine import Extents, Sizes, linear
+from .conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .products import factors, multiplied
 from .tree import Array, Infinity, Num, Pad, Var
 from .tree import Elementwise as Entry
 
 INFINITY = ref("#infinity")  # the neutral element of min
 NEUTRAL: Mapping[str, Expr] = {"prod": ONE, "max": -INFINITY, "argmax": -INFINITY, "min": INFINITY}
-Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
 
 
 class Borders:
@@ -78,7 +79,7 @@ class Borders:
         covered = set[Margin]()
         target = ref(e.target, *e.subscripts)
         if not self.safe(target, extents):
-            known = set() if e.when else _margins(e.where)
+            known = set() if e.when else margins_of(e.where)
             bordered = self._bordered(target, ZERO, known, extents, local=True)
             if bordered is None:
                 return replace(e, body=self._without_guards(e.body, extents))
@@ -89,7 +90,7 @@ class Borders:
         if isinstance(body, Apply) and body.op == "select" and body.args[2] is neutral:
             where, body = body.args[0], body.args[1]
             if _total(body) and not self._unsafe(body, extents):  # what it is outside ends in the border
-                where = _all(a for a in _atoms(where) if _margin(a) not in covered)
+                where = all_of(a for a in conjuncts(where) if margin_of(a) not in covered)
         return replace(e, target=target.name, subscripts=target.subscripts, body=body, where=where)
 
     # a smaller box
@@ -98,7 +99,7 @@ class Borders:
         """`e` without the conditions that bound one index alone."""
         assert e.where is not None
         kept: list[Expr] = []
-        waiting = _atoms(e.where)
+        waiting = conjuncts(e.where)
         while waiting:
             atom = waiting.pop(0)
             smaller = self._shrunk(e, atom)
@@ -107,10 +108,10 @@ class Borders:
                 continue
             e, shift = smaller
             kept, waiting = ([substitute(a, shift) for a in atoms] for atoms in (kept, waiting))
-        return replace(e, where=_all(kept))
+        return replace(e, where=all_of(kept))
 
     def _shrunk(self, e: Equation, atom: Expr) -> tuple[Equation, dict[Expr, Expr]] | None:
-        margin = _difference(atom)
+        margin = difference(atom)
         form = None if margin is None else linear(margin)
         if form is None or len(form.steps) != 1:
             return None
@@ -150,21 +151,21 @@ class Borders:
             if not (isinstance(node, Apply) and node.op == "select"):
                 return node
             condition, then, otherwise = node.args
-            atoms = self._ties(_atoms(condition), extents)
-            condition = _together(atoms)
+            atoms = self._ties(conjuncts(condition), extents)
+            condition = conjunction(atoms)
             folded = self._folded(atoms, then, otherwise, extents)
             if folded is not None:
                 return folded
-            then = self._reads(then, _margins(condition), extents)
-            if len(atoms) == 1 and (margin := _difference(atoms[0])) is not None:
-                otherwise = self._reads(otherwise, _keys([tidy(-margin - 1)]), extents)
+            then = self._reads(then, margins_of(condition), extents)
+            if len(atoms) == 1 and (margin := difference(atoms[0])) is not None:
+                otherwise = self._reads(otherwise, keys([tidy(-margin - 1)]), extents)
             return apply("select", condition, then, otherwise)
 
         return transform(transform(body, _merged), rewrite)
 
     def _ties(self, atoms: list[Expr], extents: Extents) -> list[Expr]:
         """`0 <= s < n and x[s] == m`, m a maximum, is `x[s] == m` where x has a border of -oo."""
-        margins = {found for a in atoms if (found := _margin(a)) is not None}
+        margins = {found for a in atoms if (found := margin_of(a)) is not None}
         for k, atom in enumerate(atoms):
             if not (isinstance(atom, Apply) and atom.op == "eq"):
                 continue
@@ -177,7 +178,7 @@ class Borders:
                 if bordered is not None:
                     read, covered = bordered
                     new = [*atoms[:k], apply("eq", read, extreme), *atoms[k + 1 :]]
-                    return [a for a in new if _margin(a) not in covered]
+                    return [a for a in new if margin_of(a) not in covered]
         return atoms
 
     def _folded(self, atoms: list[Expr], then: Expr, otherwise: Expr, extents: Extents) -> Expr | None:
@@ -188,7 +189,7 @@ class Borders:
             return None
         if not all(isinstance(f, (Ref, Const)) for f in above) or not all(isinstance(f, Const) for f in below):
             return None
-        margins = {m for a in atoms if (m := _margin(a)) is not None}
+        margins = {m for a in atoms if (m := margin_of(a)) is not None}
         covered: set[Margin] = set()
         new: list[Expr] = []
         for f in above:
@@ -201,7 +202,7 @@ class Borders:
             new.append(f)
         if not covered:
             return None
-        left = _all(a for a in atoms if _margin(a) not in covered)
+        left = all_of(a for a in atoms if margin_of(a) not in covered)
         product = multiplied(new) if sign > 0 else -multiplied(new)
         product = product / multiplied(below) if below else product
         return product if left is None else apply("select", left, product, otherwise)
@@ -249,13 +250,13 @@ class Borders:
                 continue
             if found is None:
                 return None
-            (low, high), sides = found, _keys([s, axis - 1 - s])
+            (low, high), sides = found, keys([s, axis - 1 - s])
             nonempty = [extents[i] for i in indices(s)]
             mine: list[Expr] = []
             (at_least, _), (at_most, _) = stays_inside(s, axis, extents)
             for width, margin, key in (
-                (tidy(-low), at_least, _keys([s])),
-                (tidy(high - axis + 1), at_most, _keys([axis - 1 - s])),
+                (tidy(-low), at_least, keys([s])),
+                (tidy(high - axis + 1), at_most, keys([axis - 1 - s])),
             ):
                 if certain(margin) is True:
                     mine.append(ZERO)
@@ -297,54 +298,6 @@ def _entry(fill: Expr) -> Array:
     if isinstance(fill, Const):
         return Num(fill)
     return Infinity() if fill is INFINITY else Entry("neg", (Infinity(),))
-
-
-# conditions
-
-
-def _atoms(condition: Expr) -> list[Expr]:
-    """What must hold together."""
-    found: list[Expr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "and":
-            stack += reversed(node.args)
-        else:
-            found.append(node)
-    return found
-
-
-def _together(atoms: Sequence[Expr]) -> Expr:
-    return reduce(lambda a, b: apply("and", a, b), atoms)
-
-
-def _all(atoms: Iterable[Expr]) -> Expr | None:
-    kept = list(atoms)
-    return _together(kept) if kept else None
-
-
-def _difference(atom: Expr) -> Expr | None:
-    """What must be at least 0 for a comparison of subscripts to hold."""
-    if not isinstance(atom, Apply) or atom.op not in ("lt", "le", "gt", "ge") or any(r.subscripts for r in refs(atom)):
-        return None
-    a, b = atom.args if atom.op in ("gt", "ge") else tuple(reversed(atom.args))
-    return tidy(a - b - 1 if atom.op in ("lt", "gt") else a - b) if indices(atom) else None
-
-
-def _keys(margins: Iterable[Expr]) -> set[Margin]:
-    return {frozenset(found.items()) for m in margins if (found := terms(m)) is not None}
-
-
-def _margin(atom: Expr) -> Margin | None:
-    difference = _difference(atom)
-    if difference is None:
-        return None
-    return next(iter(_keys([difference])), None)
-
-
-def _margins(condition: Expr) -> set[Margin]:
-    return {m for a in _atoms(condition) if (m := _margin(a)) is not None}
 
 
 def _merged(node: Expr) -> Expr:

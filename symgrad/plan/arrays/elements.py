@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
-from ...expr.sizes import tidy
+from ...expr.sizes import equal, tidy
 from ...ir import Equation
-from .affine import Extents, Linear, linear, quotient, same
+from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels, plain
 from .tree import ALL, Array, Diagonal, Item, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Evaluator, Value, packed_items, taken, whole
@@ -95,7 +95,7 @@ class Reader(Evaluator):
         """Whether the indices of a plain element run over all of its tensor."""
         shape = self.tensors[r.name].shape
         pairs = zip(r.subscripts, shape, strict=True)
-        return all(isinstance(s, Index) and same(extents[s], extent) for s, extent in pairs)
+        return all(isinstance(s, Index) and equal(extents[s], extent) for s, extent in pairs)
 
     def viewed(self, r: Ref, extents: Extents) -> bool:
         """Whether `r` is spelled without integer arrays."""
@@ -126,7 +126,7 @@ class Reader(Evaluator):
 
     def _piece(self, s: Expr, axis: Expr, extents: Extents, safe: bool) -> Piece | None:
         if isinstance(s, Index):
-            return Run(s, ALL if same(extents[s], axis) else self.span(ZERO, ONE, extents[s], axis, s))
+            return Run(s, ALL if equal(extents[s], axis) else self.span(ZERO, ONE, extents[s], axis, s))
         if not indices(s):
             return None if any(r.subscripts for r in refs(s)) else Point(s)
         turned = self._turned(s, axis, extents)
@@ -144,7 +144,7 @@ class Reader(Evaluator):
         extent = extents[i]
         if is_exact(step) and value_of(step) < 0:
             low = tidy(form.offset + step * (extent - 1))
-            if step is const(-1) and low is ZERO and same(extent, axis):
+            if step is const(-1) and low is ZERO and equal(extent, axis):
                 return Run(i, Slice(None, None, step))
             return Run(i, self.span(low, -step, extent, axis, i), back=True)
         if not self.sizes.positive(step):
@@ -167,16 +167,16 @@ class Reader(Evaluator):
     def _reaches(self, extent: Expr, step: Expr, room: Expr) -> bool:
         """Whether `extent` is how many places, `step` apart, there are in 0, ..., room."""
         reach = quotient(extent, step)
-        return (reach is not None and same(reach, room)) or same(step * (extent - 1), room)
+        return (reach is not None and equal(reach, room)) or equal(step * (extent - 1), room)
 
     def _turned(self, s: Expr, axis: Expr, extents: Extents) -> Turned | None:
-        if not (isinstance(s, Apply) and s.op == "mod" and same(s.args[1], axis)):
+        if not (isinstance(s, Apply) and s.op == "mod" and equal(s.args[1], axis)):
             return None
         form = linear(s.args[0])
         if form is None or len(form.steps) != 1 or form.steps[0][1] is not ONE:
             return None
         i = form.steps[0][0]
-        return Turned(i, form.offset) if same(extents[i], axis) else None
+        return Turned(i, form.offset) if equal(extents[i], axis) else None
 
     def _split(self, form: Linear, axis: Expr, extents: Extents) -> Split | None:
         """Mixed radix: each step is the number of points of the indices behind it."""
@@ -184,7 +184,7 @@ class Reader(Evaluator):
         order: list[Index] = []
         total: Expr = ONE
         while left:
-            found = next((k for k, (_, step) in enumerate(left) if same(step, total)), None)
+            found = next((k for k, (_, step) in enumerate(left) if equal(step, total)), None)
             if found is None:
                 return None
             i, _ = left.pop(found)
@@ -192,7 +192,7 @@ class Reader(Evaluator):
             total = total * extents[i] if is_exact(total) else extents[i] * total  # 2 * (h // 2)
         if not all(self.sizes.not_negative(extents[i]) for i in order):
             return None
-        if form.offset is ZERO and same(total, axis):
+        if form.offset is ZERO and equal(total, axis):
             return Split(tuple(order), ALL)
         return Split(tuple(order), self.span(form.offset, ONE, total, axis, order[0]))
 

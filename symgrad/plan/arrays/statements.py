@@ -13,6 +13,8 @@ from .affine import Sizes
 from .borders import Borders
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
+from .named import named
+from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
 from .tree import (
@@ -27,9 +29,9 @@ from .tree import (
     For,
     Guard,
     MatMul,
-    Pad,
     Permute,
     Reshape,
+    Scan,
     Statement,
     Take,
     Unpack,
@@ -39,11 +41,8 @@ from .tree import (
     Windows,
     below,
     flat,
-    named_in,
-    renamed,
     sizes_in,
     sizes_of,
-    tops,
     with_value,
 )
 
@@ -95,11 +94,12 @@ class _Builder:
         extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
+        self.scans: dict[str, Accumulated] = {}
         self.steps = [
             replace(s, equations=tuple(map(borders.rewritten, s.equations)))
             if isinstance(s, Step)
             else self._numbered(s)
-            for s in procedure.steps
+            for s in map(self._scanned, procedure.steps)
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
@@ -107,7 +107,7 @@ class _Builder:
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
-        whole |= {e.target for e in equations if e.matrix is not None}
+        whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
         self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
         self.stores = Stores(speller, borders, self.tensors, procedure.returns)
@@ -116,7 +116,7 @@ class _Builder:
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(_joined(lines))
-        lines = self._named(lines)
+        lines = named(lines, self.sizes, self.tensors, self.stores.changes)
         lines = self._owned(lines)
         statements = self._grouped(lines)
         mentioned = _sizes(statements)
@@ -124,6 +124,15 @@ class _Builder:
         mentioned |= {r.name for _, extent in counts for r in refs(extent)}
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
+
+    def _scanned(self, item: Item) -> Item:
+        """A recurrence that is a scan as the step that computes its terms."""
+        scan = accumulated(item, self.tensors[item.targets[0]]) if isinstance(item, Recurrence) else None
+        if scan is None:
+            return item
+        if scan.op is not None:
+            self.scans[scan.step.target] = scan
+        return scan.step
 
     def _numbered(self, loop: Recurrence) -> Recurrence:
         """The loop, its index a number in what each turn computes."""
@@ -146,14 +155,27 @@ class _Builder:
     def _lines(self, item: Item) -> list[Line]:
         """The lines of one step, or of a recurrence."""
         if isinstance(item, Step):
-            return [Line(statement, item.serves, item.when) for statement in self.stores.step(item)]
+            statements = self.stores.step(item)
+            if item.target in self.scans:
+                statements = self._accumulated(statements, self.scans[item.target])
+            return [Line(statement, item.serves, item.when) for statement in statements]
         first, turn, last = (
             [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
         )
         body = tuple(line.statement for line in self._inlined(turn))
         loop = For(item.index.name, item.extent, body, item.reverse)
-        statements = (*(line.statement for line in first), loop, *(line.statement for line in last))
-        return [Line(statement, item.serves, item.when) for statement in statements]
+        around = (*(line.statement for line in first), loop, *(line.statement for line in last))
+        return [Line(statement, item.serves, item.when) for statement in around]
+
+    def _accumulated(self, statements: list[Statement], scan: Accumulated) -> list[Statement]:
+        """The terms of a scan, then what they are combined to; in one statement where the terms are one."""
+        name = scan.step.target
+        axis = scan.axis if len(self.tensors[name].shape) > 1 else None
+        assert scan.op is not None
+        *before, last = statements
+        if isinstance(last, Assign) and last.name == name:
+            return [*before, Assign(name, Scan(scan.op, last.value, axis, scan.reverse))]
+        return [*statements, Assign(name, Scan(scan.op, Var(name), axis, scan.reverse))]
 
     # lines
 
@@ -186,38 +208,6 @@ class _Builder:
                 result[reader[s.name]] = replace(target, statement=merged)
                 result[place] = None
         return [line for line in result if line is not None]
-
-    def _named(self, lines: list[Line]) -> list[Line]:
-        """With names for borders, windows and blocks: one line says what they are, and they may be read twice."""
-        names: dict[Array, str] = {}
-        result: list[Line] = []
-        known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
-        for line in lines:
-            own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
-            wanted = [
-                a
-                for a in _nameable(line.statement)
-                if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
-            ]
-            for a in wanted:
-                if a not in names:
-                    word = "windows" if isinstance(a, Windows) else "padded" if isinstance(a, Pad) else "blocks"
-                    first = next(b.name for b in below(a) if isinstance(b, Var))
-                    names[a] = self.sizes.name(f"{word}_{first}")
-                    self.tensors[names[a]] = self.tensors[first]
-                if known.get(names[a]) != (line.serves, line.when):
-                    value: Array = a
-                    for inner in reversed(wanted):
-                        if inner != a:
-                            value = named_in(value, inner, names.get(inner, ""))
-                    for part in _one_by_one(value, names[a]):
-                        result.append(Line(Assign(names[a], part), line.serves, line.when))
-                    known[names[a]] = (line.serves, line.when)
-            statement = line.statement
-            for a in reversed(wanted):
-                statement = renamed(statement, a, names[a])
-            result.append(replace(line, statement=statement))
-        return result
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
@@ -338,29 +328,6 @@ def _uses(lines: Sequence[Line]) -> dict[str, int]:
             if isinstance(a, Var):
                 uses[a.name] = uses.get(a.name, 0) + 1
     return uses
-
-
-def _nameable(s: Statement) -> list[Array]:
-    """Borders, windows in several axes or of what has a border, and axes split in blocks; the inner ones first."""
-    found: dict[Array, None] = {}
-    for top in tops(s):
-        every = below(top)
-        outer = [a for a in every if isinstance(a, Windows)]
-        inside = [a.base for a in outer]
-        for a in reversed(every):
-            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
-            blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
-            alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
-            if isinstance(a, Pad) or several or (blocks and not alone):
-                found[a] = None
-    return list(found)
-
-
-def _one_by_one(value: Array, name: str) -> list[Array]:
-    """Windows in one axis after the other, the later ones windows of what has the name already."""
-    if isinstance(value, Windows) and isinstance(value.base, Windows):
-        return [*_one_by_one(value.base, name), replace(value, base=Var(name))]
-    return [value]
 
 
 def _root(value: Array, roots: Mapping[str, str]) -> str | None:

@@ -6,9 +6,8 @@ where windows are side by side, else a loop over the places in a window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
 
 from ...expr import (
     ONE,
@@ -18,8 +17,9 @@ from ...expr import (
     Expr,
     Index,
     Ref,
-    apply,
+    conjuncts,
     const,
+    index,
     is_exact,
     postorder,
     ref,
@@ -29,11 +29,12 @@ from ...expr import (
     transform,
     value_of,
 )
-from ...expr.sizes import tidy
+from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
 from ..program import Step
-from .affine import linear, product, same
+from .affine import linear, product
 from .borders import Borders
+from .conditions import all_of, asked, chosen
 from .elements import Moving, Piece, Run, Split, Turned, shared_by, trimmed_items
 from .layout import frame, is_pack
 from .spell import Speller
@@ -49,6 +50,7 @@ from .tree import (
     Guard,
     Item,
     Num,
+    Pad,
     Places,
     Reshape,
     Roll,
@@ -138,27 +140,27 @@ class Stores:
 
     def _turn(self, e: Equation, alone: bool) -> Statement:
         """One equation in a turn of a loop; what depends on the number of the turn alone is asked first."""
-        condition = next((c for c in _conditions(e) if self._is_number(c)), None)
+        conditions = [*(conjuncts(e.where) if e.where is not None else []), *asked(e.body)]
+        condition = next((c for c in conditions if self._is_number(c)), None)
         if condition is None:
             statement = self._store(e, True)
             return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
-        if e.where is not None and condition in _conjuncts(e.where):
-            rest = reduce(partial(apply, "and"), (c for c in _conjuncts(e.where) if c is not condition), ONE)
-            inner = replace(e, where=None if rest is ONE else rest)
+        if e.where is not None and condition in conjuncts(e.where):
+            inner = replace(e, where=all_of(c for c in conjuncts(e.where) if c is not condition))
             return Guard((), (), (self._turn(inner, alone),), (), condition)
         then, otherwise = (
-            self._turn(replace(e, body=transform(e.body, _chosen(condition, k))), alone) for k in (1, 2)
+            self._turn(replace(e, body=transform(e.body, chosen(condition, holds))), alone) for holds in (True, False)
         )
         return Guard((), (), (then,), (otherwise,), condition)
 
     def _is_number(self, condition: Expr) -> bool:
         """Whether a condition asks for the number of the turn, sizes and options alone, in whole numbers."""
-        asked = list(postorder(condition))
-        return any(n in self.sizes.loops for n in asked) and all(
+        nodes = list(postorder(condition))
+        return any(n in self.sizes.loops for n in nodes) and all(
             (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
             or (isinstance(n, Apply) and n.op in WHOLE)
             or is_exact(n)
-            for n in asked
+            for n in nodes
         )
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
@@ -407,24 +409,53 @@ class Stores:
         left = list(equations)
         end: Expr = ZERO
         while left:
-            found = next((e for e in left if same(_offset(e, axis), end)), None)
-            form = None if found is None else linear(found.subscripts[axis])
-            if found is None or form is None or len(form.steps) != 1 or form.steps[0][1] is not ONE:
+            found = next((e for e in left if equal(_offset(e, axis), end)), None)
+            if found is None or (inner := _run(found, axis)) is None:
                 return None
             left.remove(found)
-            i = form.steps[0][0]
-            inner = replace(found, subscripts=tuple(i if k == axis else s for k, s in enumerate(found.subscripts)))
-            extents = dict(found.box)
+            extents = dict(inner.box)
+            i = inner.subscripts[axis]
+            assert isinstance(i, Index)
             rest = [(s, n) for k, (s, n) in enumerate(zip(inner.subscripts, shape, strict=True)) if k != axis]
-            whole = all(isinstance(s, Index) and same(extents[s], n) for s, n in rest)
+            whole = all(isinstance(s, Index) and equal(extents[s], n) for s, n in rest)
             if not (inner.plain and whole and self.sizes.not_negative(extents[i])):
                 return None
-            items.append(self._laid(inner, self.speller.value(inner)))
+            items.append(self._slab(inner, i))
             end = tidy(end + extents[i])
-        if not same(end, shape[axis]):
+        if not equal(end, shape[axis]):
             return None
-        packed = any(isinstance(s, Index) and is_pack(s) for s in equations[0].subscripts)
-        return Concatenate(tuple(items), axis - len(shape) if packed else axis)
+        if any(isinstance(s, Index) and is_pack(s) for s in equations[0].subscripts):
+            return Concatenate(tuple(items), axis - len(shape))
+        return _padded(items, axis, len(shape)) or Concatenate(tuple(items), axis)
+
+    def _slab(self, e: Equation, i: Index) -> Array:
+        """The value of `e`; where it does not depend on the index `i`, which counts to 1, with an axis of length 1."""
+        value = self.speller.value(e)
+        wanted = _plain(e)
+        if i in value.labels or not value.axes or {*value.labels, i} != {*wanted}:
+            number = not any(isinstance(a, Var) for a in below(value.array))
+            return self._laid(e, value) if value.axes or number else Take(value.array, (None,) * len(wanted))
+        laid = self.speller.laid(value, wanted)
+        return laid.array if len(laid.axes) == len(wanted) else Take(laid.array, (None,))
+
+
+def _padded(items: Sequence[Array], axis: int, rank: int) -> Pad | None:
+    """A tensor with one place more in front or behind, all of it one number."""
+    for base, slab, first in ((items[-1], items[0], True), (items[0], items[-1], False)):
+        if len(items) == 2 and isinstance(base, Var) and isinstance(slab, Full) and slab.shape[axis] is ONE:
+            width = (ONE, ZERO) if first else (ZERO, ONE)
+            return Pad(base, tuple(width if k == axis else (ZERO, ZERO) for k in range(rank)), slab.value)
+    return None
+
+
+def _run(e: Equation, axis: int) -> Equation | None:
+    """`e` with an index by itself along an axis, where it writes one stretch there; one place is a stretch of 1."""
+    form = linear(e.subscripts[axis])
+    if form is None or len(form.steps) > 1 or any(step is not ONE for _, step in form.steps):
+        return None
+    i = form.steps[0][0] if form.steps else index("#1")
+    box = e.box if form.steps else ((i, ONE), *e.box)
+    return replace(e, subscripts=tuple(i if k == axis else s for k, s in enumerate(e.subscripts)), box=box)
 
 
 def _offset(e: Equation, axis: int) -> Expr:
@@ -442,28 +473,6 @@ def _alternatives(equations: Sequence[Equation], extra: Sequence[Conditions], st
 
 def _plain(e: Equation) -> tuple[Index, ...]:
     return tuple(s for s in e.subscripts if isinstance(s, Index))
-
-
-def _conditions(e: Equation) -> list[Expr]:
-    """The conditions in an equation, outer ones first."""
-    inside = [n.args[0] for n in reversed(list(postorder(e.body))) if isinstance(n, Apply) and n.op == "select"]
-    return [*(_conjuncts(e.where) if e.where is not None else []), *inside]
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    if isinstance(condition, Apply) and condition.op == "and":
-        return [part for a in condition.args for part in _conjuncts(a)]
-    return [condition]
-
-
-def _chosen(condition: Expr, branch: int) -> Callable[[Expr], Expr]:
-    """Takes one branch of everything that asks this condition."""
-
-    def choose(node: Expr) -> Expr:
-        asks = isinstance(node, Apply) and node.op == "select" and node.args[0] is condition
-        return node.args[branch] if asks else node
-
-    return choose
 
 
 def _zero() -> Const:

@@ -82,6 +82,17 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """`base` combined by the operator `op` (add, mul, maximum, minimum, logaddexp) along `axis`, each element with all
+    before it; from the end if `reverse`. The axis is None where there is but one."""
+
+    op: str
+    base: Array
+    axis: int | None
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MatMul:
     """`left @ right`."""
 
@@ -241,8 +252,8 @@ class Copy:
 
 
 Array = Union[
-    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
+    Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
     Whole, Eye,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
@@ -314,8 +325,8 @@ Statement = Union[Assign, Unpack, Update, AddAt, Guard, For]
 
 
 ARRAYS = (
-    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
-    Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
+    Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
     Whole, Eye,
 )  # fmt: skip
 
@@ -339,7 +350,7 @@ def children(array: Array) -> tuple[Array, ...]:
             return (base, fill)
         case Windows(base=base) | Diagonal(base=base) | Roll(base=base) | Triangle(base=base):
             return (base,)
-        case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base=base) | BroadcastTo(base, _):
+        case Permute(base, _) | Reduce(base=base) | Scan(base=base) | Reshape(base=base) | BroadcastTo(base, _):
             return (base,)
         case Real(base) | Copy(base):
             return (base,)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
 from itertools import count
 
-from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, const, indices, product, ref, refs, select
-from ...ir import Dtype, Equation, Tensor, When, once
+from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, refs, select
+from ...ir import Dtype, Equation, Tensor, When, cover, disjoint, once
 from ..program import Item, Step
 from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
-from .targets import aligned, exclusive, injective, leads, pattern_of, tile
+from .targets import aligned, exclusive, injective, leads, pattern_of
 from .where import bounded, bounds, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
@@ -60,7 +59,7 @@ class Order:
         patterns = [pattern_of(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
-        if tile(equations, tensor):
+        if disjoint(equations) and cover(equations, tensor.shape):
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
@@ -94,7 +93,7 @@ class Order:
     def _inside(self, tensor: Tensor, e: Equation, block: Block) -> Block:
         """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
         missing = [c for c in literal_bounds(e.subscripts, tensor.shape, self._table) if not self._certain(c)]
-        return (If(reduce(partial(apply, "and"), missing), block),) if missing else block
+        return (If(conjunction(missing), block),) if missing else block
 
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...expr import ONE, ZERO, Const, Expr, Index, indices, refs
+from ...expr import Const, Expr, Index, indices, refs
+from ...expr.sizes import equal
 from ...ir import Equation, Tensor
 from .data import Rewriter
-from .integers import equal, fresh_index, polynomial, stride
+from .integers import fresh_index, stride
 
 
 def pattern_of(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
@@ -22,43 +23,6 @@ def pattern_of(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
         else:
             return None
     return tuple(pattern)
-
-
-def tile(equations: list[Equation], tensor: Tensor) -> bool:
-    """Whether the equations write disjoint stretches that fill one axis (concatenation), each all of the other axes."""
-    axes = {
-        axis
-        for e in equations
-        for axis, (s, size) in enumerate(zip(e.subscripts, tensor.shape, strict=True))
-        if not (isinstance(s, Index) and equal(dict(e.box)[s], size))
-    }
-    if len(axes) != 1 or any(e.when or e.where is not None for e in equations):
-        return False
-    (axis,) = axes
-    stretches: list[tuple[Expr, Expr]] = []
-    for e in equations:
-        inside = indices(e.subscripts[axis])
-        mentioned = [i for s in e.subscripts for i in indices(s)]
-        if len(inside) > 1 or len(set(mentioned)) != len(mentioned) or _reads_elements(e.subscripts[axis]):
-            return False
-        offset = e.subscripts[axis] - inside[0] if inside else e.subscripts[axis]
-        terms = polynomial(offset)
-        if terms is None or inside and any(inside[0] in indices(*atoms) for atoms in terms):
-            return False
-        stretches.append((offset, dict(e.box)[inside[0]] if inside else ONE))
-    end: Expr = ZERO
-    while stretches:
-        found = next((s for s in stretches if equal(s[0], end)), None)
-        if found is None:
-            return False
-        stretches.remove(found)
-        end = end + found[1]
-    return equal(end, tensor.shape[axis])
-
-
-def _reads_elements(root: Expr) -> bool:
-    """Whether `root` reads elements."""
-    return any(r.subscripts for r in refs(root))
 
 
 def leads(e: Equation, tensor: Tensor, axis: int) -> bool:

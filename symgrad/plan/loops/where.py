@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from functools import partial, reduce
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, apply, indices
+from ...expr import ONE, ZERO, Apply, Expr, Index, apply, conjunction, conjuncts, indices
+from ...expr.sizes import equal
 from ...ir import Equation
 from .data import Block, If, Loop
-from .integers import equal
 
 
 def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
@@ -18,24 +17,12 @@ def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
     return block
 
 
-def _conjuncts(condition: Expr) -> list[Expr]:
-    parts: list[Expr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "and":
-            stack.extend(reversed(node.args))
-        else:
-            parts.append(node)
-    return parts
-
-
 def divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, Expr | None]:
     """The part of a condition that is decided without the indices `changing`, and the rest."""
     parts: list[list[Expr]] = [[], []]
-    for part in _conjuncts(condition) if condition is not None else []:
+    for part in conjuncts(condition) if condition is not None else []:
         parts[not changing.isdisjoint(indices(part))].append(part)
-    decided, rest = (reduce(partial(apply, "and"), p) if p else None for p in parts)
+    decided, rest = (conjunction(p) if p else None for p in parts)
     return decided, rest
 
 
@@ -46,7 +33,7 @@ def bounds(e: Equation, box: Sequence[tuple[Index, Expr]]) -> tuple[Ranges, Expr
     """The ranges of the loops over `box` after what `where` says about them (j <= i), and the rest of it."""
     ranges: Ranges = {i: (ZERO, extent) for i, extent in box}
     rest: Expr = ONE
-    for part in _conjuncts(e.where) if e.where is not None else []:
+    for part in conjuncts(e.where) if e.where is not None else []:
         if not _narrow(part, ranges, [i for i, _ in box], dict(e.box)):
             rest = apply("and", rest, part)
     return ranges, None if rest is ONE else rest
@@ -84,7 +71,7 @@ def bounded(e: Equation, box: Sequence[tuple[Index, Expr]], block: Block) -> Blo
     ranges, rest = bounds(e, box)
     order = [i for i, _ in box]
     tests: dict[int, Expr] = {}
-    for part in _conjuncts(rest) if rest is not None else []:
+    for part in conjuncts(rest) if rest is not None else []:
         level = max((_depth(i, order) for i in indices(part)), default=-1)
         tests[level] = apply("and", tests.get(level, ONE), part)
     for level in range(len(box) - 1, -1, -1):

@@ -1,0 +1,55 @@
+"""Conditions: what must hold together, what a comparison of subscripts says, one branch of a `where`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...expr import Apply, Expr, conjunction, conjuncts, indices, postorder, refs
+from ...expr.sizes import terms, tidy
+
+Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
+
+
+def all_of(atoms: Iterable[Expr]) -> Expr | None:
+    """The condition that all of these hold; None of none."""
+    kept = list(atoms)
+    return conjunction(kept) if kept else None
+
+
+def difference(atom: Expr) -> Expr | None:
+    """What must be at least 0 for a comparison of subscripts to hold."""
+    if not isinstance(atom, Apply) or atom.op not in ("lt", "le", "gt", "ge") or any(r.subscripts for r in refs(atom)):
+        return None
+    a, b = atom.args if atom.op in ("gt", "ge") else tuple(reversed(atom.args))
+    return tidy(a - b - 1 if atom.op in ("lt", "gt") else a - b) if indices(atom) else None
+
+
+def keys(margins: Iterable[Expr]) -> set[Margin]:
+    """What must not be negative, in a form that compares."""
+    return {frozenset(found.items()) for m in margins if (found := terms(m)) is not None}
+
+
+def margin_of(atom: Expr) -> Margin | None:
+    """What must not be negative for a comparison of subscripts to hold, in a form that compares."""
+    margin = difference(atom)
+    return None if margin is None else next(iter(keys([margin])), None)
+
+
+def margins_of(condition: Expr) -> set[Margin]:
+    """The margins of all comparisons that must hold together."""
+    return {m for a in conjuncts(condition) if (m := margin_of(a)) is not None}
+
+
+def asked(body: Expr) -> list[Expr]:
+    """The conditions of every `where` in an expression, outer ones first."""
+    return [n.args[0] for n in reversed(list(postorder(body))) if isinstance(n, Apply) and n.op == "select"]
+
+
+def chosen(condition: Expr, holds: bool) -> Callable[[Expr], Expr]:
+    """Takes the branch where the condition holds, or the other, of everything that asks it."""
+
+    def choose(node: Expr) -> Expr:
+        asks = isinstance(node, Apply) and node.op == "select" and node.args[0] is condition
+        return node.args[1 if holds else 2] if asks else node
+
+    return choose

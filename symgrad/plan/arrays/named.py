@@ -1,0 +1,118 @@
+"""Names for parts of expressions: borders, windows, blocks, masks. One line says what they are, and others read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ...ir import Tensor
+from .affine import Sizes
+from .guards import Line, arrays_in, targets_of
+from .tree import (
+    Array,
+    Assign,
+    Concatenate,
+    Copy,
+    Elementwise,
+    For,
+    Pad,
+    Permute,
+    Reshape,
+    Scan,
+    Statement,
+    Take,
+    Var,
+    Windows,
+    below,
+    named_in,
+    renamed,
+    tops,
+)
+from .values import COMPARISONS
+
+WORDS = {  # followed by the name of the first operand
+    Windows: "windows",
+    Pad: "padded",
+    Reshape: "blocks",
+    Concatenate: "terms",
+    Elementwise: "mask",
+}
+
+
+def named(
+    lines: Sequence[Line], sizes: Sizes, tensors: dict[str, Tensor], changes: Callable[[Array], bool]
+) -> list[Line]:
+    """The lines with names for borders, windows, blocks and masks; `changes` tells what is another in each turn."""
+    names: dict[Array, str] = {}
+    result: list[Line] = []
+    masks = _masks(lines)
+    known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
+    for line in lines:
+        own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
+        inside = arrays_in(line.statement)
+        wanted = [
+            a
+            for a in (*_nameable(line.statement), *(m for m in masks.get(_guard(line), ()) if m in inside))
+            if not changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
+        ]
+        for a in wanted:
+            if a not in names:
+                word = next(word for kind, word in WORDS.items() if isinstance(a, kind))
+                first = next(b.name for b in below(a) if isinstance(b, Var))
+                names[a] = sizes.name(f"{word}_{first}")
+                tensors[names[a]] = tensors[first]
+            if known.get(names[a]) != (line.serves, line.when):
+                value: Array = a
+                for inner in reversed(wanted):
+                    if inner != a:
+                        value = named_in(value, inner, names.get(inner, ""))
+                for part in _one_by_one(value, names[a]):
+                    result.append(Line(Assign(names[a], part), line.serves, line.when))
+                known[names[a]] = (line.serves, line.when)
+        statement = line.statement
+        for a in reversed(wanted):
+            statement = renamed(statement, a, names[a])
+        result.append(replace(line, statement=statement))
+    return result
+
+
+def _guard(line: Line) -> tuple[object, object]:
+    return line.serves, line.when
+
+
+def _masks(lines: Sequence[Line]) -> dict[tuple[object, object], dict[Array, None]]:
+    """By guard, the comparisons of windows or blocks that stand in several places, of what does not change."""
+    written = [name for line in lines for name in targets_of(line.statement)]
+    found: dict[tuple[object, object], list[Array]] = {}
+    for line in lines:
+        for a in arrays_in(line.statement):
+            parts = below(a) if isinstance(a, Elementwise) and a.op in COMPARISONS else []
+            fixed = all(written.count(b.name) < 2 for b in parts if isinstance(b, Var))
+            if fixed and any(isinstance(b, (Reshape, Windows)) for b in parts):
+                found.setdefault(_guard(line), []).append(a)
+    return {guard: dict.fromkeys(a for a in some if some.count(a) > 1) for guard, some in found.items()}
+
+
+def _nameable(s: Statement) -> list[Array]:
+    """Borders, windows in several axes or of what has a border, axes split in blocks, and what is put together to be
+    combined from its end; the inner ones first."""
+    found: dict[Array, None] = {}
+    for top in tops(s):
+        every = below(top)
+        outer = [a for a in every if isinstance(a, Windows)]
+        inside = [a.base for a in outer]
+        backwards = [a.base for a in every if isinstance(a, Scan) and a.reverse and isinstance(a.base, Concatenate)]
+        for a in reversed(every):
+            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
+            blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
+            alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
+            if isinstance(a, Pad) or several or (blocks and not alone) or a in backwards:
+                found[a] = None
+    return list(found)
+
+
+def _one_by_one(value: Array, name: str) -> list[Array]:
+    """Windows in one axis after the other, the later ones windows of what has the name already."""
+    if isinstance(value, Windows) and isinstance(value.base, Windows):
+        return [*_one_by_one(value.base, name), replace(value, base=Var(name))]
+    return [value]
