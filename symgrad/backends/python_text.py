@@ -203,7 +203,7 @@ class ArrayPrinter:
                 if text(value, 0) == "0":
                     return f"{np}.zeros({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
                 return f"{np}.full({sizes.shape(shape_)}, {text(value, 0)}, dtype={self.dtype})", ATOM
-            case Real(base):
+            case Real(base=base):
                 return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
             case Copy(base):
                 return f"{text(base, ATOM)}.copy()", ATOM

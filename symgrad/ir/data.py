@@ -23,6 +23,7 @@ from functools import cached_property
 from ..expr import ZERO, Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
 from ..expr.sizes import tidy
 from ..matrices import MATRICES, Matrix
+from ..ops import OPS
 
 
 class Dtype(StrEnum):
@@ -41,6 +42,11 @@ class Role(StrEnum):
     OUTPUT = "output"
     SEED = "seed"  # the grad_output of one output
     GRADIENT = "gradient"  # of one input
+
+
+def dtype_of_part(body: Expr) -> Dtype:
+    """What a part of an equation is kept as where it gets a name: a comparison is no number."""
+    return Dtype.BOOL if isinstance(body, Apply) and OPS[body.op].result == "bool" else Dtype.REAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from ..expr import (
     transform,
 )
 from ..expr.sizes import decided, tidy
-from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .match import match
 from .normalised import with_normalised
@@ -342,7 +342,7 @@ def _hoist(function: Function) -> Function:
                 if same not in known:
                     name = _fresh(_invariant_name(node), taken)
                     taken.add(name)
-                    tensors.append(Tensor(name, tuple(extents[i] for i in at)))
+                    tensors.append(Tensor(name, tuple(extents[i] for i in at), dtype_of_part(node)))
                     statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
                     known[same] = ref(name, *at)
                 mine[node] = known[same]

@@ -304,7 +304,7 @@ class Reader(Evaluator):
         return packed_items(items, r.subscripts), (*before, *mine, *behind)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
-        value = self._evaluated(s, order, extents)
+        value = self.real(self._evaluated(s, order, extents))
         return Value(whole(value.array), value.axes)
 
     # writing

@@ -228,9 +228,10 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """`base`, which is boolean or integer, in the floating-point type of the inputs."""
+    """`base`, which is integer (or `boolean`), in the floating-point type of the inputs."""
 
     base: Array
+    boolean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +342,7 @@ def children(array: Array) -> tuple[Array, ...]:
             return (base,)
         case Permute(base, _) | Reduce(_, base, _, _) | Reshape(base=base) | BroadcastTo(base, _):
             return (base,)
-        case Real(base) | Copy(base):
+        case Real(base=base) | Copy(base):
             return (base,)
         case Full(value, _):
             return (value,)
@@ -367,10 +368,21 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, base=new[0], fill=new[1])
         case Full():
             return replace(array, value=new[0])
+        case Real():
+            return as_real(new[0], array.boolean)
         case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | Eye():
             return array
         case _:
             return replace(array, base=new[0])
+
+
+def as_real(base: Array, boolean: bool = False) -> Real:
+    """`base` in the type of the inputs; where(c, 1, 0) is c itself."""
+    match base:
+        case Elementwise("select", (condition, Num(one), Num(zero))) if one.value == 1 and zero.value == 0:
+            return Real(condition, boolean=True)
+        case _:
+            return Real(base, boolean)
 
 
 def below(array: Array) -> list[Array]:

@@ -6,7 +6,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...expr import (
     ONE,
@@ -36,6 +36,8 @@ from .tree import (
     ALL,
     Array,
     BroadcastTo,
+    Copy,
+    Diagonal,
     Elementwise,
     Eye,
     Infinity,
@@ -44,10 +46,14 @@ from .tree import (
     Permute,
     Range,
     Real,
+    Reshape,
+    Roll,
     SizeOf,
     Slice,
     Take,
     Triangle,
+    Var,
+    Windows,
     below,
     children,
     with_children,
@@ -165,10 +171,56 @@ class Evaluator:
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
+        args = self._counted(node.op, args)
         asks = node.op == "select" and not _plain_number(args[0].array)
         if asks and all(_plain_number(a.array) for a in args[1:]):
             return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
+
+    def _counted(self, op: str, args: list[Value]) -> list[Value]:
+        """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
+
+        Beside an array of real numbers they are that anyway.
+        """
+        if op == "neg":
+            return [Value(self._signed(args[0].array), args[0].axes)]
+        first = 1 if op == "select" else 0
+        values = [a.array for a in args[first:]]
+        if OPS[op].result == "bool" or (first and all(map(self.boolean, values))):
+            return args
+        if not all(self.boolean(a) or _plain_number(a) for a in values):
+            return args
+        return [*args[:first], *(self.real(a) for a in args[first:])]
+
+    def _signed(self, array: Array) -> Array:
+        """What a minus sign stands before: it binds to the first factor, and is refused by a boolean."""
+        match array:
+            case Elementwise("mul", (a, b)) if self.boolean(a):
+                return Elementwise("mul", (b, a))
+            case Elementwise("mul" | "div", (a, b)):
+                return replace(array, args=(self._signed(a), b))
+            case _:
+                return self.real(Value(array, ())).array
+
+    def boolean(self, array: Array) -> bool:
+        """Whether the elements of `array` are True and False."""
+        match array:
+            case Var(name):
+                return name in self.tensors and self.tensors[name].dtype == Dtype.BOOL
+            case Elementwise("select", (_, *values)):
+                return all(map(self.boolean, values))
+            case Elementwise(op, _):
+                return OPS[op].result == "bool"
+            case Take() | Permute() | Reshape() | Windows() | Diagonal() | Roll() | BroadcastTo() | Copy():
+                return self.boolean(array.base)
+            case _:
+                return False
+
+    def real(self, value: Value) -> Value:
+        """`value` as it stands in arithmetic: 0 and 1 for booleans."""
+        if _plain_number(value.array) or not self.boolean(value.array):
+            return value
+        return Value(Real(value.array, boolean=True), value.axes)
 
     def _triangle(self, node: Apply, args: Sequence[Value], order: Sequence[Index]) -> Value | None:
         """`where(i >= j, x, 0)` over the last two axes."""
@@ -207,7 +259,7 @@ class Evaluator:
         """`where(c, 1, 0)` is c itself, as numbers of the right type."""
         condition, (then, otherwise) = args[0], node.args[1:]
         if then is ONE and otherwise is ZERO:
-            return Value(Real(condition.array), condition.axes)
+            return Value(Real(condition.array, self.boolean(condition.array)), condition.axes)
         return Value(Real(Elementwise("select", tuple(a.array for a in args))), condition.axes)
 
     def _broadcast(self, op: str, args: Sequence[Value], order: Sequence[Index]) -> Value:
@@ -377,8 +429,14 @@ def whole(array: Array) -> Array:
     if isinstance(array, Range):
         return Range(array.extent)
     if isinstance(array, Real):
-        return whole(array.base)
+        base = whole(array.base)
+        return Elementwise("select", (base, Num(as_number(ONE)), Num(as_number(ZERO)))) if array.boolean else base
     return with_children(array, [whole(c) for c in children(array)])
+
+
+def as_number(node: Expr) -> Const:
+    assert isinstance(node, Const)
+    return node
 
 
 def as_index(node: Expr | None) -> Index:
