@@ -41,6 +41,7 @@ from ..plan.arrays.tree import (
     Whole,
     Windows,
     children,
+    plain_number,
 )
 from .python_matrices import CALLS
 
@@ -218,7 +219,7 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
-        if all(isinstance(a, (Num, SizeOf, Elementwise)) for a in _all_below(args)):
+        if all(map(plain_number, args)):
             # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
             return self._plain(op, args, text)
         if op == "select":
@@ -255,15 +256,6 @@ class ArrayPrinter:
             return sizes(item)
         assert isinstance(item, ARRAYS)
         return text(item, 0)
-
-
-def _all_below(args: Sequence[Array]) -> list[Array]:
-    found, stack = list[Array](), list(args)
-    while stack:
-        a = stack.pop()
-        found.append(a)
-        stack.extend(children(a))
-    return found
 
 
 def number(node: Const) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 from ...expr import Const, Expr, is_exact, value_of
@@ -11,9 +11,10 @@ from ...expr import Const, Expr, is_exact, value_of
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A tensor by name."""
+    """A tensor by name; `number` if it is a number of Python's and no array."""
 
     name: str
+    number: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +384,11 @@ def as_real(base: Array, boolean: bool = False) -> Real:
             return Real(condition, boolean=True)
         case _:
             return Real(base, boolean)
+
+
+def plain_number(array: Array) -> bool:
+    """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
+    return all(isinstance(b, (Num, SizeOf, Elementwise)) or isinstance(b, Var) and b.number for b in below(array))
 
 
 def below(array: Array) -> list[Array]:

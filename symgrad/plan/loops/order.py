@@ -71,8 +71,10 @@ class Order:
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
         if once(e):
-            return _guarded(e.when, self._contributions(tensor, [replace(e, when=())], how == "write"))
-        return _guarded(e.when, self._scatter(tensor, e, (), False))
+            block = self._contributions(tensor, [replace(e, when=())], how == "write")
+        else:
+            block = self._scatter(tensor, e, (), False)
+        return _guarded(e.when, self._inside(tensor, e, block) if e.where is not None else block)
 
     # targets written at plain indices and literals
 
