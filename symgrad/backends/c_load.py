@@ -249,6 +249,8 @@ class Artefact:
                     shape.append(extent_of(extent, sizes, numbers))
             except KeyError:
                 return None
+            except ZeroDivisionError:
+                shape.append(0)  # of a step of 0, which the code refuses
         return tuple(shape)
 
     def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:

@@ -99,7 +99,7 @@ class _File:
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
         sized = _size_lines(self._forward_sizes(), tensors)
-        needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
+        needs = [*dict.fromkeys((*primal.constraints, *self.forward.needs, *self.backward.needs))]
         sized += _constraint_lines(primal, needs)
         sized += _count_lines(self.forward.counts)
         lines += [*sized, ""] if sized else []

@@ -6,8 +6,9 @@ An `Equation` says what the elements of one tensor are. With f its subscripts an
 
 What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
 (concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
-element that no equation writes is 0; a product over nothing is 1. Nothing is evaluated outside `where`, subscripts
-included. A function of whole matrices is a kind of reduction too; how its indices count says symgrad/matrices.py.
+element that no equation writes is 0; a product over nothing is 1, a maximum or logsumexp -oo, a minimum oo. Nothing is
+evaluated outside `where`, subscripts included. A function of whole matrices is a kind of reduction too; how its indices
+count says symgrad/matrices.py.
 
 The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
 axes under one plain index; its size is a tuple, and its extent their product.

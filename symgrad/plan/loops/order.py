@@ -19,7 +19,7 @@ from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of, tile
-from .where import bounded, bounds, divided, loops
+from .where import bounded, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -218,12 +218,7 @@ class Order:
             inside.append(If(better, (Store(best, value), Store(result, place))))
             return (*block, *bounded(e, box, tuple(inside))), result
         inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
-        if e.where is None or bounds(e, box)[1] is None:
-            return (*block, *bounded(e, box, tuple(inside))), result
-        found = scalar(self.name("found"))  # a fibre without any point is 0
-        block.append(Local(found.name, ZERO, Dtype.INT, changes=True))
-        inside.append(Store(found, ONE))
-        return (*block, *bounded(e, box, tuple(inside))), select(apply("ne", found, ZERO), result, ZERO)
+        return (*block, *bounded(e, box, tuple(inside))), result
 
     # targets written at other subscripts
 
