@@ -24,6 +24,7 @@ from ..plan.arrays.tree import (
     Item,
     MatMul,
     Num,
+    PackPlaces,
     Pad,
     Permute,
     Places,
@@ -190,6 +191,9 @@ class ArrayPrinter:
             case Places(item):
                 parts = [sizes(e) if e is not None else "None" for e in (item.start, item.stop, item.step)]
                 return f"slice({', '.join(parts)})", ATOM
+            case PackPlaces(shape_, rest):
+                cut = f"[:-{rest}]" if rest else ""
+                return f"*{np}.indices({sizes.shape(shape_)}, sparse=True){cut}", 0
             case Roll(base, shift, axis):
                 return f"{np}.roll({text(base, 0)}, {sizes(shift)}, axis={axis})", ATOM
             case Triangle(base, lower, offset):

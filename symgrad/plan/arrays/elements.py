@@ -15,7 +15,7 @@ from ...expr.sizes import tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient, same
 from .layout import is_pack, labels, plain
-from .tree import ALL, Array, Diagonal, Item, Reduce, Reshape, Roll, Slice, Take, Var, Windows
+from .tree import ALL, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Axes, Evaluator, Value, packed_items, taken, whole
 
 
@@ -323,6 +323,8 @@ class Reader(Evaluator):
         for place, s in enumerate(r.subscripts):
             if place in runs:
                 items.append(runs[place].item)
+            elif isinstance(s, Index) and is_pack(s):
+                items.append(PackPlaces(tuple(extents[i] for i in mine), len(mine) - 1))
             else:
                 items.append(self._aligned(self._subscript(s, mine, extents), mine).array)
         before = [p.index for k, p in runs.items() if k < advanced[0]]

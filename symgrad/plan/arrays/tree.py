@@ -188,6 +188,14 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
+class PackPlaces:
+    """The places along the axes of a pack, one array for each: the first of `shape`, whose last `rest` are others."""
+
+    shape: tuple[Expr, ...]
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Concatenate:
     """Arrays one behind the other along an axis that they have."""
 
@@ -245,7 +253,7 @@ class Copy:
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
     Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye,
+    Whole, Eye, PackPlaces,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
 
@@ -318,7 +326,7 @@ Statement = Union[Assign, Unpack, Update, AddAt, Guard, For]
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo, Full,
     Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye,
+    Whole, Eye, PackPlaces,
 )  # fmt: skip
 
 
@@ -371,7 +379,7 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, value=new[0])
         case Real():
             return as_real(new[0], array.boolean)
-        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | Eye():
+        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | PackPlaces() | Eye():
             return array
         case _:
             return replace(array, base=new[0])
@@ -429,7 +437,7 @@ def sizes_of(array: Array) -> list[Expr]:
             return [value]
         case Range(extent, _) | Eye(extent):
             return [extent]
-        case Full(_, shape) | BroadcastTo(_, shape):
+        case Full(_, shape) | BroadcastTo(_, shape) | PackPlaces(shape, _):
             return list(shape)
         case Reshape():
             return [e for e in array.told if e is not None]
