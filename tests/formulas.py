@@ -105,6 +105,35 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"t": [2, 0, 2, 2]},
     ),
     ("f(x[n], mask[n]: bool)[i] = where(mask[i], x[i]**2, sin(x[i]))*mask[i]", {"n": 3}, {"mask": [1, 0, 1]}),
+    # booleans in arithmetic, alone and among themselves; as subscripts; as results
+    ("f(x[n], y[n])[i] = -(x[i] > 0)*y[i]", {"n": 3}, {}),
+    ("f(x[n]) = sum[i]((x[i] > 0) + (x[i] > -1))*x[0]", {"n": 3}, {}),
+    ("f(x[n], a[n]: bool, b[n]: bool)[i] = (a[i] + b[i])*x[i]", {"n": 3}, {"a": [1, 0, 1], "b": [1, 1, 0]}),
+    ("f(x[n], a[n]: bool, b[n]: bool)[i] = (a[i] - b[i])*x[i]", {"n": 3}, {"a": [1, 0, 1], "b": [1, 1, 0]}),
+    ("f(x[n], a[n]: bool)[i] = x[i]**a[i]/(1 + a[i])", {"n": 3}, {"a": [1, 0, 1]}),
+    ("f(x[n], a[n]: bool) = x[0]*mean[i](a[i])*exp(a[1])", {"n": 3}, {"a": [1, 0, 1]}),
+    ("f(x[n], a[n]: bool)[i] = x[i]*logsumexp[j](a[j])", {"n": 3}, {"a": [1, 0, 1]}),
+    ("f(x[n], a[n]: bool)[i] = where(x[i] > 0, a[i], 1)*x[i]", {"n": 3}, {"a": [1, 0, 1]}),
+    ("f(x[n], a[n,n]: bool, b[n]: bool)[i] = sum[j](a[i,j]*b[j])*x[i]", {"n": 2}, {"a": [[1, 1], [0, 1]], "b": [1, 1]}),
+    ("f(x[n], a[n]: bool) -> p: o[i] = a[i]; o[i] += a[i]; p[i] = o[i]*x[i]", {"n": 2}, {"a": [1, 0]}),
+    ("f(x[n], a[n]: bool)[i:n] = x[a[i]]**2", {"n": 3}, {"a": [1, 0, 1]}),
+    ("f(x[n])[i:n] = x[where(i > 0, 1, 0)]**2", {"n": 3}, {}),
+    # what a condition keeps inside of an axis that is shorter, or empty
+    ("f(x[n]) -> o: o[i:n] = where(i > 0, x[0]*x[i], x[i])", {"n": 3}, {}),
+    ("f(x[n], y[m]) -> o: o[i:n] = where(i > 0, y[2]*x[i], x[i])", {"n": 3, "m": 3}, {}),
+    ("f(x[n], y[m])[i:n] = where(i < m, y[i]**2, x[i])", {"n": 3, "m": 2}, {}),
+    ("f(x[n], y[m])[i:n+m] = where(i < n, x[i]**2, sin(y[i-n]))", {"n": 2, "m": 3}, {}),
+    ("f(x[n,m]): o[0,j:m] = x[0,j]; o[i+1,j] = where(j > 0, o[i,0]*x[i,j], x[i,j])", {"n": 2, "m": 2}, {}),
+    # options that are negative, or 0
+    ("f(x[n]; k=-1)[i:n-3] = x[i-k]**2", {"n": 5}, {}),
+    ("f(x[n]; k=-2)[i:n] = where((i + k >= 0) & (i + k < n), x[i+k]**2, 0)", {"n": 4}, {}),
+    ("f(x[n]; k=-1)[i:n+k] = x[i-k] - x[i]**2", {"n": 4}, {}),
+    ("f(x[n], w[p]; s=-1)[i:n] = sum[r](where((s*i+r >= 0) & (s*i+r < n), x[s*i+r]*w[r], 0))", {"n": 3, "p": 2}, {}),
+    ("f(x[n]; k=-2)[i] = x[i] + sum[j:k](x[i]*j)", {"n": 2}, {}),
+    ("f(x[n]; k=0)[i:n-k] = x[i+k]*x[i]", {"n": 3}, {}),
+    # numbers without any array
+    ("f(x[n]) -> h: h[0] = sin(sum[i:n](0.5)); h[1] = 0.5", {"n": 3}, {}),
+    ("f(x[n]) -> o, p: s = 0.5*n; o[i] = exp(s)*x[i]; p[i] = where(x[i] > 0, s, 2*s)*x[i]", {"n": 3}, {}),
     # reductions
     ("f(w[2]) = prod[q:3](prod[s:2](w[s]))", {}, {}),
     ("f(x[n])[i:n] = prod[j:n-1](x[j])", {"n": 3}, {}),
@@ -131,6 +160,18 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"n": 2, "m": 3, "d": 2, "e": 2},
         {},
     ),
+    # over the places that a mask selects, and over none
+    (
+        "f(x[n,m], c[n,m]: bool)[i] = max[j](where(c[i,j], x[i,j], -oo))",
+        {"n": 2, "m": 3},
+        {"c": [[1, 0, 1], [0, 1, 1]]},
+    ),
+    (
+        "f(x[n,m], c[n,m]: bool): w[i,j] = exp(where(c[i,j], x[i,j], -oo)); out[i,j] = w[i,j]/sum[k](w[i,k])",
+        {"n": 2, "m": 3},
+        {"c": [[1, 0, 1], [0, 1, 1]]},
+    ),
+    ("f(x[n,n])[i,j] = where(j <= i, exp(x[i,j]), 0)/sum[k](where(k <= i, exp(x[i,k]), 0))", {"n": 3}, {}),
     # recurrences
     ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),
     ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),

@@ -34,12 +34,16 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void avg_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                        ptrdiff_t stride, const double *restrict x,
-                        double *restrict out)
+int avg_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                       ptrdiff_t stride, const double *restrict x, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i = extent(floor_div((ptrdiff_t)h - size, stride) + 1);
     const size_t size_j = extent(floor_div((ptrdiff_t)w - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     for (size_t b = 0; b < n; ++b) {
         for (size_t d = 0; d < c; ++d) {
@@ -48,8 +52,8 @@ void avg_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                 for (size_t j = 0; j < size_j; ++j) {
                     out[((b * c + d) * size_i + i) * size_j + j] = 0.0;
                 }
-                for (size_t r = 0; r < (size_t)size; ++r) {
-                    for (size_t s = 0; s < (size_t)size; ++s) {
+                for (size_t r = 0; r < size_r; ++r) {
+                    for (size_t s = 0; s < size_r; ++s) {
                         const size_t out_row = ((b * c + d) * size_i + i) * size_j;
                         const size_t x_row = ((b * c + d) * h + (size_t)stride * i + r)
                             * w;
@@ -66,14 +70,20 @@ void avg_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
             }
         }
     }
+    return 0;
 }
 
-void avg_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                         ptrdiff_t stride, const double *restrict grad_output,
-                         double *restrict grad_x)
+int avg_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                        ptrdiff_t stride, const double *restrict grad_output,
+                        double *restrict grad_x)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i = extent(floor_div((ptrdiff_t)h - size, stride) + 1);
     const size_t size_j = extent(floor_div((ptrdiff_t)w - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     if (grad_x) {
         /* grad_x[b,d,stride * i + r,stride * j + s] = grad_output[b, d, i, j]
@@ -85,8 +95,8 @@ void avg_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                     grad_x[(b * c + d) * h * w + k] = 0.0;
                 }
                 for (size_t i = 0; i < size_i; ++i) {
-                    for (size_t r = 0; r < (size_t)size; ++r) {
-                        for (size_t s = 0; s < (size_t)size; ++s) {
+                    for (size_t r = 0; r < size_r; ++r) {
+                        for (size_t s = 0; s < size_r; ++s) {
                             const size_t grad_x_row =
                                 ((b * c + d) * h + (size_t)stride * i + r) * w;
                             const size_t grad_output_row = ((b * c + d) * size_i + i)
@@ -102,4 +112,5 @@ void avg_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
             }
         }
     }
+    return 0;
 }

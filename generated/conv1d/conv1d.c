@@ -44,10 +44,14 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
-                    ptrdiff_t padding, ptrdiff_t dilation, const double *restrict x,
-                    const double *restrict weight, double *restrict out)
+int conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
+                   ptrdiff_t padding, ptrdiff_t dilation, const double *restrict x,
+                   const double *restrict weight, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
         stride) + 1);
@@ -79,13 +83,18 @@ void conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t 
             }
         }
     }
+    return 0;
 }
 
-void conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
-                     ptrdiff_t padding, ptrdiff_t dilation, const double *restrict x,
-                     const double *restrict weight, const double *restrict grad_output,
-                     double *restrict grad_x, double *restrict grad_weight)
+int conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
+                    ptrdiff_t padding, ptrdiff_t dilation, const double *restrict x,
+                    const double *restrict weight, const double *restrict grad_output,
+                    double *restrict grad_x, double *restrict grad_weight)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
         stride) + 1);
@@ -148,4 +157,5 @@ void conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t
             }
         }
     }
+    return 0;
 }

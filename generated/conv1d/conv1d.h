@@ -41,16 +41,22 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
-                    ptrdiff_t padding, ptrdiff_t dilation, const double *x,
-                    const double *weight, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
+                   ptrdiff_t padding, ptrdiff_t dilation, const double *x,
+                   const double *weight, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
-                     ptrdiff_t padding, ptrdiff_t dilation, const double *x,
-                     const double *weight, const double *grad_output, double *grad_x,
-                     double *grad_weight);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k, ptrdiff_t stride,
+                    ptrdiff_t padding, ptrdiff_t dilation, const double *x,
+                    const double *weight, const double *grad_output, double *grad_x,
+                    double *grad_weight);
 
 #ifdef __cplusplus
 }

@@ -45,10 +45,10 @@ def forward(x, weight, *, stride=1, padding=0, dilation=1):
     """
     x, weight = _inputs(x, weight)
     k = weight.shape[2]
-    if not padding >= 0:
-        raise ValueError(f"conv1d: needs padding >= 0, here padding = {padding}")
     if not stride >= 1:
         raise ValueError(f"conv1d: needs stride >= 1, here stride = {stride}")
+    if not padding >= 0:
+        raise ValueError(f"conv1d: needs padding >= 0, here padding = {padding}")
     if not dilation >= 1:
         raise ValueError(f"conv1d: needs dilation >= 1, here dilation = {dilation}")
 

@@ -39,11 +39,15 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
-                    size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
-                    const double *restrict x, const double *restrict weight,
-                    const double *restrict bias, double *restrict out)
+int conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p, size_t q,
+                   ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
+                   const double *restrict x, const double *restrict weight,
+                   const double *restrict bias, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - dilation * ((ptrdiff_t)p - 1) - 1,
         stride) + 1);
@@ -97,14 +101,19 @@ void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
             }
         }
     }
+    return 0;
 }
 
-void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
-                     size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
-                     const double *restrict x, const double *restrict weight,
-                     const double *restrict grad_output, double *restrict grad_x,
-                     double *restrict grad_weight, double *restrict grad_bias)
+int conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
+                    size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
+                    const double *restrict x, const double *restrict weight,
+                    const double *restrict grad_output, double *restrict grad_x,
+                    double *restrict grad_weight, double *restrict grad_bias)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - dilation * ((ptrdiff_t)p - 1) - 1,
         stride) + 1);
@@ -217,4 +226,5 @@ void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
             grad_bias[f] = total;
         }
     }
+    return 0;
 }

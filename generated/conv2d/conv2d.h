@@ -38,17 +38,22 @@ extern "C" {
 
 /* Compute out.
  * bias may be absent: NULL.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
  */
-void conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
-                    size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
-                    const double *x, const double *weight, const double *bias,
-                    double *out);
+int conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p, size_t q,
+                   ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
+                   const double *x, const double *weight, const double *bias,
+                   double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
-                     size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
-                     const double *x, const double *weight, const double *grad_output,
-                     double *grad_x, double *grad_weight, double *grad_bias);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
+                    size_t q, ptrdiff_t stride, ptrdiff_t padding, ptrdiff_t dilation,
+                    const double *x, const double *weight, const double *grad_output,
+                    double *grad_x, double *grad_weight, double *grad_bias);
 
 #ifdef __cplusplus
 }

@@ -42,10 +42,10 @@ def forward(x, weight, bias=None, *, stride=1, padding=0, dilation=1):
     x, weight, bias = _inputs(x, weight, bias)
     p = weight.shape[2]
     q = weight.shape[3]
-    if not padding >= 0:
-        raise ValueError(f"conv2d: needs padding >= 0, here padding = {padding}")
     if not stride >= 1:
         raise ValueError(f"conv2d: needs stride >= 1, here stride = {stride}")
+    if not padding >= 0:
+        raise ValueError(f"conv2d: needs padding >= 0, here padding = {padding}")
     if not dilation >= 1:
         raise ValueError(f"conv2d: needs dilation >= 1, here dilation = {dilation}")
 

@@ -47,7 +47,7 @@ def forward(logits, target, *, ignore_index=0):
 
     max_logits = logits.max(axis=1)
     sum_exp_logits = np.exp(logits - max_logits[:, None]).sum(axis=1)
-    counts = target != ignore_index
+    counts = np.where(target != ignore_index, 1, 0)
     total = (
         (
             counts.astype(logits.dtype) * (
@@ -71,7 +71,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_logits = None
     if needs_input_grad[0]:
         grad_total = -grad_output / sum_counts.astype(logits.dtype)
-        counts = target != ignore_index
+        counts = np.where(target != ignore_index, 1, 0)
         grad_logits = (
             -(grad_total * counts.astype(logits.dtype))[:, None]
             * np.exp(logits - max_logits[:, None])

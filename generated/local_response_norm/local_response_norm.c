@@ -35,11 +35,18 @@
 #include <math.h>
 #include "local_response_norm.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void local_response_norm_forward(size_t n, size_t c, size_t p, ptrdiff_t reach,
                                  double alpha, double beta, double k,
                                  const double *restrict x, double *restrict square,
                                  double *restrict out, double *work)
 {
+    const size_t size_s = extent(2 * reach + 1);
+
     square = square ? square : work;
 
     for (size_t b = 0; b < n; ++b) {
@@ -51,7 +58,7 @@ void local_response_norm_forward(size_t n, size_t c, size_t p, ptrdiff_t reach,
             for (size_t j = 0; j < p; ++j) {
                 square[(b * c + i) * p + j] = 0.0;
             }
-            for (size_t s = 0; s < 2 * (size_t)reach + 1; ++s) {
+            for (size_t s = 0; s < size_s; ++s) {
                 const size_t square_row = (b * c + i) * p;
                 for (size_t j = 0; j < p; ++j) {
                     square[square_row + j] += (ptrdiff_t)(i + s) - reach >= 0
@@ -82,6 +89,8 @@ void local_response_norm_backward(size_t n, size_t c, size_t p, ptrdiff_t reach,
                                   const double *restrict grad_output,
                                   double *restrict grad_x)
 {
+    const size_t size_s = extent(2 * reach + 1);
+
     if (grad_x) {
         /* grad_x[b,i,j] = grad_output[b, i, j]
          *     / (k + alpha * square[b, i, j] / (2 * reach + 1))**beta
@@ -105,7 +114,7 @@ void local_response_norm_backward(size_t n, size_t c, size_t p, ptrdiff_t reach,
                 }
             }
             for (size_t i = 0; i < c; ++i) {
-                for (size_t s = 0; s < 2 * (size_t)reach + 1; ++s) {
+                for (size_t s = 0; s < size_s; ++s) {
                     if ((ptrdiff_t)(i + s) - reach >= 0
                         && (ptrdiff_t)(i + s) - reach < (ptrdiff_t)c) {
                         const size_t square_row = (b * c + i) * p;

@@ -59,8 +59,8 @@ void margin_ranking_loss_backward(size_t batch, double margin, const double *res
         for (size_t b = 0; b < batch; ++b) {
             const double part = -label[b] * (x[b] - y[b]) + margin;
             const double maximum_label = part < 0.0 ? 0.0 : part;
-            const double common = maximum_label > 0.0 ? 1.0 : 0.0;
-            common_2[b] = common != 0 ? grad_output_over_batch : 0.0;
+            const int common = maximum_label > 0.0;
+            common_2[b] = common ? grad_output_over_batch : 0.0;
         }
     }
 
@@ -84,8 +84,8 @@ void margin_ranking_loss_backward(size_t batch, double margin, const double *res
             const double x_minus_y = x[b] - y[b];
             const double part = -label[b] * x_minus_y + margin;
             const double maximum_label = part < 0.0 ? 0.0 : part;
-            const double common = maximum_label > 0.0 ? 1.0 : 0.0;
-            grad_label[b] = common != 0 ? -common_2[b] * x_minus_y : 0.0;
+            const int common = maximum_label > 0.0;
+            grad_label[b] = common ? -common_2[b] * x_minus_y : 0.0;
         }
     }
 }

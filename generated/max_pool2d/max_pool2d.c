@@ -37,12 +37,16 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                        ptrdiff_t stride, const double *restrict x,
-                        double *restrict out)
+int max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                       ptrdiff_t stride, const double *restrict x, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i = extent(floor_div((ptrdiff_t)h - size, stride) + 1);
     const size_t size_j = extent(floor_div((ptrdiff_t)w - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     /* out[b,d,i,j] = max[r,s](x[b, d, stride * i + r, stride * j + s]) */
     for (size_t b = 0; b < n; ++b) {
@@ -50,8 +54,8 @@ void max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
             for (size_t i = 0; i < size_i; ++i) {
                 for (size_t j = 0; j < size_j; ++j) {
                     double largest = -INFINITY;
-                    for (size_t r = 0; r < (size_t)size; ++r) {
-                        for (size_t s = 0; s < (size_t)size; ++s) {
+                    for (size_t r = 0; r < size_r; ++r) {
+                        for (size_t s = 0; s < size_r; ++s) {
                             if (x[((b * c + d) * h + (size_t)stride * i + r) * w
                                 + (size_t)stride * j + s] > largest
                                 || isnan(x[((b * c + d) * h + (size_t)stride * i + r)
@@ -67,15 +71,21 @@ void max_pool2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
             }
         }
     }
+    return 0;
 }
 
-void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                         ptrdiff_t stride, const double *restrict x,
-                         const double *restrict out, const double *restrict grad_output,
-                         double *restrict grad_x, double *work)
+int max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                        ptrdiff_t stride, const double *restrict x,
+                        const double *restrict out, const double *restrict grad_output,
+                        double *restrict grad_x, double *work)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i = extent(floor_div((ptrdiff_t)h - size, stride) + 1);
     const size_t size_j = extent(floor_div((ptrdiff_t)w - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     double *restrict const count_out = work;
 
@@ -90,8 +100,8 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                     for (size_t j = 0; j < size_j; ++j) {
                         count_out[i * size_j + j] = 0.0;
                     }
-                    for (size_t r = 0; r < (size_t)size; ++r) {
-                        for (size_t s = 0; s < (size_t)size; ++s) {
+                    for (size_t r = 0; r < size_r; ++r) {
+                        for (size_t s = 0; s < size_r; ++s) {
                             const size_t x_row =
                                 ((b * c + d) * h + (size_t)stride * i + r) * w;
                             const size_t out_row = ((b * c + d) * size_i + i) * size_j;
@@ -112,8 +122,8 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
                     grad_x[(b * c + d) * h * w + k] = 0.0;
                 }
                 for (size_t i = 0; i < size_i; ++i) {
-                    for (size_t r = 0; r < (size_t)size; ++r) {
-                        for (size_t s = 0; s < (size_t)size; ++s) {
+                    for (size_t r = 0; r < size_r; ++r) {
+                        for (size_t s = 0; s < size_r; ++s) {
                             const size_t grad_x_row =
                                 ((b * c + d) * h + (size_t)stride * i + r) * w;
                             const size_t x_row =
@@ -134,4 +144,5 @@ void max_pool2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
             }
         }
     }
+    return 0;
 }

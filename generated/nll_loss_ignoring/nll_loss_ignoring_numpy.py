@@ -37,7 +37,7 @@ def forward(log_p, target, *, ignore_index=0):
     log_p, target = _inputs(log_p, target)
     n = log_p.shape[0]
 
-    counts = target != ignore_index
+    counts = np.where(target != ignore_index, 1, 0)
     sum_counts = counts.sum()
     out = (
         -(counts.astype(log_p.dtype) * log_p[np.arange(n), target]).sum()

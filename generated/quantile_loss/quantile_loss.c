@@ -64,13 +64,13 @@ void quantile_loss_backward(size_t batch, double quantile,
         for (size_t b = 0; b < batch; ++b) {
             const double d = target[b] - prediction[b];
             const double quantile_minus_1_times_d = (quantile - 1.0) * d;
-            const double common = quantile * d == quantile_minus_1_times_d ? 1.0 : 0.0;
-            const double common_2 = quantile_minus_1_times_d > quantile * d ? 1.0 : 0.0;
-            grad_d[b] = (common != 0 || (!(common != 0) && common_2 != 0)
-                ? (common != 0 ? part : common_2 != 0 ? grad_output_over_batch : 0.0)
+            const int common = quantile * d == quantile_minus_1_times_d;
+            const int common_2 = quantile_minus_1_times_d > quantile * d;
+            grad_d[b] = (common || (!common && common_2)
+                ? (common ? part : common_2 ? grad_output_over_batch : 0.0)
                 * (quantile - 1.0) : 0.0)
                 + quantile
-                * (common != 0 ? part_2 : quantile * d > quantile_minus_1_times_d
+                * (common ? part_2 : quantile * d > quantile_minus_1_times_d
                 ? grad_output_over_batch : 0.0);
         }
     }

@@ -158,11 +158,11 @@ int soft_edit_distance_backward(size_t n, size_t m, double temperature,
                     + exp_best[i * m + j]) / temperature;
                 const double part = total[(i + 1) * (m + 1) + j]
                     == total[i * (m + 1) + j]
-                    ? (common[i * m + j] != 0
+                    ? (common[i * m + j]
                     ? grad_best_j * 0.5 : minimum_total[i * m + j]
                     < total[i * (m + 1) + j + 1] ? grad_best_j : 0.0) * 0.5
                     : total[(i + 1) * (m + 1) + j] < total[i * (m + 1) + j]
-                    ? (common[i * m + j] != 0
+                    ? (common[i * m + j]
                     ? grad_best_j * 0.5 : minimum_total[i * m + j]
                     < total[i * (m + 1) + j + 1] ? grad_best_j : 0.0) : 0.0;
                 grad_soft[j] = grad_soft_j;
@@ -178,18 +178,18 @@ int soft_edit_distance_backward(size_t n, size_t m, double temperature,
             for (size_t j = 0; j < m; ++j) {
                 const double part = total[i * (m + 1) + j]
                     == total[(i + 1) * (m + 1) + j]
-                    ? (common[i * m + j] != 0
+                    ? (common[i * m + j]
                     ? grad_best[j] * 0.5 : minimum_total[i * m + j]
                     < total[i * (m + 1) + j + 1] ? grad_best[j] : 0.0) * 0.5
                     : total[i * (m + 1) + j] < total[(i + 1) * (m + 1) + j]
-                    ? (common[i * m + j] != 0
+                    ? (common[i * m + j]
                     ? grad_best[j] * 0.5 : minimum_total[i * m + j]
                     < total[i * (m + 1) + j + 1] ? grad_best[j] : 0.0) : 0.0;
                 grad_total[i * (m + 1) + j] += part
                     - grad_soft[j] * exp_best[i * m + j] / temperature;
             }
             for (size_t j = 0; j < m; ++j) {
-                grad_total[i * (m + 1) + j + 1] += (common[i * m + j] != 0
+                grad_total[i * (m + 1) + j + 1] += (common[i * m + j]
                     ? 0.5 * grad_best[j] : total[i * (m + 1) + j + 1]
                     < minimum_total[i * m + j] ? grad_best[j] : 0.0)
                     - grad_soft[j] * exp_best_2[i * m + j] / temperature;

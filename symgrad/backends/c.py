@@ -119,7 +119,9 @@ class _Function:
         self._table = program.table
         kinds = {t.name: t.dtype for t in nest.table.values()} | {o.name: o.dtype for o in self._primal.options}
         given = frozenset(p.name for p in self._tensors() if p.pointer and not self._table[p.name].shape)
-        self.body = Body(nest, kinds, given, frozenset(p.name for p in self._tensors()), notes=not literal)
+        negative = frozenset(o.name for o in self._primal.options if o.default < 0)
+        pointers = frozenset(p.name for p in self._tensors())
+        self.body = Body(nest, kinds, given, pointers, negative, notes=not literal)
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""

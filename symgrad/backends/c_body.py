@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..expr import (
     ONE,
@@ -40,23 +40,30 @@ class Body:
 
     given     names of the parameters that are pointers to scalars
     pointers  names of all tensors that may be parameters; the presence of any other one is a flag
+    negative  options that are below 0 as they are declared
     notes     whether every nest carries its equations
     """
 
     def __init__(
-        self, nest: Nest, kinds: Mapping[str, Dtype], given: frozenset[str], pointers: frozenset[str], notes: bool
+        self,
+        nest: Nest,
+        kinds: Mapping[str, Dtype],
+        given: frozenset[str],
+        pointers: frozenset[str],
+        negative: frozenset[str],
+        notes: bool,
     ) -> None:
         self._nest = nest
         self._pointers = pointers
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
-        self._extents = _computed_extents(nest, shapes)
+        self._extents = _computed_extents(nest, shapes, kinds)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()})
+        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
@@ -76,7 +83,10 @@ class Body:
             if name in self.text.used
             for line in broken(f"const size_t {name} = {self.extent(extent)};", 4)
         ]
-        parts = [part for part in (extents, [*conditions, *checked], arrays, main) if part]
+        first: list[str] = []
+        if not any(name in line for name in self._extents for line in conditions):
+            first, conditions = [*conditions], []  # an extent may divide by what must not be 0
+        parts = [part for part in (first, extents, [*conditions, *checked], arrays, main) if part]
         return [line for number, part in enumerate(parts) for line in ([""] if number else []) + part]
 
     # temporaries
@@ -331,7 +341,9 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
     return fixed, work, lent
 
 
-def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dict[str, Expr]:
+def _computed_extents(
+    nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]
+) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
     taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
@@ -340,7 +352,10 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]]) -> dic
     known: set[Expr] = set()
 
     def add(extent: Expr, wish: str) -> None:
-        hard = any(isinstance(n, Apply) and n.op not in ("add", "mul") for n in postorder(extent))
+        hard = any(
+            n.op not in ("add", "mul") if isinstance(n, Apply) else isinstance(n, Ref) and n.name in signed
+            for n in postorder(extent)
+        )
         if not hard or extent.key in known:
             return
         known.add(extent.key)

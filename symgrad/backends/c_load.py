@@ -200,13 +200,13 @@ class Artefact:
         seeds = program.derivative.seeds
         if grad_output is None and len(seeds) == 1:
             shape = self._shape(program.table[seeds[0][0]], sizes, numbers)
-            if shape != ():
+            if shape != () and program.table[seeds[0][0]].dtype is Dtype.REAL:
                 wanted = shape if shape is not None else "of the output"
                 raise ValueError(
                     f"{name}: grad can be implicitly created only for scalar outputs; "
                     f"pass grad_output of shape {wanted}"
                 )
-            return {seeds[0][1]: np.ones(())}
+            return {seeds[0][1]: np.ones(shape if shape is not None else ())}
         given = (grad_output,) if len(seeds) == 1 else tuple(grad_output if grad_output is not None else ())
         if len(given) != len(seeds):
             outputs = ", ".join(output for output, _ in seeds)
@@ -249,6 +249,8 @@ class Artefact:
                     shape.append(extent_of(extent, sizes, numbers))
             except KeyError:
                 return None
+            except ZeroDivisionError:
+                shape.append(0)  # of a step of 0, which the code refuses
         return tuple(shape)
 
     def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:

@@ -7,7 +7,7 @@ is signed wherever its sign matters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 from ..declare.names import LIBM
@@ -28,6 +28,7 @@ from ..expr import (
     const,
     index,
     is_exact,
+    refs,
     select,
     transform,
     value_of,
@@ -94,6 +95,7 @@ class Text(Printer):
     shapes    the axes of every array; a name with none is a scalar
     pointers  scalars that are given by pointer
     extents   computed extents -> the name they have: 0 where the number itself would be negative
+    negative  options that are below 0 as they are declared: no size_t until they have been added to something
     """
 
     forms: ClassVar[Mapping[str, Form]] = {
@@ -119,11 +121,13 @@ class Text(Printer):
         shapes: Mapping[str, tuple[Expr, ...]],
         pointers: frozenset[str] = frozenset(),
         extents: Mapping[Expr, str] | None = None,
+        negative: Collection[str] = (),
     ) -> None:
         self._kinds = kinds
         self._shapes = shapes
         self._pointers = pointers
         self._extents = extents or {}
+        self._negative = negative
         self._types: dict[Expr, str] = {}
         self._texts: dict[tuple[Expr, str], tuple[str, int]] = {}
         self._rows: dict[Ref, tuple[str, Expr]] = {}
@@ -208,6 +212,8 @@ class Text(Printer):
             if own == "size":
                 return [(a, "size") for a in node.args]
             return [(a, "int") for a in node.args] if kind == "int" else [(node, "int")]
+        if kind == "size" and own == "int" and any(r.name in self._negative for r in refs(node)):
+            return [(node, "int")]
         return [(a, kind) for a in node.args]
 
     def _compared(self, node: Apply) -> list[tuple[Expr, str]]:

@@ -91,7 +91,7 @@ class _File(PythonFile):
         tensors = self.sure
         saved_sizes = self.program.saved_sizes
         sized = size_lines(self.forward_sizes(), tensors)
-        needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
+        needs = [*dict.fromkeys((*primal.constraints, *self.forward.needs, *self.backward.needs))]
         sized += constraint_lines(primal, needs)
         sized += count_lines(self.forward.counts)
         lines += [*sized, ""] if sized else []
@@ -123,6 +123,10 @@ class _File(PythonFile):
         shape = self.primal.table[self.primal.outputs[0]].shape
         packs = all(isinstance(e, Ref) and e.name in self.primal.packs for e in shape)
         return len(self.primal.outputs) == 1 and packs
+
+    def _whole_output(self) -> bool:
+        """Whether the one output is an integer or a boolean: what is given as its gradient does not count."""
+        return len(self.primal.outputs) == 1 and self.primal.table[self.primal.outputs[0]].dtype != Dtype.REAL
 
     # backward
 
@@ -164,7 +168,9 @@ class _File(PythonFile):
     def _backward_doc(self) -> list[str]:
         first = "Return J.T @ grad_output: one gradient per input, None where it is not needed."
         ((output, _), *others) = seeds = self.program.derivative.seeds
-        if others:
+        if self._whole_output():
+            said = f"{output} is no real number: grad_output does not count."
+        elif others:
             said = f"grad_output is {tuple_of([s for _, s in seeds])}; None in it counts as zero."
         else:
             shape = self.primal.table[output].shape
@@ -192,6 +198,8 @@ class _File(PythonFile):
 
     def _cotangent_lines(self, shapes: Sequence[str], dtype: str) -> list[str]:
         seeds = [s for _, s in self.program.derivative.seeds]
+        if self._whole_output():
+            return []
         extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
         if len(seeds) == 1:
             return assigned("grad_output", f"_cotangent(grad_output, {shapes[0]}{extra})", 4)
@@ -212,7 +220,9 @@ class _File(PythonFile):
             if f"{word}(" in text:
                 helpers.append(type_helper(self.primal.name, word, kind, check))
         seeds = self.program.derivative.seeds
-        if len(seeds) > 1:
+        if self._whole_output():
+            pass
+        elif len(seeds) > 1:
             helpers.append(cotangents_helper(self.primal.name, [o for o, _ in seeds]))
         else:
             always = not self.primal.table[seeds[0][0]].shape

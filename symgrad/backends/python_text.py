@@ -24,6 +24,7 @@ from ..plan.arrays.tree import (
     Item,
     MatMul,
     Num,
+    PackPlaces,
     Pad,
     Permute,
     Places,
@@ -42,7 +43,7 @@ from ..plan.arrays.tree import (
     Whole,
     Windows,
     children,
-    is_number,
+    plain_number,
 )
 from .python_matrices import CALLS
 
@@ -194,6 +195,9 @@ class ArrayPrinter:
             case Places(item):
                 parts = [sizes(e) if e is not None else "None" for e in (item.start, item.stop, item.step)]
                 return f"slice({', '.join(parts)})", ATOM
+            case PackPlaces(shape_, rest):
+                cut = f"[:-{rest}]" if rest else ""
+                return f"*{np}.indices({sizes.shape(shape_)}, sparse=True){cut}", 0
             case Roll(base, shift, axis):
                 return f"{np}.roll({text(base, 0)}, {sizes(shift)}, axis={axis})", ATOM
             case Triangle(base, lower, offset):
@@ -209,7 +213,7 @@ class ArrayPrinter:
                 if filled is not None:
                     return f"{np}.{filled}({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
                 return f"{np}.full({sizes.shape(shape_)}, {text(value, 0)}, dtype={self.dtype})", ATOM
-            case Real(base):
+            case Real(base=base):
                 return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
             case Copy(base):
                 return f"{text(base, ATOM)}.copy()", ATOM
@@ -234,7 +238,7 @@ class ArrayPrinter:
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
-        if all(map(is_number, args)):
+        if all(map(plain_number, args)):
             # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
             return self._plain(op, args, text)
         if op == "select":

@@ -7,25 +7,31 @@ What stands in a branch of a `where` is its author's: it is evaluated only where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Expr, Index, Ref, ref, refs, show
-from ..expr.sizes import certain, ends, stays_inside, tidy
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, show
+from ..expr.sizes import certain, coefficient, ends, stays_inside, tidy
 from ..ir import Equation, Tensor, show_element, unguarded
 
 
-def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tensor]) -> tuple[Expr, ...]:
-    """Return the conditions on sizes and options, in order of appearance.
+def bounds(
+    name: str, equations: Sequence[Equation], tensors: Mapping[str, Tensor], options: Collection[str] = ()
+) -> tuple[Expr, ...]:
+    """Return the conditions on sizes and options (which may be negative), in order of appearance.
 
     Raises ShapeError for a subscript that is always outside, UnsupportedError for one that is computed from data and
     cannot be checked beforehand.
     """
     found: dict[Expr, None] = {}
     for e in equations:
+        extents = dict(e.box)
+        for extent in extents.values():
+            for n in postorder(extent):
+                if isinstance(n, Apply) and n.op in ("floordiv", "mod") and _asks(n.args[1], options):
+                    found.setdefault(apply("ge", n.args[1], ONE))
         if e.where is not None:
             continue
-        extents = dict(e.box)
         for element in (ref(e.target, *e.subscripts), *unguarded(e.body)):
             tensor = tensors.get(element.name)
             if tensor is not None:
@@ -34,9 +40,16 @@ def bounds(name: str, equations: Sequence[Equation], tensors: Mapping[str, Tenso
                     if data:
                         _check_data(name, element, s, data[0])
                         continue
-                    for condition in _conditions(name, element, s, tensor.shape[axis], extents):
+                    for step in (coefficient(s, i) for i in indices(s)):  # counted as rising: see `ends`
+                        if step is not None and _asks(step, options) and apply("ge", step, ONE) not in found:
+                            found.setdefault(apply("ge", step, ZERO))
+                    for condition in _conditions(name, element, s, tensor.shape[axis], extents, options):
                         found.setdefault(condition, None)
     return tuple(found)
+
+
+def _asks(s: Expr, options: Collection[str]) -> bool:
+    return any(r.name in options for r in refs(s))
 
 
 def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
@@ -50,10 +63,10 @@ def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
 
 
 def _conditions(
-    name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr]
+    name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr], options: Collection[str]
 ) -> Iterable[Expr]:
     for margin, condition in stays_inside(s, extent, extents):
-        known = certain(margin)
+        known = certain(margin, options)
         if known is False:
             where = show_element(element.name, element.subscripts)
             low, high = ends(s, extents) or (s, s)

@@ -182,19 +182,20 @@ def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tup
     return [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
 
 
-def certain(value: Expr) -> bool | None:
-    """Whether `value` is at least 0 for all sizes; None if that depends on them."""
+def certain(value: Expr, signed: Collection[str] = ()) -> bool | None:
+    """Whether `value` is at least 0 for all sizes; None if that depends on them, or on options, which are `signed`."""
     collected = terms(value)
     if collected is None:
         return None
-    if all(c >= 0 for c in collected.values()):
+    asked = any(isinstance(n, Ref) and n.name in signed for n in postorder(value))
+    if never_negative(value, signed) if asked else all(c >= 0 for c in collected.values()):
         return True
     if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
         return False
     for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
         if isinstance(a, Apply) and a.op == "maximum":  # no less than either
             written = [n for n in postorder(value) if n.key is a]
-            return True if any(certain(substitute(value, dict.fromkeys(written, b))) for b in a.args) else None
+            return True if any(certain(substitute(value, dict.fromkeys(written, b)), signed) for b in a.args) else None
     return None
 
 

@@ -12,6 +12,7 @@ from .data import (
     Role,
     Tensor,
     When,
+    dtype_of_part,
     names_of,
 )
 from .interpreter import bind, extent_of, interpret, nested
@@ -53,6 +54,7 @@ __all__ = [
     "by_target",
     "cover",
     "disjoint",
+    "dtype_of_part",
     "equations_of",
     "extent_of",
     "inside",

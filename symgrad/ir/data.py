@@ -6,8 +6,9 @@ An `Equation` says what the elements of one tensor are. With f its subscripts an
 
 What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
 (concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
-element that no equation writes is 0; a product over nothing is 1. Nothing is evaluated outside `where`, subscripts
-included. A function of whole matrices is a kind of reduction too; how its indices count says symgrad/matrices.py.
+element that no equation writes is 0; a product over nothing is 1, a maximum or logsumexp -oo, a minimum oo. Nothing is
+evaluated outside `where`, subscripts included. A function of whole matrices is a kind of reduction too; how its indices
+count says symgrad/matrices.py.
 
 The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
 axes under one plain index; its size is a tuple, and its extent their product.
@@ -23,6 +24,7 @@ from functools import cached_property
 from ..expr import Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
 from ..expr.sizes import equal
 from ..matrices import MATRICES, Matrix
+from ..ops import OPS
 
 
 class Dtype(StrEnum):
@@ -41,6 +43,11 @@ class Role(StrEnum):
     OUTPUT = "output"
     SEED = "seed"  # the grad_output of one output
     GRADIENT = "gradient"  # of one input
+
+
+def dtype_of_part(body: Expr) -> Dtype:
+    """What a part of an equation is kept as where it gets a name: a comparison is no number."""
+    return Dtype.BOOL if isinstance(body, Apply) and OPS[body.op].result == "bool" else Dtype.REAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _accumulate(
         i.name: range(fixed[i.name], fixed[i.name] + 1) if i.name in fixed else range(extent_of(e, sizes, numbers))
         for i, e in equation.box
     }
-    if equation.reduce == "prod" and equation.plain:  # a product over nothing is 1
+    if equation.reduce in EMPTY and equation.plain:
         shown = [ranges[s.name] for s in equation.subscripts if isinstance(s, Index)]
         fibres = {at: [] for at in itertools.product(*shown)}
     for point in itertools.product(*ranges.values()):
@@ -178,7 +178,7 @@ def _accumulate(
         target = tuple(int(evaluate(s, at, element)) for s in equation.subscripts)
         fibres.setdefault(target, []).append(evaluate(equation.body, at, element))
     for target, values in fibres.items():
-        array[target] = array[target] + REDUCE[equation.reduce](values)
+        array[target] = array[target] + (REDUCE[equation.reduce](values) if values else EMPTY[equation.reduce])
 
 
 def _matrix(
@@ -237,6 +237,8 @@ def _logsumexp(values: list[Any]) -> Any:
     return top if mp.isinf(top) else top + mp.log(sum(mp.exp(v - top) for v in values))
 
 
+# what a reduction over nothing is; of a sum, 0
+EMPTY: Mapping[str, Any] = {"prod": mp.mpf(1), "max": -mp.inf, "logsumexp": -mp.inf, "min": mp.inf}
 REDUCE: Mapping[str, Callable[[list[Any]], Any]] = {
     "none": sum,
     "sum": sum,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..expr import Apply, Const, Expr, Index, Ref, indices, ref, with_args
-from ..ir import Equation, Tensor
+from ..ir import Equation, Tensor, dtype_of_part
 from .lower import Names
 
 LONG = 40  # operations, written out, from which an expression is cut at all
@@ -80,7 +80,7 @@ def _pieces(
         if node is not e.body and alone and indices(small):
             at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
-            tensors[name] = Tensor(name, tuple(extents[i] for i in at))
+            tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))
             result.append(Equation(name, at, "none", small, tuple((i, extents[i]) for i in at), None, e.when))
             pieces[node] = short[node] = ref(name, *at)
             length[node] = 0

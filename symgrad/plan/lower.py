@@ -22,7 +22,7 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Equation, Role, Tensor, range_of
+from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
 from .words import phrase
@@ -193,7 +193,7 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)
             name = names.new(_word(n), phrase(n))
-            tensors[name] = Tensor(name, tuple(extents[i] for i in at))
+            tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(n))
             body = _replaced(n, place_of, extents)
             place_of[part] = ref(name, *at)
             result.append(Equation(name, at, "none", body, tuple((i, extents[i]) for i in at), None, e.when))

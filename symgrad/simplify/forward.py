@@ -29,7 +29,7 @@ from ..expr import (
     transform,
 )
 from ..expr.sizes import decided, equal
-from ..ir import Equation, Function, Role, Tensor, alive, names_of, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .match import match
 from .normalised import with_normalised
@@ -122,7 +122,10 @@ def _constants(function: Function) -> Function:
 
 
 def _softmax(function: Function) -> Function:
-    """exp(u) / S with S = sum exp(u) becomes exp(u - L); log(S) becomes L; with L = logsumexp u."""
+    """exp(u) / S with S = sum exp(u) becomes exp(u - L); log(S) becomes L; with L = logsumexp u.
+
+    Also where the sum is over the places that a mask selects: where(c, exp(u), 0) is exp(u) under a condition.
+    """
     added: dict[str, tuple[Tensor, Equation]] = {}
     sums = {
         name: equations[0]
@@ -130,23 +133,33 @@ def _softmax(function: Function) -> Function:
         if len(equations) == 1
         and equations[0].reduce == "sum"
         and equations[0].fills(function.table[name])
-        and equations[0].where is None
     }
     elementwise = _elementwise(function)
 
-    def exponent(node: Expr) -> Expr | None:
-        """u where `node` is exp(u), also through named values."""
-        while isinstance(node, Ref) and node.name in elementwise:
-            e = elementwise[node.name]
-            node = substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
-        return node.args[0] if isinstance(node, Apply) and node.op == "exp" else None
+    def exponent(node: Expr) -> tuple[Expr | None, Expr]:
+        """u and c where `node` is exp(u) under the condition c and 0 elsewhere, also through named values."""
+        condition = ONE
+        while True:
+            if isinstance(node, Ref) and node.name in elementwise:
+                e = elementwise[node.name]
+                node = substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
+            elif isinstance(node, Apply) and node.op == "select" and ZERO in node.args[1:]:
+                asked, then, otherwise = node.args
+                condition = apply("and", condition, asked if otherwise is ZERO else apply("not", asked))
+                node = then if otherwise is ZERO else otherwise
+            else:
+                break
+        return (node.args[0] if isinstance(node, Apply) and node.op == "exp" else None), condition
 
     def logsumexp(total: Ref) -> tuple[Expr, Expr, tuple[Index, ...]] | None:
         """(L, u, reduced indices) for a reference to a sum of exp(u)."""
         e = sums.get(total.name)
-        u = exponent(e.body) if e is not None else None
-        if e is None or u is None:
+        if e is None:
             return None
+        u, condition = exponent(e.body)
+        if u is None:
+            return None
+        condition = condition if e.where is None else apply("and", e.where, condition)
         reduced = tuple(i for i, _ in e.reduced)
         moving, shift = _split_invariant(u, set(reduced))
         if e.target not in added:
@@ -154,7 +167,7 @@ def _softmax(function: Function) -> Function:
             name = _fresh(_logsumexp_name(moving), taken)
             added[e.target] = (
                 Tensor(name, function.table[e.target].shape),
-                replace(e, target=name, reduce="logsumexp", body=moving),
+                replace(e, target=name, reduce="logsumexp", body=moving, where=None if condition is ONE else condition),
             )
         at = dict(zip(e.subscripts, total.subscripts, strict=True))
         return ref(added[e.target][0].name, *total.subscripts) + substitute(shift, at), substitute(u, at), reduced
@@ -169,10 +182,10 @@ def _softmax(function: Function) -> Function:
         total, u, reduced = found
         if node.op == "log":
             return total
-        above = exponent(node.args[0])
+        above, condition = exponent(node.args[0])
         if above is None or match(u, above, frozenset(reduced)) is None:
             return node
-        return apply("exp", _cancelled(above, total))
+        return apply("select", condition, apply("exp", _cancelled(above, total)), ZERO)
 
     statements = []
     for e in function.statements:
@@ -342,7 +355,7 @@ def _hoist(function: Function) -> Function:
                 if same not in known:
                     name = _fresh(_invariant_name(node), taken)
                     taken.add(name)
-                    tensors.append(Tensor(name, tuple(extents[i] for i in at)))
+                    tensors.append(Tensor(name, tuple(extents[i] for i in at), dtype_of_part(node)))
                     statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
                     known[same] = ref(name, *at)
                 mine[node] = known[same]

@@ -27,6 +27,9 @@ from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
 from .whole import back, blocks, tied, value_of
 
+# what a reduction over nothing is; of a sum, 0
+EMPTY: Mapping[str, Any] = {"prod": mp.mpf(1), "max": -mp.inf, "logsumexp": -mp.inf, "min": mp.inf}
+
 SHOWN = 6  # elements of a circle
 
 
@@ -141,10 +144,10 @@ class Trace:
             )
         found: dict[tuple[int, Position], Fibre] = {}
         first = group.equations[0]
-        if first.reduce == "prod" and first.plain:  # a product over nothing is 1
+        if first.reduce in EMPTY and first.plain:
             extents = {i: extent_of(e, self.sizes, self.numbers) for i, e in group.box}
             for position in np.ndindex(*(extents[s] for s in first.subscripts if isinstance(s, Index))):
-                found[0, position] = Fibre(group, first.target, position, "prod", [])
+                found[0, position] = Fibre(group, first.target, position, first.reduce, [])
         for at, positions in self._points(group):
             visit = Visit(group, at)
             for number, (equation, position) in enumerate(zip(group.equations, positions, strict=True)):
@@ -245,10 +248,12 @@ class Trace:
         if fibre.reduce in ("none", "sum"):
             return sum(values[1:], values[0])
         if fibre.reduce == "prod":
-            result: Any = mpmath.mpf(1)
+            result: Any = EMPTY["prod"]
             for value in values:
                 result = result * value
             return result
+        if not values:
+            return EMPTY[fibre.reduce]
         if any(v != v for v in values):
             return mp.nan
         best = min(values) if fibre.reduce == "min" else max(values)

@@ -61,8 +61,8 @@ def test_reductions(row):
     np.testing.assert_allclose(pulled(reduction(kind), [5.0], x=np.array(x))["x"], expected, rtol=1e-15)
 
 
-def test_a_product_over_nothing_is_1_and_a_maximum_0():
-    for kind, value in (("prod", 1), ("max", 0), ("min", 0), ("logsumexp", 0), ("sum", 0)):
+def test_a_product_over_nothing_is_1_and_a_maximum_minus_infinity():
+    for kind, value in (("prod", 1), ("max", -mp.inf), ("min", mp.inf), ("logsumexp", -mp.inf), ("sum", 0)):
         trace = Declaration(reduction(kind)).trace({"x": np.zeros((2, 0))}, {})
         assert list(trace.arrays["out"]) == [value, value]
         assert list(interpret(reduction(kind), {"x": np.zeros((2, 0))})["out"]) == [value, value]

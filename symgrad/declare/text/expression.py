@@ -239,6 +239,10 @@ class ExpressionReader(Names):
         if len(args) != arity:
             takes = f"{arity} argument{'s' if arity > 1 else ''}" if op not in _LOGICAL else "at least 2 arguments"
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
+        if op == "exp":  # exp(where(c, a, -oo)) is where(c, exp(a), 0)
+            exponent, where = _without_neutral(args[0], _NEUTRAL["logsumexp"])
+            if where is not None:
+                return select(where, self.build(token, op, exponent), ZERO)
         return self.build(token, op, *args)
 
     def _no_function(self, token: Token) -> FormulaError:

@@ -26,7 +26,7 @@ _NOT, _PRODUCT = 5, 20
 _BEYOND_DOUBLE = "this holds a number beyond the range of a double, 2.3e-308 to 1.8e308."
 NO_INFINITY = (
     "oo is a value only where it changes nothing: max[i](where(c, a, -oo)), min[i](where(c, a, oo)), "
-    "logsumexp[i](where(c, a, -oo))."
+    "logsumexp[i](where(c, a, -oo)), exp(where(c, a, -oo))."
 )
 
 

@@ -225,7 +225,7 @@ class Borders:
             return True
         shape = self.tensors[r.name].shape
         return all(
-            isinstance(s, Index) or self.sizes.inside(s, axis, extents)
+            self.sizes.inside(s, axis, extents)
             for s, axis in zip(r.subscripts, shape, strict=True)
         )
 
@@ -244,7 +244,7 @@ class Borders:
         covered: set[Margin] = set()
         for s, axis in zip(r.subscripts, tensor.shape, strict=True):
             found = ends(s, extents) if linear(s) is not None else None
-            if isinstance(s, Index) or (found is not None and self.sizes.inside(s, axis, extents)):
+            if found is not None and self.sizes.inside(s, axis, extents):
                 widths.append((ZERO, ZERO))
                 subscripts.append(s)
                 continue

@@ -15,8 +15,8 @@ from ...expr.sizes import equal, tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels, plain
-from .tree import ALL, Array, Diagonal, Item, Reshape, Roll, Slice, Take, Var, Windows
-from .values import Evaluator, Value, packed_items, taken, whole
+from .tree import ALL, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
+from .values import Axes, Evaluator, Value, packed_items, taken, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,13 @@ class Point:
     """An axis that is read at one place."""
 
     item: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Perhaps:
+    """An axis that is read at one place, under a condition: it may end before. A slice of one element, or of none."""
+
+    item: Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class Turned:
     item: Slice = ALL
 
 
-Piece = Point | Run | Split | Moving | Turned
+Piece = Point | Perhaps | Run | Split | Moving | Turned
 
 
 class Reader(Evaluator):
@@ -74,7 +81,7 @@ class Reader(Evaluator):
 
     def element(self, r: Ref, order: Sequence[Index], extents: Extents) -> Value:
         """`x[h]` as an array over the indices of h."""
-        base = self.pads.get(r.name, Var(r.name))
+        base = self.pads.get(r.name, Var(r.name, r.name in self.plain))
         if plain(r) and self.whole_axes(r, extents):
             mine = labels(r)
             if r.name in self.kept:
@@ -126,9 +133,16 @@ class Reader(Evaluator):
 
     def _piece(self, s: Expr, axis: Expr, extents: Extents, safe: bool) -> Piece | None:
         if isinstance(s, Index):
-            return Run(s, ALL if equal(extents[s], axis) else self.span(ZERO, ONE, extents[s], axis, s))
+            if equal(extents[s], axis):
+                return Run(s, ALL)
+            inside = safe or self.sizes.inside(s, axis, extents)
+            return Run(s, self.span(ZERO, ONE, extents[s], axis, s)) if inside else None
         if not indices(s):
-            return None if any(r.subscripts for r in refs(s)) else Point(s)
+            if any(r.subscripts for r in refs(s)):
+                return None
+            sure = safe or self._of_turn(s) or any(r.name in self.tensors for r in refs(s))
+            sure = sure or self.sizes.inside(s, axis, extents)
+            return Point(s) if sure else Perhaps(Slice(None if s is ZERO else s, tidy(s + 1)))
         turned = self._turned(s, axis, extents)
         if turned is not None:
             return turned
@@ -220,7 +234,9 @@ class Reader(Evaluator):
     def _assembled(self, base: Array, pieces: Sequence[Piece], extents: Extents) -> Value:
         items: list[Item] = [p.item for p in pieces]
         array = _cut(base, items, pieces)
-        standing = [p for p in pieces if not isinstance(p, Point)]
+        left = [p for p in pieces if not isinstance(p, Point)]
+        array = self._total(array, left)
+        standing = [p for p in left if not isinstance(p, Perhaps)]
         if any(isinstance(p, Run) and p.back for p in standing):
             turned: list[Item] = [
                 Slice(None, None, const(-1)) if isinstance(p, Run) and p.back else ALL for p in standing
@@ -239,6 +255,17 @@ class Reader(Evaluator):
                 return self._assembled_late(array, standing, extents)
             array = Reshape(array, tuple(self.sizes.count(i, extents[i]) for i in axes), split=True)
         return self._windows(array, axes, [p for p in standing if isinstance(p, Moving)])
+
+    def _total(self, array: Array, pieces: Sequence[Piece]) -> Array:
+        """Without the axes of one element or none: it is their sum."""
+        places = [k for k, p in enumerate(pieces) if isinstance(p, Perhaps)]
+        if not places:
+            return array
+        if len(places) == len(pieces):
+            return Reduce("any" if self.boolean(array) else "sum", array, None)
+        packed = any(isinstance(p, Run) and is_pack(p.index) for p in pieces)
+        axes = tuple(k - len(pieces) if packed else k for k in places)
+        return Reduce("any" if self.boolean(array) else "sum", array, axes)
 
     def _assembled_late(self, array: Array, standing: Sequence[Piece], extents: Extents) -> Value:
         """Windows first, then the axes that are split."""
@@ -297,6 +324,8 @@ class Reader(Evaluator):
         for place, s in enumerate(r.subscripts):
             if place in runs:
                 items.append(runs[place].item)
+            elif isinstance(s, Index) and is_pack(s):
+                items.append(PackPlaces(tuple(extents[i] for i in mine), len(mine) - 1))
             else:
                 items.append(self._aligned(self._subscript(s, mine, extents), mine).array)
         before = [p.index for k, p in runs.items() if k < advanced[0]]
@@ -304,20 +333,20 @@ class Reader(Evaluator):
         return packed_items(items, r.subscripts), (*before, *mine, *behind)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
-        value = self._evaluated(s, order, extents)
+        value = self.real(self._evaluated(s, order, extents))
         return Value(whole(value.array), value.axes)
 
     # writing
 
-    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, tuple[Index, ...]]:
+    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, Axes]:
         """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
         extents = dict(e.box)
         target = ref(e.target, *(self._safe(s, extents) for s in e.subscripts))
         pieces = self.pieces(target, extents)
-        runs = [p for p in pieces if isinstance(p, (Point, Run))]
+        runs = [p for p in pieces if isinstance(p, (Point, Perhaps, Run))]
         if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
-            axes = tuple(p.index for p in runs if isinstance(p, Run))
-            return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, axes
+            standing = tuple(p.index if isinstance(p, Run) else None for p in runs if not isinstance(p, Point))
+            return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, standing
         items, axes = self._arrays(target, pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
         return trimmed_items(items), set(axes) <= alone, axes

@@ -27,6 +27,8 @@ class Speller(Reader):
     def value(self, e: Equation) -> Value:
         """The array of `e` over the indices of its target, in the target's order or with kept axes."""
         value = self._value(e)
+        if self.tensors[e.target].dtype != Dtype.BOOL:
+            value = self.real(value)
         integer = self.tensors[e.target].dtype == Dtype.INT
         return Value(whole(value.array), value.axes) if integer else value
 
@@ -101,6 +103,8 @@ class Speller(Reader):
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
         inner = divided(moving, inner_below)
         value = self.evaluate(inner, order, extents)
+        if self.tensors[e.target].dtype == Dtype.REAL:  # a sum of booleans is an integer, their mean a double
+            value = self.real(value)
         missing = [i for i in reduced if i not in value.labels]
         if kind == "sum":
             for i in missing:
@@ -197,6 +201,8 @@ class Speller(Reader):
             local = frame(_box_only(inner, extents), self._read(inner), self.axes)
             operands.append(self.evaluate(inner, local, extents))
         under = [f for f in below if f not in inner_below]
+        if all(self.boolean(v.array) for v in operands):
+            operands = [self.real(v) for v in operands]
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]

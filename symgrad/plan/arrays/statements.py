@@ -68,10 +68,11 @@ class ArrayProcedure:
 
 def array_procedures(program: Program, fits: Fits) -> tuple[ArrayProcedure, ArrayProcedure]:
     """Return forward and backward; `fits` tells whether a statement is short enough to be one line."""
-    forward = _Builder(program, program.forward, {}, fits, fixed=set(program.derivative.primal.outputs))
+    plain: set[str] = set()
+    forward = _Builder(program, program.forward, {}, fits, set(program.derivative.primal.outputs), plain)
     first = forward.build()
     given = {t: p for t, p in first.kept.items() if t in program.saved}
-    backward = _Builder(program, program.backward, given, fits, fixed={g for _, g in program.derivative.gradients})
+    backward = _Builder(program, program.backward, given, fits, {g for _, g in program.derivative.gradients}, plain)
     return first, backward.build()
 
 
@@ -83,6 +84,7 @@ class _Builder:
         given: Mapping[str, Pattern],
         fits: Fits,
         fixed: Collection[str],
+        plain: set[str],
     ) -> None:
         self.program = program
         self.procedure = procedure
@@ -109,8 +111,8 @@ class _Builder:
         whole = {name for s in self.steps for name in _written_in_turns(s)}
         whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
         self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
-        speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties)
-        self.stores = Stores(speller, borders, self.tensors, procedure.returns)
+        speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties, plain)
+        self.stores = Stores(speller, borders, self.tensors, procedure.returns, plain)
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
@@ -356,9 +358,10 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
 
 
 def _loops(s: Statement) -> list[Expr]:
-    """How often the loops of a statement run."""
+    """How often the loops of a statement run, and what its guards ask."""
     if isinstance(s, Guard):
-        return [e for inner in (*s.body, *s.otherwise) for e in _loops(inner)]
+        asked = [] if s.condition is None else [s.condition]
+        return [*asked, *(e for inner in (*s.body, *s.otherwise) for e in _loops(inner))]
     return [s.extent, *(e for inner in s.body for e in _loops(inner))] if isinstance(s, For) else []
 
 

@@ -17,9 +17,11 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    apply,
     conjuncts,
     const,
     index,
+    indices,
     is_exact,
     postorder,
     ref,
@@ -64,6 +66,7 @@ from .tree import (
     children,
     flat,
     items_of,
+    plain_number,
     renamed,
     sizes_in,
     sizes_of,
@@ -81,17 +84,29 @@ class Stores:
     """Turns the equations of a step into statements."""
 
     def __init__(
-        self, speller: Speller, borders: Borders, tensors: dict[str, Tensor], returns: Sequence[str]
+        self,
+        speller: Speller,
+        borders: Borders,
+        tensors: dict[str, Tensor],
+        returns: Sequence[str],
+        plain: set[str],
     ) -> None:
         self.speller = speller
         self.borders = borders
         self.tensors = tensors
         self.returns = returns
+        self.plain = plain
         self.sizes = speller.sizes
         self.slices: dict[Slice, str] = {}
 
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
+        statements = self._step(step)
+        if len(statements) == 1 and isinstance(statements[0], Assign) and plain_number(statements[0].value):
+            self.plain.add(step.target)
+        return statements
+
+    def _step(self, step: Step) -> list[Statement]:
         target = step.target
         if step.how != "fill" or not step.equations:
             return self._more(step)
@@ -203,8 +218,8 @@ class Stores:
             numbered = any(r in self.sizes.loops for s in subscripts for r in refs(s))  # asked before: see _turn
             if not numbered and not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
                 # where the condition fails, 0 is added to the first element
-                subscripts = tuple(select(e.where, s, ZERO) for s in subscripts)
-            guarded = subscripts is not e.subscripts
+                subscripts = tuple(select(e.where, s, ZERO) if indices(s) else s for s in subscripts)
+            guarded = subscripts != e.subscripts
             e = replace(e, subscripts=subscripts, body=select(e.where, e.body, ZERO), where=None)
         if fills:
             value = self._filling(e)
@@ -212,7 +227,12 @@ class Stores:
                 return Assign(e.target, value)
             more = self.speller.laid(self.speller.value(e), _plain(e)).array if e.plain else value
             return Assign(e.target, Elementwise("add", (Var(e.target), more)))
-        return self._scattered(e, guarded)
+        statement = self._scattered(e, guarded)
+        axes = zip(e.subscripts, self.tensors[e.target].shape, strict=True)
+        some = [apply("gt", n, ZERO) for s, n in axes if _asks(s) and not self.speller.never_empty(n, dict(e.box))]
+        if guarded and some:  # of an axis without elements there is no first one
+            return Guard((), (), (statement,), (), all_of(some))
+        return statement
 
     def _scattered(self, e: Equation, guarded: bool) -> Statement:
         extents = dict(e.box)
@@ -351,7 +371,7 @@ class Stores:
             return value.array
         if value.axes == wanted and value.axes:
             return value.array
-        number = not value.axes and not any(isinstance(a, Var) for a in below(value.array))
+        number = not value.axes and not any(isinstance(a, Var) and not a.number for a in below(value.array))
         if number and (wanted or e.target in self.returns):
             extents = dict(e.box)
             return Full(value.array, tuple(extents[i] for i in wanted))
@@ -385,6 +405,7 @@ class Stores:
             inner = replace(e, subscripts=tuple(rest))
             number = int(value_of(e.subscripts[axis]))
             array = self._laid(inner, self.speller.value(inner))
+            array = Full(array, ()) if plain_number(array) else array  # of numbers alone it would be of doubles
             items[number] = Elementwise("add", (items[number], array)) if number in items else array
         complete = is_exact(extent) and sorted(items) == list(range(int(value_of(extent))))
         if not complete:
@@ -473,6 +494,11 @@ def _alternatives(equations: Sequence[Equation], extra: Sequence[Conditions], st
 
 def _plain(e: Equation) -> tuple[Index, ...]:
     return tuple(s for s in e.subscripts if isinstance(s, Index))
+
+
+def _asks(s: Expr) -> bool:
+    """Whether a subscript is 0 where a condition fails."""
+    return isinstance(s, Apply) and s.op == "select" and bool(indices(s))
 
 
 def _zero() -> Const:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 from ...expr import Const, Expr, is_exact, value_of
@@ -11,9 +11,10 @@ from ...expr import Const, Expr, is_exact, value_of
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A tensor by name."""
+    """A tensor by name; `number` if it is a number of Python's and no array."""
 
     name: str
+    number: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,14 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
+class PackPlaces:
+    """The places along the axes of a pack, one array for each: the first of `shape`, whose last `rest` are others."""
+
+    shape: tuple[Expr, ...]
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Concatenate:
     """Arrays one behind the other along an axis that they have."""
 
@@ -239,9 +248,10 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """`base`, which is boolean or integer, in the floating-point type of the inputs."""
+    """`base`, which is integer (or `boolean`), in the floating-point type of the inputs."""
 
     base: Array
+    boolean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +264,7 @@ class Copy:
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye,
+    Whole, Eye, PackPlaces,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
 
@@ -327,7 +337,7 @@ Statement = Union[Assign, Unpack, Update, AddAt, Guard, For]
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye,
+    Whole, Eye, PackPlaces,
 )  # fmt: skip
 
 
@@ -352,7 +362,7 @@ def children(array: Array) -> tuple[Array, ...]:
             return (base,)
         case Permute(base, _) | Reduce(base=base) | Scan(base=base) | Reshape(base=base) | BroadcastTo(base, _):
             return (base,)
-        case Real(base) | Copy(base):
+        case Real(base=base) | Copy(base):
             return (base,)
         case Full(value, _):
             return (value,)
@@ -378,10 +388,26 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, base=new[0], fill=new[1])
         case Full():
             return replace(array, value=new[0])
-        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | Eye():
+        case Real():
+            return as_real(new[0], array.boolean)
+        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | PackPlaces() | Eye():
             return array
         case _:
             return replace(array, base=new[0])
+
+
+def as_real(base: Array, boolean: bool = False) -> Real:
+    """`base` in the type of the inputs; where(c, 1, 0) is c itself."""
+    match base:
+        case Elementwise("select", (condition, Num(one), Num(zero))) if one.value == 1 and zero.value == 0:
+            return Real(condition, boolean=True)
+        case _:
+            return Real(base, boolean)
+
+
+def plain_number(array: Array) -> bool:
+    """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
+    return all(isinstance(b, (Num, SizeOf, Elementwise)) or isinstance(b, Var) and b.number for b in below(array))
 
 
 def below(array: Array) -> list[Array]:
@@ -427,7 +453,7 @@ def sizes_of(array: Array) -> list[Expr]:
             return [value]
         case Range(extent, _) | Eye(extent):
             return [extent]
-        case Full(_, shape) | BroadcastTo(_, shape):
+        case Full(_, shape) | BroadcastTo(_, shape) | PackPlaces(shape, _):
             return list(shape)
         case Reshape():
             return [e for e in array.told if e is not None]

@@ -6,7 +6,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...expr import (
     ONE,
@@ -36,20 +36,28 @@ from .tree import (
     ALL,
     Array,
     BroadcastTo,
+    Copy,
+    Diagonal,
     Elementwise,
     Eye,
     Infinity,
     Item,
     Num,
+    Pad,
     Permute,
     Range,
     Real,
+    Reshape,
+    Roll,
     SizeOf,
     Slice,
     Take,
     Triangle,
+    Var,
+    Windows,
     below,
     children,
+    plain_number,
     with_children,
 )
 
@@ -78,15 +86,17 @@ class Evaluator:
     kept     the locals that were stored with axes of length 1, and how
     pads     tensors with a border around them, by a name that no tensor has
     ties     tensors that count which elements are the largest: at least 1 where there is one
+    plain    the scalars that are numbers of Python's
     """
 
     def __init__(
         self,
-        tensors: Mapping[str, Tensor],
+        tensors: dict[str, Tensor],
         sizes: Sizes,
         kept: Mapping[str, Pattern],
-        pads: Mapping[str, Array],
+        pads: dict[str, Array],
         ties: Collection[str] = (),
+        plain: Collection[str] = (),
     ) -> None:
         self.tensors = tensors
         self.sizes = sizes
@@ -94,6 +104,7 @@ class Evaluator:
         self.kept = kept
         self.pads = pads
         self.ties = ties
+        self.plain = plain
 
     # elementwise
 
@@ -165,10 +176,56 @@ class Evaluator:
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
-        asks = node.op == "select" and not _plain_number(args[0].array)
-        if asks and all(_plain_number(a.array) for a in args[1:]):
+        args = self._counted(node.op, args)
+        asks = node.op == "select" and not plain_number(args[0].array)
+        if asks and all(plain_number(a.array) for a in args[1:]):
             return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
+
+    def _counted(self, op: str, args: list[Value]) -> list[Value]:
+        """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
+
+        Beside an array of real numbers they are that anyway.
+        """
+        if op == "neg":
+            return [Value(self._signed(args[0].array), args[0].axes)]
+        first = 1 if op == "select" else 0
+        values = [a.array for a in args[first:]]
+        if OPS[op].result == "bool" or (first and all(map(self.boolean, values))):
+            return args
+        if not all(self.boolean(a) or plain_number(a) for a in values):
+            return args
+        return [*args[:first], *(self.real(a) for a in args[first:])]
+
+    def _signed(self, array: Array) -> Array:
+        """What a minus sign stands before: it binds to the first factor, and is refused by a boolean."""
+        match array:
+            case Elementwise("mul", (a, b)) if self.boolean(a):
+                return Elementwise("mul", (b, a))
+            case Elementwise("mul" | "div", (a, b)):
+                return replace(array, args=(self._signed(a), b))
+            case _:
+                return self.real(Value(array, ())).array
+
+    def boolean(self, array: Array) -> bool:
+        """Whether the elements of `array` are True and False."""
+        match array:
+            case Var(name):
+                return name in self.tensors and self.tensors[name].dtype == Dtype.BOOL
+            case Elementwise("select", (_, *values)):
+                return all(map(self.boolean, values))
+            case Elementwise(op, _):
+                return OPS[op].result == "bool"
+            case Take() | Permute() | Reshape() | Windows() | Diagonal() | Roll() | BroadcastTo() | Copy():
+                return self.boolean(array.base)
+            case _:
+                return False
+
+    def real(self, value: Value) -> Value:
+        """`value` as it stands in arithmetic: 0 and 1 for booleans."""
+        if plain_number(value.array) or not self.boolean(value.array):
+            return value
+        return Value(Real(value.array, boolean=True), value.axes)
 
     def _triangle(self, node: Apply, args: Sequence[Value], order: Sequence[Index]) -> Value | None:
         """`where(i >= j, x, 0)` over the last two axes."""
@@ -207,7 +264,7 @@ class Evaluator:
         """`where(c, 1, 0)` is c itself, as numbers of the right type."""
         condition, (then, otherwise) = args[0], node.args[1:]
         if then is ONE and otherwise is ZERO:
-            return Value(Real(condition.array), condition.axes)
+            return Value(Real(condition.array, self.boolean(condition.array)), condition.axes)
         return Value(Real(Elementwise("select", tuple(a.array for a in args))), condition.axes)
 
     def _broadcast(self, op: str, args: Sequence[Value], order: Sequence[Index]) -> Value:
@@ -224,7 +281,7 @@ class Evaluator:
             axes.append(next((i for i in present if i is not None), None))
         return Value(Elementwise(op, tuple(v.array for v in aligned)), tuple(axes))
 
-    def _aligned(self, value: Value, union: Sequence[Index]) -> Value:
+    def _aligned(self, value: Value, union: Sequence[Index | None]) -> Value:
         """`value` laid so that it broadcasts over the axes `union`, from the right."""
         if not value.labels:
             return value if not value.axes else Value(Take(value.array, (ZERO,) * len(value.axes)), ())
@@ -275,6 +332,11 @@ class Evaluator:
                 return s
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
 
+        def chosen(s: Expr) -> Expr:
+            if not indices(s) and not any(r.name in self.tensors for r in refs(s)):
+                return s  # read as a slice, of nothing where the axis ends before
+            return apply("select", condition, s, ZERO) if holds else apply("select", condition, ZERO, s)
+
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
                 if not node.subscripts or node.name in self.pads:
@@ -282,9 +344,8 @@ class Evaluator:
                 shape = self.tensors[node.name].shape
                 pairs = zip(node.subscripts, shape, strict=True)
                 stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
-                return ref(
-                    node.name, *(s if ok else guarded(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True))
-                )
+                places = [s if ok else chosen(s) for s, ok in zip(node.subscripts, stays, strict=True)]
+                return self.roomy(node, places, extents)
             row = OPS[node.op] if isinstance(node, Apply) else None
             place = 1 if row is not None and row.name == "div" else 0
             if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
@@ -297,6 +358,26 @@ class Evaluator:
             return with_args(node, args)
 
         return transform(body, rewrite)
+
+    def roomy(self, r: Ref, places: Sequence[Expr], extents: Mapping[Index, Expr]) -> Ref:
+        """`r` at places that are 0 where a condition fails: they need an element there, also in an axis of none."""
+        shape = self.tensors[r.name].shape
+        widths = [
+            (ZERO, ZERO if place is s or isinstance(s, Ref) or self.never_empty(axis, extents) else ONE)
+            for s, place, axis in zip(r.subscripts, places, shape, strict=True)
+        ]
+        if all(last is ZERO for _, last in widths):
+            return ref(r.name, *places)
+        array = Pad(Var(r.name), tuple(widths), Num(as_number(ZERO)))
+        name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
+        self.pads[name] = array
+        longer = tuple(axis + last for axis, (_, last) in zip(shape, widths, strict=True))
+        self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
+        return ref(name, *places)
+
+    def never_empty(self, axis: Expr, extents: Mapping[Index, Expr]) -> bool:
+        """Whether an axis has an element wherever the box has a point."""
+        return self.sizes.positive(axis) or any(self.sizes.not_negative(axis - e) for e in extents.values())
 
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
@@ -313,7 +394,7 @@ class Evaluator:
         """`value` with every index of `wanted`, in that order."""
         return value if value.axes == tuple(wanted) else self._spread(value, wanted, extents)
 
-    def laid(self, value: Value, wanted: Sequence[Index]) -> Value:
+    def laid(self, value: Value, wanted: Sequence[Index | None]) -> Value:
         """`value` so that it broadcasts over the axes `wanted`."""
         return self._aligned(value, wanted)
 
@@ -332,11 +413,6 @@ def _counts(array: Array) -> bool:
 
 def _integral(array: Array) -> bool:
     return isinstance(array, Elementwise) and array.op in ("add", "sub", "mul", "neg", "floordiv", "mod")
-
-
-def _plain_number(array: Array) -> bool:
-    """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
-    return all(isinstance(b, (Num, SizeOf, Elementwise)) for b in below(array))
 
 
 def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
@@ -377,8 +453,14 @@ def whole(array: Array) -> Array:
     if isinstance(array, Range):
         return Range(array.extent)
     if isinstance(array, Real):
-        return whole(array.base)
+        base = whole(array.base)
+        return Elementwise("select", (base, Num(as_number(ONE)), Num(as_number(ZERO)))) if array.boolean else base
     return with_children(array, [whole(c) for c in children(array)])
+
+
+def as_number(node: Expr) -> Const:
+    assert isinstance(node, Const)
+    return node
 
 
 def as_index(node: Expr | None) -> Index:

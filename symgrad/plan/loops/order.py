@@ -18,7 +18,7 @@ from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of
-from .where import bounded, bounds, divided, loops
+from .where import bounded, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -70,8 +70,10 @@ class Order:
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
         if once(e):
-            return _guarded(e.when, self._contributions(tensor, [replace(e, when=())], how == "write"))
-        return _guarded(e.when, self._scatter(tensor, e, (), False))
+            block = self._contributions(tensor, [replace(e, when=())], how == "write")
+        else:
+            block = self._scatter(tensor, e, (), False)
+        return _guarded(e.when, self._inside(tensor, e, block) if e.where is not None else block)
 
     # targets written at plain indices and literals
 
@@ -215,12 +217,7 @@ class Order:
             inside.append(If(better, (Store(best, value), Store(result, place))))
             return (*block, *bounded(e, box, tuple(inside))), result
         inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
-        if e.where is None or bounds(e, box)[1] is None:
-            return (*block, *bounded(e, box, tuple(inside))), result
-        found = scalar(self.name("found"))  # a fibre without any point is 0
-        block.append(Local(found.name, ZERO, Dtype.INT, changes=True))
-        inside.append(Store(found, ONE))
-        return (*block, *bounded(e, box, tuple(inside))), select(apply("ne", found, ZERO), result, ZERO)
+        return (*block, *bounded(e, box, tuple(inside))), result
 
     # targets written at other subscripts
 
