@@ -23,7 +23,8 @@ from ..ir import Dtype, Function
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
-from .calls import Call, manners, memory_faults
+from .calls import Call, layouts, manners, memory_faults
+from .cases import Case
 from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
 from .findings import Findings
 from .numpy_text import NumpyText
@@ -33,7 +34,7 @@ from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
 from .rounding import DOUBLE, SINGLE, Format, Notes, rounding
-from .sampling import Case, sample
+from .sampling import sample
 from .sanitize import sanitized
 from .text import Array, Endless, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
@@ -272,7 +273,7 @@ class _Checking:
             for outputs in self.text.partial(variant, case.inputs, case.options):
                 for name, mismatch in self._compare_text(case, found, outputs, (), bits, notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
-        subsets = combinations(self.function)
+        subsets = combinations(self.function, self.full)
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
@@ -289,9 +290,26 @@ class _Checking:
     def _artefact(
         self, case: Case, found: Truth, bounds: Mapping[str, Any] | None, condition: Mapping[str, Array], chosen: Format
     ) -> None:
+        first, *others = layouts(case, self.full)
+        self._called(case, found, bounds, condition, chosen, first)
+        for layout in others:
+            if not self.found.failures:
+                self._called(case, found, bounds, condition, chosen, layout)
+
+    def _called(
+        self,
+        case: Case,
+        found: Truth,
+        bounds: Mapping[str, Any] | None,
+        condition: Mapping[str, Array],
+        chosen: Format,
+        layout: str,
+    ) -> None:
+        """One call of the artefact, with arrays that lie in memory as the layout says."""
         stage = "float64" if chosen is DOUBLE else "float32"
+        stage += "" if layout == "plain" else f", {layout} arrays"
         self._calling(stage, case)
-        call = Call(self.function, self.artefact, case, np.float64 if chosen is DOUBLE else np.float32)
+        call = Call(self.function, self.artefact, case, np.float64 if chosen is DOUBLE else np.float32, layout)
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
@@ -326,7 +344,7 @@ class _Checking:
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
         if chosen is DOUBLE and not self.found.failures:
-            for name, said in manners(call, case, combinations(self.function)):
+            for name, said in manners(call, case, combinations(self.function, self.full)):
                 self.found.fail("float64", name, said, case)
         self.tell("calling", None)
 
@@ -338,7 +356,7 @@ class _Checking:
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)
-            elif stage == "float64" and judged.ulps > self.found.worst.ulps:
+            elif stage.startswith("float64") and judged.ulps > self.found.worst.ulps:
                 self.found.worst = Worst(judged.ulps, f"{where}, case {case.number}")
 
     def _sanitized(self, text: CText) -> None:

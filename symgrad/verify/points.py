@@ -8,15 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..ir import Function
-from .sampling import Case
+from .cases import Case
 from .text import Array, Values, differentiable
 from .truth import Truth
 
 
-def combinations(function: Function) -> list[tuple[bool, ...]]:
-    """What may be asked of backward: every subset of up to three gradients, else none, each alone, all but each."""
+def combinations(function: Function, full: bool = False) -> list[tuple[bool, ...]]:
+    """What may be asked of backward: every subset of up to three gradients, else none, each alone, all but each.
+
+    `full` asks for every subset of up to six.
+    """
     names = differentiable(function)
-    if len(names) <= 3:
+    if len(names) <= (6 if full else 3):
         subsets = [dict(zip(names, bits, strict=True)) for bits in itertools.product((False, True), repeat=len(names))]
     else:
         subsets = [{}, *({name: True} for name in names), *({n: n != name for n in names} for name in names)]
