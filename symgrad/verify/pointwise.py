@@ -172,11 +172,10 @@ class Pointwise(Sampler):
     # the long matrix
 
     def _gathered(self, label: str, points: list[Values], seeds: str) -> Case | None:
-        """Points that were found one by one, as one case."""
+        """Points that were found one by one, with every input, as one case."""
         if not points:
             return None
-        parts = {n: [p[n] for p in points] for n in self.function.inputs}
-        inputs = {n: None if any(v is None for v in vs) else np.concatenate(vs) for n, vs in parts.items()}
+        inputs = {n: np.concatenate([np.asarray(p[n]) for p in points]) for n in self.function.inputs}
         return self._case(label, inputs, self.options, seeds, len(points), True)
 
     def _extremes(self, most: int) -> list[Values]:

@@ -136,7 +136,7 @@ class Tensors(Sampler):
                 yield partial(self._spiked, name, far)
 
     def _shifted(self, name: str, far: float, inputs: Inputs) -> Inputs:
-        return {**inputs, name: far + self.rng.standard_normal(np.shape(inputs[name]))}
+        return {**inputs, name: far + self.rng.standard_normal(np.asarray(inputs[name]).shape)}
 
     def _spiked(self, name: str, far: float, inputs: Inputs) -> Inputs:
         array = np.array(inputs[name])

@@ -89,15 +89,33 @@ def back(fibres: Sequence[Fibre], seeds: Sequence[Any]) -> Iterator[tuple[Visit,
 
 
 def _slope(row: Matrix, operands: list[Any], which: int, where: Position, wanted: list[tuple[Position, Any]]) -> Any:
+    """The derivative of what is `wanted` in one element: a central difference, or of one side where the value jumps.
+
+    It jumps where a sign is chosen by an element that is 0, as that of a column of q is; the declared value is the
+    limit of one side, and so is the derivative.
+    """
     largest = max((abs(x) for _, x in _leaves(operands[which])), default=mpmath.mpf(1)) or mpmath.mpf(1)
     bits = max(STEP, mp.prec // 4)
     with mp.extraprec(bits + 20):
         step = mp.ldexp(mp.mpf(1), int(mp.mag(largest)) - bits)
-        ends = []
-        for move in (step, -step):
-            moved = [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)]
-            ends.append(_value(row, moved))
-        slope = sum((seed * (_at(ends[0], at) - _at(ends[1], at)) for at, seed in wanted), mpmath.mpf(0)) / (2 * step)
+
+        def at(move: Any) -> list[Any]:
+            value = _value(row, [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)])
+            return [_at(value, place) for place, _ in wanted]
+
+        def differs(one: list[Any], other: list[Any]) -> bool:
+            slack = mp.ldexp(max(map(abs, (*one, *other))), -bits // 2)
+            return not all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))
+
+        up, down = at(step), at(-step)
+        changes = [a - b for a, b in zip(up, down, strict=True)]
+        if differs(up, down):
+            here = at(0)
+            side = 1 if not differs(up, here) else -1 if not differs(down, here) else 0
+            if side:
+                near, far = (up if side > 0 else down), at(2 * side * step)
+                changes = [side * (4 * b - 3 * a - c) for a, b, c in zip(here, near, far, strict=True)]
+        slope = sum((seed * c for (_, seed), c in zip(wanted, changes, strict=True)), mpmath.mpf(0)) / (2 * step)
     return +slope
 
 
