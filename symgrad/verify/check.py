@@ -291,10 +291,14 @@ class _Checking:
         self, case: Case, found: Truth, bounds: Mapping[str, Any] | None, condition: Mapping[str, Array], chosen: Format
     ) -> None:
         first, *others = layouts(case, self.full)
-        self._called(case, found, bounds, condition, chosen, first)
+        call = self._called(case, found, bounds, condition, chosen, first)
+        if call is not None and chosen is DOUBLE and not self.found.failures:
+            for name, said in manners(call, case, combinations(self.function, self.full)):
+                self.found.fail("float64", name, said, case)
         for layout in others:
             if not self.found.failures:
                 self._called(case, found, bounds, condition, chosen, layout)
+        self.tell("calling", None)
 
     def _called(
         self,
@@ -304,8 +308,8 @@ class _Checking:
         condition: Mapping[str, Array],
         chosen: Format,
         layout: str,
-    ) -> None:
-        """One call of the artefact, with arrays that lie in memory as the layout says."""
+    ) -> Call | None:
+        """One call of the artefact, with arrays that lie in memory as the layout says; None if it raises."""
         stage = "float64" if chosen is DOUBLE else "float32"
         stage += "" if layout == "plain" else f", {layout} arrays"
         self._calling(stage, case)
@@ -315,8 +319,7 @@ class _Checking:
         except Exception as error:  # whatever generated code raises is a finding
             if not refuses_nothing(case, error):
                 self.found.fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
-            self.tell("calling", None)
-            return
+            return None
         expected = self._expected(case, found)
         magnitude = max(
             (float(np.max(np.abs(v), initial=0.0)) for v in case.seeds.values() if v is not None), default=0.0
@@ -343,10 +346,7 @@ class _Checking:
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
-        if chosen is DOUBLE and not self.found.failures:
-            for name, said in manners(call, case, combinations(self.function, self.full)):
-                self.found.fail("float64", name, said, case)
-        self.tell("calling", None)
+        return call
 
     def _judge(self, stage: str, name: str, array: Array, value: Array, limits: Limits, case: Case) -> None:
         for judged in judge(array, value, limits):

@@ -31,7 +31,7 @@ class Pointwise(Sampler):
         """The cases."""
         operations = max(self.declaration.operations, 1)
         budget = max(2, min(POINTS, 3000 // operations))
-        budget *= 4 if self.full else 1
+        budget *= 2 if self.full else 1
         half = max(1, budget // 2)
         for present in presences(self.function):
             share = half if all(present.values()) else min(half, 8)
@@ -124,12 +124,11 @@ class Pointwise(Sampler):
             drawn = arrays[name]
             if drawn is not None and name in self.symmetric:
                 arrays[name] = made_symmetric(drawn, *self.symmetric[name])
-            if single and arrays[name] is not None and tensor.dtype == "real":
-                arrays[name] = np.asarray(arrays[name]).astype(np.float32).astype(np.float64)
+        real = {n: a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"}
         if kind == "edges":
-            self._nearly_equal(
-                [a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"]
-            )
+            self._nearly_equal(list(real.values()), 1e-6 if single else 1e-9)
+        if single:
+            arrays |= {n: a.astype(np.float32).astype(np.float64) for n, a in real.items()}
         return arrays
 
     def _edge_draw(self, shape: tuple[int, ...], single: bool) -> Array:
@@ -141,12 +140,12 @@ class Pointwise(Sampler):
             flat[start : start + len(part)] = part
         return flat.reshape(shape)
 
-    def _nearly_equal(self, arrays: list[Array]) -> None:
+    def _nearly_equal(self, arrays: list[Array], apart: float) -> None:
         """Some points with x = y, x = -y, and x nearly y."""
         flat = [a.reshape(len(a), -1) for a in arrays]
         columns = [(a, c) for a in flat for c in range(a.shape[1])]
         for (a, i), (b, j) in itertools.pairwise(columns):
-            for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + 1e-9, 1.0, 1.0), strict=False):
+            for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + apart, 1.0, 1.0), strict=False):
                 b[row, j] = a[row, i] * factor
 
     def _finite(self, arrays: Values, options: Mapping[str, Any]) -> list[int]:

@@ -1,6 +1,6 @@
 """The sample of a function of tensors: a few small sizes.
 
-The rows of SHORT are the short matrix; `full` draws them several times, and adds the long one, `_long`.
+The rows of SHORT are the short matrix; `full` draws them twice, and adds the long one, `_long`.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class Tensors(Sampler):
         small = self.small
         patterns = presences(self.function)
         everything = patterns[0]
-        plan = SHORT * (4 if self.full else 1)
-        self.costly = not self.full and cost(self.function, small, self.options) > COSTLY
-        if self.declaration.operations > LONG or self.costly:
+        plan = SHORT * (2 if self.full else 1)
+        self.costly = cost(self.function, small, self.options) > COSTLY
+        if (self.declaration.operations > LONG and not self.full) or self.costly:
             plan = plan[: 1 if self.costly else 4]
         for row in plan:
             yield self._tensor_case(row, small, everything, self.options)
@@ -107,11 +107,11 @@ class Tensors(Sampler):
             yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
         for sizes in empties(self.function, small, self.options):
             yield self._tensor_case(empty, sizes, everything, self.options)
-        if self.full:
+        if self.full and not self.costly:
             yield from self._long(everything, patterns)
 
     def _long(self, everything: Mapping[str, bool], patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
-        """What the long matrix has besides the short one, several times."""
+        """What the long matrix has besides the short one."""
         small = self.small
         for row in LONGER:
             yield self._tensor_case(row, small, everything, self.options)

@@ -255,7 +255,10 @@ def conditioning(
                     change = np.inf if change != change else change
                     before = float(sums[name][position])
                     sums[name][position] = before + change if single else max(before, change)
-    return sums if single else {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
+    if single:
+        return sums
+    with np.errstate(over="ignore"):
+        return {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
 
 
 def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Array]:
