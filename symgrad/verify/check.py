@@ -25,11 +25,11 @@ from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
 from .cases import Case
-from .compare import Limits, Mismatch, judge, numbers, place, text_mismatches
+from .compare import Judged, Limits, Mismatch, judge, numbers, overflow, place, text_mismatches
 from .findings import Findings
 from .numpy_text import NumpyText
 from .partials import symbolic
-from .points import combinations, parts, refuses_nothing
+from .points import combinations, parts, refuses_infinity, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
@@ -317,7 +317,13 @@ class _Checking:
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
-            if not refuses_nothing(case, error):
+            arrays = bounds["arrays"] if bounds is not None else {}
+            where = overflow(arrays) if refuses_infinity(error) else None
+            if where is not None:
+                name, position = where
+                expected = found.arrays[name][position]
+                self.found.lose(stage, name, Judged("loss", position, expected, np.nan, np.inf, 1 / chosen.unit), case)
+            elif not refuses_nothing(case, error):
                 self.found.fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
             return None
         expected = self._expected(case, found)

@@ -22,7 +22,7 @@ from .reference import Declaration, Trace
 from .text import Array, Values
 
 BITS = 200
-SECANTS = 12
+SECANTS = 24
 COORDINATES = 4  # inputs that are moved for one kink
 ORDERED = ("max", "min", "argmax")
 

@@ -43,6 +43,11 @@ def refuses_nothing(case: Case, error: Exception) -> bool:
     return case.label == "a size of 0" and "zero-size array to reduction" in str(error)
 
 
+def refuses_infinity(error: Exception) -> bool:
+    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed."""
+    return isinstance(error, np.linalg.LinAlgError) or "must not contain infs or NaNs" in str(error)
+
+
 def one_point(case: Case, number: int) -> Values:
     """The inputs of one point of a case that holds many, or all of them."""
     if case.count < 2 and not case.packed:

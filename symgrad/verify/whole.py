@@ -17,7 +17,7 @@ from ..ir import nested
 from ..matrices import Matrix
 from .groups import Block, Fibre, Group, Position, Visit, place
 
-STEP = 120  # h is at most 2**-STEP of the largest element
+STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0
 
 
 def blocks(group: Group, extent: Callable[[Any], int], evaluate: Callable[..., Any]) -> Iterator[Fibre]:
@@ -94,10 +94,10 @@ def _slope(row: Matrix, operands: list[Any], which: int, where: Position, wanted
     It jumps where a sign is chosen by an element that is 0, as that of a column of q is; the declared value is the
     limit of one side, and so is the derivative.
     """
-    largest = max((abs(x) for _, x in _leaves(operands[which])), default=mpmath.mpf(1)) or mpmath.mpf(1)
+    sizes = [int(mp.mag(x)) for _, x in _leaves(operands[which]) if x and mp.isfinite(x)] or [1]
     bits = max(STEP, mp.prec // 4)
-    with mp.extraprec(bits + 20):
-        step = mp.ldexp(mp.mpf(1), int(mp.mag(largest)) - bits)
+    with mp.extraprec(bits + 20 + max(sizes) - min(sizes)):
+        step = mp.ldexp(mp.mpf(1), min(sizes) - bits)
 
         def at(move: Any) -> list[Any]:
             value = _value(row, [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)])

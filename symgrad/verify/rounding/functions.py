@@ -229,7 +229,7 @@ def total(values: Iterable[Any]) -> Number:
 
 
 def _exact_in_any_order(terms: list[Any], value: Any) -> bool:
-    """Whether no order of adding rounds: there is one for two terms; of more, all sums are short multiples of a unit."""
+    """Whether no order of adding rounds: of two terms there is one; of more, all sums are short multiples of a unit."""
     if len(terms) < 3:
         a, b = (*terms, 0, 0)[:2]
         return bool(value._mpf_[3] <= now.bits and value - a == b)
