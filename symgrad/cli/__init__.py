@@ -149,7 +149,7 @@ def generate(
 @main.command()
 @target_argument
 @to_option
-@click.option("--full", is_flag=True, help="More points of everything: minutes instead of about a second.")
+@click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes each.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
@@ -170,6 +170,11 @@ def check(
     Prints one report for each function and language, in the order of the TARGETs: how many points, the worst error in
     units in the last place, and what failed where. Writes no files. C needs a C compiler; without one the exit code is
     2. It is 3 where nothing disagrees and the time of some check ran out; its report says how much was checked.
+
+    --full adds to random points, ties, edges and sizes 0 and 1: the kinks of every operator in the formula and the
+    floats beside them, each input at 800 and -800 where the function has a value there, float32 at all of these, each
+    size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of
+    needs_input_grad.
     """
     outcomes: list[Outcome] = []
     for outcome in Checks(tuple(targets), languages, full, seconds).outcomes(jobs):

@@ -58,7 +58,7 @@ def check(
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
     to       the target: "numpy" and "c" are executed as text too, others as an artefact only
-    full     more points of everything
+    full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
     """
