@@ -310,12 +310,19 @@ def _pinv(a: Rows) -> Rows:
         return _regular(_product(t, a), t)
 
 
+def _norm(a: Rows) -> Any:
+    return max(sum(abs(x) for x in row) for row in a)
+
+
 def _expm(a: Rows) -> Rows:
     if not a:
         return []
     n = len(a)
-    most = max(sum(abs(x) for x in row) for row in a)
-    if not mp.isfinite(most) or most > 10_000:
+    most = _norm(a)
+    power = a
+    for _ in range(4 if mp.isfinite(most) else 0):
+        power = _product(power, power)
+    if not _norm(power) < mp.mpf(10_000) ** 16:  # the norm itself may be large where no eigenvalue is
         raise ValueError("the exponential overflows")
     halvings = max(0, int(mp.mag(most + 1))) + 4
     with mp.extraprec(2 * halvings + 20):

@@ -265,7 +265,8 @@ def wrong(monkeypatch):
         right = printed(function, to)
         return replace(right, files={k: v.replace("2 * x", "3 * x") for k, v in right.files.items()})
 
-    monkeypatch.setattr(cli, "printed", mistaken)
+    for module in (cli, cli.checking):
+        monkeypatch.setattr(module, "printed", mistaken)
 
 
 def test_code_that_fails_its_check_is_not_written(wrong):
@@ -437,6 +438,14 @@ def test_check_reports():
     assert lines[0].startswith("squares   numpy   agrees with the formula and J^T v   ")
     assert lines[1].startswith("squares   c   agrees with the formula and J^T v   ")
     assert not Path("squares").exists()
+
+
+@needs_cc
+def test_several_processes_report_the_same_in_the_same_order():
+    asked = ("check", SQUARES, "symgrad.library:linear", "symgrad.library:median", "--to", "numpy,c")
+    alone = run(*asked)
+    assert run(*asked, "--jobs", "3") == alone
+    assert [line.split()[:2] for line in alone.splitlines()][:2] == [["squares", "numpy"], ["squares", "c"]]
 
 
 def test_a_check_that_runs_out_of_time():

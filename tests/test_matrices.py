@@ -12,8 +12,11 @@ import symgrad as sg
 from symgrad.differentiate import differentiate
 from symgrad.errors import SymgradError, UnsupportedError
 from symgrad.ir import interpret
+from symgrad.library import least_squares
 from symgrad.matrices import MATRICES
 from symgrad.simplify import simplify, stable
+from symgrad.verify.reference import Declaration
+from symgrad.verify.truth import truth
 
 RNG = np.random.default_rng(5)
 A = np.array([[3.0, 1.0], [-2.0, 4.0]])
@@ -191,6 +194,16 @@ CHECKED = [
 def test_the_check_agrees(text):
     report = sg.check(sg.parse(text))
     assert report.ok and not report.failures, str(report)
+
+
+def test_the_oracle_differentiates_on_the_side_of_a_jump():
+    """The sign of a column of q is LAPACK's, and changes where the first element is 0; the solution does not."""
+    inputs = {"a": np.array([[0.0, 0.0], [2.0, 1.0], [1.0, -1.0]]), "b": np.array([-1.0, 0.0, 0.0])}
+    seed = np.array([1.4, 3.1])
+    found = truth(Declaration(least_squares.function), inputs, {}, {"out": seed}).gradients["a"]
+    artefact = sg.load(least_squares, check=False)
+    _, saved = artefact.forward(*inputs.values())
+    np.testing.assert_allclose(artefact.backward(saved, seed)[0], found.astype(float), atol=1e-14)
 
 
 def test_several_results_are_one_call():

@@ -15,13 +15,12 @@ from typing import Any
 import click
 
 from ..backends import BACKENDS
-from ..backends.c_load import NO_COMPILER
-from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
+from ..errors import SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
 from ..verify import Report
-from ..verify import check as verify
 from . import text
+from .checking import Checks, Outcome, verified
 from .files import File, abandoned, difference, leftovers, placed, refuse, write
 from .targets import Targets, resolve
 
@@ -150,9 +149,11 @@ def generate(
 @main.command()
 @target_argument
 @to_option
-@click.option("--full", is_flag=True, help="More points of everything: minutes instead of about a second.")
+@click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes each.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
+              help="Check in N processes at once.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 @click.pass_context
 def check(
@@ -161,27 +162,29 @@ def check(
     languages: tuple[str, ...],
     full: bool,
     seconds: float | None,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Verify the printed code of each TARGET against its formula.
 
-    Prints one report for each function and language: how many points, the worst error in units in the last place, and
-    what failed where. Writes no files. C needs a C compiler; without one the exit code is 2. It is 3 where nothing
-    disagrees and the time of some check ran out; its report says how much was checked.
+    Prints one report for each function and language, in the order of the TARGETs: how many points, the worst error in
+    units in the last place, and what failed where. Writes no files. C needs a C compiler; without one the exit code is
+    2. It is 3 where nothing disagrees and the time of some check ran out; its report says how much was checked.
+
+    --full adds to random points, ties, edges and sizes 0 and 1: the kinks of every operator in the formula and the
+    floats beside them, each input at 800 and -800 where the function has a value there, float32 at all of these, each
+    size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of
+    needs_input_grad.
     """
-    reports: list[Report] = []
-    failed: list[str] = []
-    lacking: list[str] = []
-    refused: list[str] = []
-    for function in resolve(targets).functions:
-        for printing in _printed(function, languages, refused):
-            outcome = _verified(function, printing, full, seconds)
-            if isinstance(outcome, Report):
-                reports.append(outcome)
-                if not as_json:
-                    click.echo(str(outcome))
-            else:
-                (lacking if outcome[0] else failed).append(outcome[1])
+    outcomes: list[Outcome] = []
+    for outcome in Checks(tuple(targets), languages, full, seconds).outcomes(jobs):
+        outcomes.append(outcome)
+        if outcome.report is not None and not as_json:
+            click.echo(str(outcome.report))
+    reports = [o.report for o in outcomes if o.report is not None]
+    failed = [o.failed for o in outcomes if o.failed]
+    lacking = [o.lacking for o in outcomes if o.lacking]
+    refused = [o.refused for o in outcomes if o.refused]
     if as_json:
         click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
     for message in failed:
@@ -249,38 +252,23 @@ def _tell_refused(refused: Sequence[str], something: bool) -> None:
 # checking
 
 
-def _verified(
-    function: Function, printing: Printed, full: bool = False, seconds: float | None = None
-) -> Report | tuple[bool, str]:
-    """The report; or, where the code cannot be run, whether the machine is to blame, and the message."""
-    to = printing.backend.name
-    try:
-        artefact = printing.load()
-    except CompilerError as error:
-        return NO_COMPILER.split("(")[0] in str(error), str(error)
-    except ImportError as error:
-        return True, f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
-    return verify(function, printing.files, to, artefact, full=full, seconds=seconds)
-
-
 def _report_line(
     function: Function, printing: Printed, languages: Sequence[str], failed: list[Report | str], lacking: list[str]
 ) -> None:
     """Check, say so in one line, and keep what is wrong for later."""
     width = max(map(len, languages))
-    outcome = _verified(function, printing)
-    if isinstance(outcome, Report):
-        click.echo("\n".join(text.checked(outcome, width)))
-        if not outcome.ok:
-            failed.append(outcome)
+    outcome = verified(function, printing)
+    if outcome.report is not None:
+        click.echo("\n".join(text.checked(outcome.report, width)))
+        if not outcome.report.ok:
+            failed.append(outcome.report)
         return
-    machine, message = outcome
-    said = "could not be checked here" if machine else "the compiler refuses it"
+    said = "could not be checked here" if outcome.lacking else "the compiler refuses it"
     click.echo(f"    {printing.backend.name:<{width}}   {said}")
-    if machine:
-        lacking.append(message)
+    if outcome.lacking:
+        lacking.append(outcome.lacking)
     else:
-        failed.append(message)
+        failed.append(outcome.failed)
 
 
 def _tell_lacking(ctx: click.Context, lacking: Sequence[str]) -> None:

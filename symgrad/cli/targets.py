@@ -88,9 +88,7 @@ def _of_file(path: Path, name: str | None) -> tuple[list[Function], str]:
         return _chosen(_executed(path), label, name, path)
 
 
-def _of_module(
-    dotted: str, name: str | None, root: Path, file: Path | None = None
-) -> tuple[list[Function], str]:
+def _of_module(dotted: str, name: str | None, root: Path, file: Path | None = None) -> tuple[list[Function], str]:
     """The functions of a module, found in `root` too. Raises TargetError if that module is not the `file` asked for."""
     with _importable(root):
         try:

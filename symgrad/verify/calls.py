@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
 from .adjoint import Artefact
-from .sampling import Case
+from .cases import Case
 from .text import Array
 
 
 class Call:
     """One forward and backward of an artefact with the arrays of a case.
 
-    Every third case passes arrays that are not contiguous; a broadcast case passes its views with stride 0.
+    layout  how the arrays lie in memory, one of LAYOUTS; a broadcast case passes its views with stride 0 as they are
     """
 
-    def __init__(self, function: Function, artefact: Artefact, case: Case, dtype: Any) -> None:
+    def __init__(self, function: Function, artefact: Artefact, case: Case, dtype: Any, layout: str = "plain") -> None:
         self.function, self.artefact, self.case, self.dtype = function, artefact, case, dtype
-        scattered = case.number % 3 == 1 and not case.strided
-        self.inputs = [self._argument(case.inputs.get(n), scattered) for n in function.inputs]
-        self.seeds = [self._argument(case.seeds[n], scattered) for n in function.outputs]
+        self.layout = "plain" if case.strided else layout
+        self.inputs = [self._argument(case.inputs.get(n)) for n in function.inputs]
+        self.seeds = [self._argument(case.seeds[n]) for n in function.outputs]
         self.before = [None if a is None else a.tobytes() for a in (*self.inputs, *self.seeds)]
         # an option at its default is left out in every other case
         defaults = {o.name: float(o.default) for o in function.options} if case.number % 2 == 0 else {}
@@ -31,18 +32,13 @@ class Call:
         self.outputs: list[Any] = []
         self.grads: tuple[Any, ...] = ()
 
-    def _argument(self, value: Array | None, scattered: bool) -> Any:
+    def _argument(self, value: Array | None) -> Any:
         if value is None:
             return None
         array = np.asarray(value)
         if array.dtype.kind == "f" and array.dtype != self.dtype:
             array = array.astype(self.dtype) if not self.case.strided else _restrided(array, self.dtype)
-        if scattered and array.ndim:
-            wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), dtype=array.dtype)
-            view = wide[..., 1::2]
-            view[...] = array
-            return view
-        return array
+        return LAYOUTS[self.layout](array) if array.ndim else array
 
     @property
     def cotangent(self) -> Any:
@@ -80,6 +76,28 @@ class Call:
         """The gradients of another backward from the same saved values."""
         with np.errstate(all="ignore"):
             return self.artefact.backward(self.saved, self.cotangent, needs)
+
+
+def _scattered(array: Array) -> Array:
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), dtype=array.dtype)
+    view = wide[..., 1::2]
+    view[...] = array
+    return view
+
+
+def layouts(case: Case, full: bool) -> tuple[str, ...]:
+    """The layouts in which a case is passed: every one, or the plain one and for every third case another."""
+    if case.strided or not case.count:
+        return ("plain",)
+    return tuple(LAYOUTS) if full else ("scattered",) if case.number % 3 == 1 else ("plain",)
+
+
+LAYOUTS: Mapping[str, Callable[[Array], Array]] = {
+    "plain": lambda array: array,
+    "scattered": _scattered,
+    "backwards": lambda array: np.ascontiguousarray(array[::-1])[::-1],
+    "columns first": lambda array: np.asfortranarray(array),
+}
 
 
 def _restrided(array: Array, dtype: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,15 @@ def _same(a: Any, b: Number) -> bool:
     if a is UNSET or not mp.isfinite(a.value):
         return False
     return bool(abs(a.value - b.value) <= mpmath.ldexp(abs(b.value), -DECIDED))
+
+
+def overflow(arrays: Mapping[str, Array]) -> tuple[str, tuple[int, ...]] | None:
+    """The first element of a text's results that floating point may fail to reach: its bound is infinite."""
+    for name, array in arrays.items():
+        for position, number in np.ndenumerate(array):
+            if number is not UNSET and number.err == np.inf:
+                return name, position
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ DRAWS: Mapping[str, Draw] = {
     "unit": lambda rng, shape: rng.uniform(0, 1, shape),
     "above": lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
     "offset": lambda rng, shape: 800 + rng.standard_normal(shape),
+    "negative offset": lambda rng, shape: rng.standard_normal(shape) - 800,
     "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
     "edges": lambda rng, shape: rng.choice(EDGES, shape),
 }

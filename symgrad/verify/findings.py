@@ -8,10 +8,10 @@ from typing import Any
 import mpmath
 from mpmath import mp, nstr
 
+from .cases import Case
 from .compare import Judged, place
 from .points import one_point
 from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
-from .sampling import Case
 
 HUGE = 5000  # bits before the point, or zeros after it, of a number that is not written out
 

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..ir import Function
-from .sampling import Case
+from .cases import Case
 from .text import Array, Values, differentiable
 from .truth import Truth
 
 
-def combinations(function: Function) -> list[tuple[bool, ...]]:
-    """What may be asked of backward: every subset of up to three gradients, else none, each alone, all but each."""
+def combinations(function: Function, full: bool = False) -> list[tuple[bool, ...]]:
+    """What may be asked of backward: every subset of up to three gradients, else none, each alone, all but each.
+
+    `full` asks for every subset of up to six.
+    """
     names = differentiable(function)
-    if len(names) <= 3:
+    if len(names) <= (6 if full else 3):
         subsets = [dict(zip(names, bits, strict=True)) for bits in itertools.product((False, True), repeat=len(names))]
     else:
         subsets = [{}, *({name: True} for name in names), *({n: n != name for n in names} for name in names)]
@@ -38,6 +41,11 @@ def parts(case: Case, found: Truth, most: int) -> Iterator[tuple[Case, dict[str,
 def refuses_nothing(case: Case, error: Exception) -> bool:
     """Whether the code refuses a maximum over nothing, as NumPy does; a softmax of no elements may."""
     return case.label == "a size of 0" and "zero-size array to reduction" in str(error)
+
+
+def refuses_infinity(error: Exception) -> bool:
+    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed."""
+    return isinstance(error, np.linalg.LinAlgError) or "must not contain infs or NaNs" in str(error)
 
 
 def one_point(case: Case, number: int) -> Values:

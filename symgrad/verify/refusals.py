@@ -15,10 +15,10 @@ from mpmath import mp
 
 from ..ir import Function, bind
 from .adjoint import Artefact
+from .cases import Case
 from .draws import integers, outside
 from .reference import Declaration
 from .rounding import DOUBLE, rounding
-from .sampling import Case
 from .sizes import shape_of, violations
 from .text import Fault, Text, Values, differentiable
 

@@ -45,6 +45,6 @@ def made_symmetric(array: Array, axes: Axes, definite: bool) -> Array:
     last = np.moveaxis(array, axes, (-2, -1))
     if definite:
         size = max(float(np.max(np.abs(last), initial=0.0)), 1e-3)
-        last = last @ last.swapaxes(-1, -2) / size + size * np.eye(last.shape[-1])
+        last = last @ (last.swapaxes(-1, -2) / size) + size * np.eye(last.shape[-1])
     last = (last + last.swapaxes(-1, -2)) / 2
     return np.ascontiguousarray(np.moveaxis(last, (-2, -1), axes))

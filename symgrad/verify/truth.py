@@ -26,6 +26,7 @@ from .text import Array, Values
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
+LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
 NUDGE = 50  # relative perturbations of 2**-NUDGE
 COORDINATES = 8  # up to so many numbers are perturbed one by one
 
@@ -131,9 +132,13 @@ def differences(
                 directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
     else:
         directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(most)]
-    said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits)
-    # 1 + 1e-309 is 1 at 200 digits, and floor(2**500) no step function: a second look at more, and from nearer
-    return said and _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + 700)
+    said = None
+    # 1 + 1e-309 is 1 at 200 digits, floor(2**500) no step function, and a kink nearer than a step: looks from nearer
+    for more in LOOKS:
+        said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + more)
+        if said is None:
+            break
+    return said
 
 
 def _disagreement(
@@ -255,7 +260,10 @@ def conditioning(
                     change = np.inf if change != change else change
                     before = float(sums[name][position])
                     sums[name][position] = before + change if single else max(before, change)
-    return sums if single else {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
+    if single:
+        return sums
+    with np.errstate(over="ignore"):
+        return {name: s * np.sqrt(len(spots)) for name, s in sums.items()}
 
 
 def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Array]:

@@ -17,7 +17,7 @@ from ..ir import nested
 from ..matrices import Matrix
 from .groups import Block, Fibre, Group, Position, Visit, place
 
-STEP = 120  # h is at most 2**-STEP of the largest element
+STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0
 
 
 def blocks(group: Group, extent: Callable[[Any], int], evaluate: Callable[..., Any]) -> Iterator[Fibre]:
@@ -89,15 +89,33 @@ def back(fibres: Sequence[Fibre], seeds: Sequence[Any]) -> Iterator[tuple[Visit,
 
 
 def _slope(row: Matrix, operands: list[Any], which: int, where: Position, wanted: list[tuple[Position, Any]]) -> Any:
-    largest = max((abs(x) for _, x in _leaves(operands[which])), default=mpmath.mpf(1)) or mpmath.mpf(1)
+    """The derivative of what is `wanted` in one element: a central difference, or of one side where the value jumps.
+
+    It jumps where a sign is chosen by an element that is 0, as that of a column of q is; the declared value is the
+    limit of one side, and so is the derivative.
+    """
+    sizes = [int(mp.mag(x)) for _, x in _leaves(operands[which]) if x and mp.isfinite(x)] or [1]
     bits = max(STEP, mp.prec // 4)
-    with mp.extraprec(bits + 20):
-        step = mp.ldexp(mp.mpf(1), int(mp.mag(largest)) - bits)
-        ends = []
-        for move in (step, -step):
-            moved = [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)]
-            ends.append(_value(row, moved))
-        slope = sum((seed * (_at(ends[0], at) - _at(ends[1], at)) for at, seed in wanted), mpmath.mpf(0)) / (2 * step)
+    with mp.extraprec(bits + 20 + max(sizes) - min(sizes)):
+        step = mp.ldexp(mp.mpf(1), min(sizes) - bits)
+
+        def at(move: Any) -> list[Any]:
+            value = _value(row, [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)])
+            return [_at(value, place) for place, _ in wanted]
+
+        def differs(one: list[Any], other: list[Any]) -> bool:
+            slack = mp.ldexp(max(map(abs, (*one, *other))), -bits // 2)
+            return not all(abs(a - b) <= slack for a, b in zip(one, other, strict=True))
+
+        up, down = at(step), at(-step)
+        changes = [a - b for a, b in zip(up, down, strict=True)]
+        if differs(up, down):
+            here = at(0)
+            side = 1 if not differs(up, here) else -1 if not differs(down, here) else 0
+            if side:
+                near, far = (up if side > 0 else down), at(2 * side * step)
+                changes = [side * (4 * b - 3 * a - c) for a, b, c in zip(here, near, far, strict=True)]
+        slope = sum((seed * c for (_, seed), c in zip(wanted, changes, strict=True)), mpmath.mpf(0)) / (2 * step)
     return +slope
 
 

@@ -41,8 +41,15 @@ def test_floating_point_stays_within_the_running_bound(name):
     assert tight > 30  # a bound of infinity would be right, too
 
 
-def test_a_sum_is_bounded_in_any_order():
-    values = [1e16, 1.0, -1e16, 1.0, 3e-5, -7.25]
+SUMS = [  # the second is exact in the order in which it stands, and not in every one
+    [1e16, 1.0, -1e16, 1.0, 3e-5, -7.25],
+    [1e16, -1e16, 1.0, 2.0, 4.0, 0.0],
+    [1.0, 2.0, 0.5, -3.0, 0.25, 8.0],
+]
+
+
+@pytest.mark.parametrize("values", SUMS, ids=str)
+def test_a_sum_is_bounded_in_any_order(values):
     with rounding(DOUBLE, 200):
         bounded = total(values)
         for order in ([0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5], [5, 4, 3, 1, 0, 2]):
@@ -50,6 +57,12 @@ def test_a_sum_is_bounded_in_any_order():
             for k in order:
                 found += values[k]
             assert abs(bounded.value - found) <= bounded.err * DOUBLE.unit
+
+
+@pytest.mark.parametrize(("values", "exact"), [(SUMS[1], False), (SUMS[2], True), ([1e16, -1e16 + 2], True)], ids=str)
+def test_a_sum_is_exact_only_if_it_is_in_every_order(values, exact):
+    with rounding(DOUBLE, 200):
+        assert (total(values).err == 0.0) == exact
 
 
 def test_overflow_has_no_bound_and_a_close_comparison_is_a_doubt():

@@ -217,17 +217,24 @@ def pi() -> Number:
 
 def total(values: Iterable[Any]) -> Number:
     """The sum, in whatever order a library adds it: n terms have n - 1 roundings of at most the sum of magnitudes."""
-    value, err, size, count, exact = mpmath.mpf(0), 0.0, 0.0, 0, True
-    for item in values:
-        term = lift(item)
-        before, value = value, value + term.value
-        exact = exact and value._mpf_[3] <= now.bits and value - before == term.value
+    terms = [lift(v) for v in values]
+    value, err, size = mpmath.mpf(0), 0.0, 0.0
+    for term in terms:
+        value += term.value
         err += term.err
         size += term.size
-        count += 1
-    if not (exact and err == 0.0):
-        err += max(count - 1, 0) * size
+    if err or not _exact_in_any_order([t.value for t in terms if t.value], value):
+        err += max(len(terms) - 1, 0) * size
     return rounded(value, err, 0.0)
+
+
+def _exact_in_any_order(terms: list[Any], value: Any) -> bool:
+    """Whether no order of adding rounds: of two terms there is one; of more, all sums are short multiples of a unit."""
+    if len(terms) < 3:
+        a, b = (*terms, 0, 0)[:2]
+        return bool(value._mpf_[3] <= now.bits and value - a == b)
+    finite = all(mp.isfinite(t) for t in terms)
+    return finite and mp.fsum(terms, absolute=True) <= mpmath.ldexp(1, min(t._mpf_[2] for t in terms) + now.bits)
 
 
 # NumPy's and SciPy's own, as they compute them

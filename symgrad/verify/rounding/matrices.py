@@ -100,11 +100,11 @@ def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tu
         base = row.value(*values)
         for which, operand in enumerate(operands):
             largest = max((x.size for x in operand.ravel()), default=0.0)
-            step = mp.ldexp(mpmath.mpf(1), int(mp.mag(mpmath.mpf(largest) or 1)) - 60 - max(0, (mp.prec - BITS) // 2))
             weights = np.array([x.err + (c * largest if which == 0 else 0.0) for x in operand.ravel()])
             most = float(np.max(weights, initial=0.0))
             if most == INF:
                 return [INF] * len(places)
+            step = mp.ldexp(mpmath.mpf(1), int(mp.mag(mpmath.mpf(largest) or 1)) - 60 - max(0, (mp.prec - BITS) // 2))
             mine = [0.0] * len(places)
             for direction in _directions(weights / most) if most else ():
                 steps = iter(direction)

@@ -1,0 +1,119 @@
+"""What comes of checking functions in several languages, one after the other or in several processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+
+import click
+
+from ..backends.c_load import NO_COMPILER
+from ..errors import CompilerError, UnsupportedError
+from ..ir import Function
+from ..pipeline import Printed, printed
+from ..verify import Report
+from ..verify import check as verify
+from .targets import resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one function in one language: a report, or in words why there is none.
+
+    refused  the language has no words for it
+    lacking  this machine cannot run it
+    failed   the compiler refuses it
+    """
+
+    report: Report | None = None
+    refused: str = ""
+    lacking: str = ""
+    failed: str = ""
+
+
+def verified(function: Function, printing: Printed, full: bool = False, seconds: float | None = None) -> Outcome:
+    """Load and check what was printed."""
+    to = printing.backend.name
+    try:
+        artefact = printing.load()
+    except CompilerError as error:
+        lacks = NO_COMPILER.split("(")[0] in str(error)
+        return Outcome(lacking=str(error)) if lacks else Outcome(failed=str(error))
+    except ImportError as error:
+        said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
+        return Outcome(lacking=said)
+    return Outcome(verify(function, printing.files, to, artefact, full=full, seconds=seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What was asked of `symgrad check`."""
+
+    targets: tuple[str, ...]
+    languages: tuple[str, ...]
+    full: bool = False
+    seconds: float | None = None
+
+    def one(self, function: Function, to: str) -> Outcome:
+        """Print and check one function in one language."""
+        try:
+            printing = printed(function, to)
+        except UnsupportedError as error:
+            return Outcome(refused=str(error))
+        return verified(function, printing, self.full, self.seconds)
+
+    def outcomes(self, jobs: int) -> Iterator[Outcome]:
+        """Every outcome, in the order of the functions and languages, from so many processes."""
+        functions = resolve(self.targets).functions
+        tasks = [(number, to) for number in range(len(functions)) for to in self.languages]
+        progress = _Progress(len(tasks))
+        if jobs == 1:
+            for number, to in tasks:
+                progress.show(f"{functions[number].name}   {to}")
+                outcome = self.one(functions[number], to)
+                progress.done()
+                yield outcome
+            return
+        with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=_prepare, initargs=(self,)) as pool:
+            try:
+                waiting: list[Future[Outcome]] = [pool.submit(_task, *task) for task in tasks]
+                for future, (number, to) in zip(waiting, tasks, strict=True):
+                    progress.show(f"{functions[number].name}   {to}")
+                    outcome = future.result()
+                    progress.done()
+                    yield outcome
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+_asked: tuple[Checks, Sequence[Function]]  # of a process of the pool: what is declared is not sent, but resolved again
+
+
+def _prepare(checks: Checks) -> None:
+    global _asked
+    _asked = checks, resolve(checks.targets).functions
+
+
+def _task(number: int, to: str) -> Outcome:
+    checks, functions = _asked
+    return checks.one(functions[number], to)
+
+
+class _Progress:
+    """A line on a terminal that says what is being checked; it is gone before anything else is written."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.number = count, 0
+        self.shown = count > 1 and sys.stderr.isatty()
+
+    def show(self, what: str) -> None:
+        self.number += 1
+        if self.shown:
+            click.echo(f"{self.number} of {self.count}   {what}", nl=False, err=True)
+
+    def done(self) -> None:
+        if self.shown:
+            click.echo("\r\033[K", nl=False, err=True)

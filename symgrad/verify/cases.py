@@ -1,0 +1,114 @@
+"""One call of a sample, and what the samples of every kind of function share: random numbers, options, grad_output."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .draws import edges
+from .reference import Declaration
+from .rounding import SINGLE
+from .symmetric import symmetric_inputs
+from .text import Array, Values, full_shape
+
+LONG = 1500  # operations from which on one point takes a second
+HUGE = 1e30  # of a grad_output; a float32 has it too
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call: inputs by name (None: absent), options, and grad_output by output.
+
+    count    the points that it holds
+    packed   the first axis of every array counts independent points
+    strided  inputs and grad_output are broadcast views with stride 0
+    single   every number is a float32
+    costly   an evaluation takes seconds: what is asked several times of others is asked once
+    """
+
+    number: int
+    label: str
+    inputs: Values
+    options: Mapping[str, Any]
+    seeds: Values
+    count: int = 1
+    packed: bool = False
+    strided: bool = False
+    single: bool = False
+    costly: bool = False
+
+
+class Sampler:
+    """The state of one sampling: random numbers, and what was dropped."""
+
+    def __init__(self, declaration: Declaration, full: bool, seed: int) -> None:
+        self.declaration = declaration
+        self.function = declaration.function
+        self.full = full
+        self.rng = np.random.default_rng([seed, 20240117])
+        self.discarded = 0
+        self.options = {o.name: o.default for o in self.function.options}
+        self.edges = edges(self.function)
+        self.symmetric = symmetric_inputs(self.function)
+        self.numbers = itertools.count()
+        self.costly = False
+
+    def cases(self) -> Iterator[Case | None]:
+        """The cases, in order; None for one that could not be drawn."""
+        raise NotImplementedError
+
+    def _other_options(self) -> Iterator[Mapping[str, Any]]:
+        """The options at other values, one at a time."""
+        for option in self.function.options:
+            other = option.default + 1 if option.dtype == "int" else float(option.default) * 3 or 0.25
+            yield {**self.options, option.name: other}
+
+    def _case(
+        self,
+        label: str,
+        inputs: Values,
+        options: Mapping[str, Any],
+        seeds: str,
+        count: int,
+        packed: bool,
+        strided: bool = False,
+        single: bool = False,
+    ) -> Case:
+        cotangents: dict[str, Array | None] = {}
+        numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
+        kinds = {t.name: t.dtype for t in self.function.tensors}
+        inputs = {n: a if a is None or kinds[n] != "bool" else np.asarray(a, bool) for n, a in inputs.items()}
+        for name in self.function.outputs:
+            shape = full_shape(self.function, name, inputs, numbers)
+            if self.function.table[name].dtype != "real":
+                cotangents[name] = None
+                continue
+            seed = self._seed(seeds, shape)
+            if single:
+                seed = seed.astype(np.float32).astype(np.float64)
+            cotangents[name] = seed
+        number = next(self.numbers)
+        return Case(number, label, inputs, numbers, cotangents, count, packed, strided, single, self.costly)
+
+    def _edges(self, single: bool) -> list[float]:
+        """The edges of this function; of a float32, those that it has."""
+        known = [e for e in self.edges if e == 0 or SINGLE.tiny < abs(e) < SINGLE.huge] if single else self.edges
+        return list(dict.fromkeys(float(np.float32(e)) for e in known)) if single else known
+
+    def _seed(self, kind: str, shape: tuple[int, ...]) -> Array:
+        if kind == "ones":
+            return np.broadcast_to(np.ones(()), shape)
+        if kind == "zero":
+            return np.zeros(shape)
+        if kind == "huge":
+            return np.asarray(HUGE * self.rng.standard_normal(shape))
+        if kind == "one-hot":
+            seed = np.zeros(shape)
+            if seed.size:
+                seed.reshape(-1)[self.rng.integers(seed.size)] = 1.0
+            return seed
+        return np.asarray(self.rng.standard_normal(shape))

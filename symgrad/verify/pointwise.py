@@ -1,0 +1,215 @@
+"""The sample of a function of independent points: many points in one call.
+
+The short matrix is the first part of `cases`; `full` adds the long one, `_long`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from mpmath import mp
+
+from ..expr import Const
+from .cases import LONG, Case, Sampler
+from .draws import DRAWS, EDGES, presences
+from .kinks import at_kinks, coarse
+from .symmetric import made_symmetric
+from .text import Array, Values
+
+POINTS = 64
+FARTHEST = (800.0, -800.0)
+EVALUATIONS = 300  # in search of kinks
+
+
+class Pointwise(Sampler):
+    """Cases for a function of independent points."""
+
+    def cases(self) -> Iterator[Case | None]:
+        """The cases."""
+        operations = max(self.declaration.operations, 1)
+        budget = max(2, min(POINTS, 3000 // operations))
+        budget *= 2 if self.full else 1
+        half = max(1, budget // 2)
+        for present in presences(self.function):
+            share = half if all(present.values()) else min(half, 8)
+            yield self._batch("random", present, share, ("normal", "wide"), "random")
+            yield self._batch("edges", present, share, ("edges",), "random")
+        everything = dict.fromkeys(self.function.optional, True)
+        if operations > LONG and not self.full:
+            yield self._batch("one point", everything, 1, ("normal",), "random", axes=())
+            return
+        few = max(1, min(4, budget))
+        yield self._batch("float32", everything, min(12, half), ("normal", "positive"), "random", single=True)
+        yield self._batch("zero grad_output", everything, few, ("normal",), "zero")
+        yield self._batch("ones", everything, few, ("normal",), "ones", strided=True)
+        yield self._batch("two axes", everything, 6 if budget > 6 else 1, ("normal",), "one-hot", axes=(2, 3))
+        yield self._batch("one point", everything, 1, ("normal",), "random", axes=())
+        yield self._empty_batch(everything)
+        for options in self._other_options():
+            yield self._batch("options", everything, few, ("normal",), "random", options=options)
+        if self.full:
+            yield from self._long(everything, half)
+
+    def _long(self, everything: Mapping[str, bool], half: int) -> Iterator[Case | None]:
+        """What the long matrix has besides more points of the short one."""
+        yield self._gathered("one input at an edge", self._extremes(half), "random")
+        yield self._gathered("kinks", self._kinks(half), "random")
+        yield self._batch("huge grad_output", everything, min(half, 8), ("normal", "wide"), "huge")
+        yield self._batch("strided inputs", everything, min(half, 4), ("wide",), "random", strided=True)
+        for kinds in (("wide",), ("edges",), ("positive", "unit")):
+            yield self._batch("float32", everything, half, kinds, "random", single=True)
+        yield self._batch("float32", everything, min(half, 4), ("normal",), "ones", strided=True, single=True)
+        for axes in ((1,), (1, 1), (1, 3)):
+            yield self._batch("a size of 1", everything, max(axes), ("normal", "wide"), "random", axes=axes)
+        for axes in ((2, 0), (0, 3)):
+            yield self._empty_batch(everything, axes)
+
+    def _batch(
+        self,
+        label: str,
+        present: Mapping[str, bool],
+        count: int,
+        kinds: tuple[str, ...],
+        seeds: str,
+        axes: tuple[int, ...] | None = None,
+        options: Mapping[str, Any] | None = None,
+        strided: bool = False,
+        single: bool = False,
+    ) -> Case | None:
+        chosen = {**self.options, **(options or {})}
+        pool: list[Values] = []
+        found = 0
+        for kind in (*kinds, "positive", "unit", "above", "normal"):
+            wanted = count // len(kinds) + 1 if kind in kinds else count
+            if kind not in kinds and found >= max(1, count // 4):
+                break
+            arrays = self._candidates(kind, 4 * wanted, present, single)
+            kept = self._finite(arrays, chosen)[:wanted]
+            pool.append({n: None if a is None else a[kept] for n, a in arrays.items()})
+            found += len(kept)
+        inputs: dict[str, Array | None] = {}
+        total = min(found, count)
+        if (axes is not None and total < int(np.prod(axes))) or total == 0:
+            return None
+        if axes == ():
+            total = 1
+        for name in self.function.inputs:
+            parts = [p[name] for p in pool]
+            if any(p is None for p in parts):
+                inputs[name] = None
+                continue
+            array: Array = np.concatenate([p for p in parts if p is not None])[:total]
+            if strided:
+                array = np.broadcast_to(array[:1], array.shape)
+            inputs[name] = array if axes is None else array.reshape((*axes, *array.shape[1:]))
+        packed = axes is None or len(axes) == 1
+        return self._case(label, inputs, chosen, seeds, total, packed, strided, single)
+
+    def _candidates(self, kind: str, count: int, present: Mapping[str, bool], single: bool) -> dict[str, Array | None]:
+        arrays: dict[str, Array | None] = {}
+        for name in self.function.inputs:
+            tensor = self.function.table[name]
+            shape = (count, *(int(e.value) for e in tensor.shape[1:] if isinstance(e, Const)))
+            if not present.get(name, True):
+                arrays[name] = None
+            elif tensor.dtype != "real":
+                arrays[name] = self.rng.integers(0, 2 if tensor.dtype == "bool" else 3, shape)
+            elif kind == "edges":
+                arrays[name] = self._edge_draw(shape, single)
+            else:
+                arrays[name] = DRAWS[kind](self.rng, shape)
+            drawn = arrays[name]
+            if drawn is not None and name in self.symmetric:
+                arrays[name] = made_symmetric(drawn, *self.symmetric[name])
+        real = {n: a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"}
+        if kind == "edges":
+            self._nearly_equal(list(real.values()), 1e-6 if single else 1e-9)
+        if single:
+            arrays |= {n: a.astype(np.float32).astype(np.float64) for n, a in real.items()}
+        return arrays
+
+    def _edge_draw(self, shape: tuple[int, ...], single: bool) -> Array:
+        """Every edge once, in a random order, then again."""
+        flat = np.empty(int(np.prod(shape)))
+        edges = self._edges(single)
+        for start in range(0, len(flat), len(edges)):
+            part = self.rng.permutation(edges)[: len(flat) - start]
+            flat[start : start + len(part)] = part
+        return flat.reshape(shape)
+
+    def _nearly_equal(self, arrays: list[Array], apart: float) -> None:
+        """Some points with x = y, x = -y, and x nearly y."""
+        flat = [a.reshape(len(a), -1) for a in arrays]
+        columns = [(a, c) for a in flat for c in range(a.shape[1])]
+        for (a, i), (b, j) in itertools.pairwise(columns):
+            for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + apart, 1.0, 1.0), strict=False):
+                b[row, j] = a[row, i] * factor
+
+    def _finite(self, arrays: Values, options: Mapping[str, Any]) -> list[int]:
+        """The points at which every output is a finite number, in double's range."""
+        with mp.workprec(100):
+            try:
+                trace = self.declaration.trace(arrays, options)
+            except IndexError:
+                return []
+        count = next(len(a) for a in arrays.values() if a is not None)
+        good = np.ones(count, dtype=bool)
+        for name in self.function.outputs:
+            for position, value in np.ndenumerate(trace.arrays[name]):
+                good[position[0]] &= bool(mp.isfinite(value)) and abs(value) < 1e308
+        self.discarded += int(count - good.sum())
+        return [int(k) for k in np.flatnonzero(good)]
+
+    def _empty_batch(self, present: Mapping[str, bool], axes: tuple[int, ...] = (0,)) -> Case | None:
+        drawn = self._candidates("normal", 1, present, False)
+        inputs = {n: None if a is None else a[:0].reshape((*axes, *a.shape[1:])) for n, a in drawn.items()}
+        return self._case("no points", inputs, self.options, "random", 0, len(axes) == 1)
+
+    # the long matrix
+
+    def _gathered(self, label: str, points: list[Values], seeds: str) -> Case | None:
+        """Points that were found one by one, with every input, as one case."""
+        if not points:
+            return None
+        inputs = {n: np.concatenate([np.asarray(p[n]) for p in points]) for n in self.function.inputs}
+        return self._case(label, inputs, self.options, seeds, len(points), True)
+
+    def _extremes(self, most: int) -> list[Values]:
+        """One number of the inputs at each edge, and at 800 and -800, the others anywhere the function has a value."""
+        everything = dict.fromkeys(self.function.optional, True)
+        table = self.function.table
+        drawn = self._candidates("normal", 1, everything, False)
+        spots = [
+            (name, column, value)
+            for name, array in drawn.items()
+            if array is not None and table[name].dtype == "real" and name not in self.symmetric
+            for column in range(array.size)
+            for value in (*FARTHEST, *EDGES)
+        ]
+        spots = [spots[k] for k in self.rng.permutation(len(spots)).tolist()]
+        spots = sorted(spots, key=lambda s: abs(s[2]) != abs(FARTHEST[0]))[:most]
+        found: list[Values] = []
+        for kind in ("normal", "positive", "unit", "above"):
+            if not spots:
+                break
+            drawn = self._candidates(kind, len(spots), everything, False)
+            for row, (name, column, value) in enumerate(spots):
+                np.asarray(drawn[name]).reshape(len(spots), -1)[row, column] = value
+            kept = self._finite(drawn, self.options)
+            found += [{n: None if a is None else a[k : k + 1] for n, a in drawn.items()} for k in kept]
+            spots = [spot for row, spot in enumerate(spots) if row not in kept]
+        return found
+
+    def _kinks(self, most: int) -> list[Values]:
+        """Points at the kinks of the formula's operators, and beside them."""
+        found: list[Values] = []
+        for kind in ("normal", "positive", "unit"):
+            drawn = coarse(self._candidates(kind, 4, dict.fromkeys(self.function.optional, True), False))
+            for k in self._finite(drawn, self.options)[:2]:
+                start = {n: None if a is None else a[k : k + 1] for n, a in drawn.items()}
+                near = at_kinks(self.declaration, start, self.options, self.rng, EVALUATIONS)
+                found += [p for p in near if self._finite(p, self.options)]
+        return found[:most]

@@ -1,0 +1,227 @@
+"""The sample of a function of tensors: a few small sizes.
+
+The rows of SHORT are the short matrix; `full` draws them twice, and adds the long one, `_long`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mpmath import mp
+
+from ..ir import Function
+from .cases import LONG, Case, Sampler
+from .draws import DRAWS, integers, presences
+from .kinks import at_kinks, coarse
+from .reference import Declaration
+from .sizes import choose, cost, defined, empties, fitting, shape_of
+from .symmetric import made_symmetric
+from .text import Array, Values
+
+COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
+EVALUATIONS = 300  # in search of kinks
+SEARCH = 600_000  # operations in search of kinks
+KINKS = 30  # cases at kinks
+
+Inputs = dict[str, Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a case is drawn.
+
+    draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too
+    seeds    grad_output
+    pack     the axes of a pack
+    strided, strided_seed  inputs, or grad_output, with stride 0
+    """
+
+    label: str
+    draw: str = "normal"
+    seeds: str = "random"
+    pack: str = "one"
+    single: bool = False
+    strided: bool = False
+    strided_seed: bool = False
+
+
+SHORT = (
+    Row("random"),
+    Row("wide range", "wide"),
+    Row("one-hot grad_output", seeds="one-hot", pack="two"),
+    Row("grad_output of ones", seeds="ones", strided_seed=True),
+    Row("zero grad_output", seeds="zero"),
+    Row("ties", "ties"),
+    Row("edges", "edges"),
+    Row("edges", "edges"),
+    Row("a large offset", "offset"),
+    Row("float32", single=True),
+    Row("broadcast inputs", strided=True),
+)
+LONGER = (
+    *[Row("the formula's edges", "own edges")] * 6,
+    Row("a large negative offset", "negative offset"),
+    Row("huge grad_output", seeds="huge"),
+    Row("broadcast inputs and grad_output", "wide", "ones", strided=True, strided_seed=True),
+    *[Row("float32", draw, single=True) for draw in ("wide", "ties", "offset", "positive", "edges", "own edges")],
+    Row("float32", "normal", "ones", single=True, strided=True, strided_seed=True),
+)
+ONES = tuple(Row("sizes 1", draw, pack=pack) for draw in ("wide", "ties", "edges") for pack in ("none", "one"))
+
+
+class Tensors(Sampler):
+    """Cases for a function of tensors of symbolic sizes."""
+
+    def __init__(self, declaration: Declaration, full: bool, seed: int) -> None:
+        super().__init__(declaration, full, seed)
+        self.matrices = _matrices(self.function)
+        self.small = choose(self.function, self.options, self.rng)
+
+    def cases(self) -> Iterator[Case | None]:
+        """The cases."""
+        small = self.small
+        patterns = presences(self.function)
+        everything = patterns[0]
+        plan = SHORT * (2 if self.full else 1)
+        self.costly = cost(self.function, small, self.options) > COSTLY
+        if (self.declaration.operations > LONG and not self.full) or self.costly:
+            plan = plan[: 1 if self.costly else 4]
+        for row in plan:
+            yield self._tensor_case(row, small, everything, self.options)
+        for present in patterns[1:]:
+            yield self._tensor_case(Row("optional inputs"), small, present, self.options)
+        ones = dict.fromkeys(small, 1)
+        if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
+            yield self._tensor_case(Row("sizes 1", pack="none"), ones, everything, self.options)
+        for options in self._other_options():
+            sizes = choose(self.function, options, self.rng)
+            yield self._tensor_case(Row("options"), sizes, everything, options)
+        nothing = dict.fromkeys(self.function.packs, (0,))
+        empty = Row("a size of 0", "positive")
+        if nothing and defined(self.function, small, nothing, self.options):
+            yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
+        for sizes in empties(self.function, small, self.options):
+            yield self._tensor_case(empty, sizes, everything, self.options)
+        if self.full and not self.costly:
+            yield from self._long(everything, patterns)
+
+    def _long(self, everything: Mapping[str, bool], patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
+        """What the long matrix has besides the short one."""
+        small = self.small
+        for row in LONGER:
+            yield self._tensor_case(row, small, everything, self.options)
+        for change in self._far():
+            yield self._tensor_case(Row("an input at 800"), small, everything, self.options, change)
+        yield from self._kinks(everything)
+        for present, draw in itertools.product(patterns[1:], ("wide", "ties", "edges")):
+            yield self._tensor_case(Row("optional inputs", draw), small, present, self.options)
+        ones = dict.fromkeys(small, 1)
+        for row in ONES:
+            yield self._tensor_case(row, ones, everything, self.options)
+        for name in small if len(small) > 1 else ():
+            yield self._tensor_case(Row("a size of 1"), {**small, name: 1}, everything, self.options)
+
+    def _far(self) -> Iterator[Callable[[Inputs], Inputs]]:
+        """Each input as a whole at 800 and at -800, and one number of it; the others anywhere."""
+        for name in self.function.inputs:
+            if self.function.table[name].dtype != "real" or name in self.symmetric:
+                continue
+            for far in (800.0, -800.0):
+                yield partial(self._shifted, name, far)
+                yield partial(self._spiked, name, far)
+
+    def _shifted(self, name: str, far: float, inputs: Inputs) -> Inputs:
+        return {**inputs, name: far + self.rng.standard_normal(np.asarray(inputs[name]).shape)}
+
+    def _spiked(self, name: str, far: float, inputs: Inputs) -> Inputs:
+        array = np.array(inputs[name])
+        if array.size:
+            array.reshape(-1)[int(self.rng.integers(array.size))] = far
+        return {**inputs, name: array}
+
+    def _kinks(self, present: Mapping[str, bool]) -> Iterator[Case | None]:
+        """Points at the kinks of the formula's operators, and beside them."""
+        budget = max(20, min(EVALUATIONS, SEARCH // max(1, cost(self.function, self.small, self.options))))
+        found: list[Values] = []
+        for draw in ("normal", "positive"):
+            start = self._tensor_case(Row("kinks", draw), self.small, present, self.options, coarse)
+            if start is not None:
+                found += at_kinks(self.declaration, start.inputs, self.options, self.rng, budget)
+        for inputs in found[:KINKS]:
+            if self._valid(inputs, self.options):
+                yield self._case("kinks", inputs, self.options, "random", 1, False)
+
+    def _tensor_case(
+        self,
+        row: Row,
+        sizes: Mapping[str, int],
+        present: Mapping[str, bool],
+        options: Mapping[str, Any],
+        change: Callable[[Inputs], Inputs] = lambda inputs: inputs,
+    ) -> Case | None:
+        # a pack is of another size than every axis, that a transposed one is seen
+        length = next(n for n in itertools.count(2) if n not in sizes.values())
+        packs = dict.fromkeys(
+            self.function.packs, {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[row.pack]
+        )
+        if not fitting(self.function, sizes, packs, options):
+            return None
+        for attempt in range(12):
+            kinds = ("normal", "wide", "positive", "unit", "above")
+            inputs: Inputs = {}
+            for name in self.function.inputs:
+                kind = row.draw if attempt < 3 else kinds[int(self.rng.integers(len(kinds)))]
+                if not present.get(name, True):
+                    inputs[name] = None
+                    continue
+                shape = shape_of(self.function, name, sizes, packs, options)
+                drawn = self._drawn(name, row, kind, shape, integers(self.function, name, sizes, packs, options))
+                if drawn is None:
+                    return None  # an index of an empty axis
+                inputs[name] = drawn
+            inputs = change(inputs)
+            if self._valid(inputs, options):
+                strided = row.strided or row.strided_seed
+                return self._case(row.label, inputs, options, row.seeds, 1, False, strided, row.single)
+            self.discarded += 1
+        return None
+
+    def _drawn(self, name: str, row: Row, kind: str, shape: tuple[int, ...], whole: tuple[int, int]) -> Array | None:
+        """An input; None for integers in the range `whole` that has none."""
+        if self.function.table[name].dtype != "real":
+            low, high = whole
+            return None if high <= low and 0 not in shape else self.rng.integers(low, max(high, low + 1), shape)
+        own = kind == "own edges"
+        array = np.asarray(self.rng.choice(self._edges(row.single), shape) if own else DRAWS[kind](self.rng, shape))
+        if name in self.symmetric:
+            array = made_symmetric(array, *self.symmetric[name])
+        if row.single:
+            array = array.astype(np.float32).astype(np.float64)
+        # a matrix of equal rows is singular
+        if row.strided and array.ndim and len(array) and name not in self.matrices:
+            array = np.broadcast_to(array[:1], array.shape)
+        return array
+
+    def _valid(self, inputs: Values, options: Mapping[str, Any]) -> bool:
+        with mp.workprec(100):
+            try:
+                trace = self.declaration.trace(inputs, options)
+            except (IndexError, ValueError):
+                return False
+        found = (v for name in self.function.outputs for v in trace.arrays[name].ravel())
+        return all(mp.isfinite(v) and abs(v) < 1e308 for v in found)
+
+
+def _matrices(function: Function) -> set[str]:
+    """The inputs whose first axis is one of a matrix that a function of matrices is applied to."""
+    found: set[str] = set()
+    for e in function.statements:
+        if e.matrix is not None:
+            reduced = {i for i, _ in e.reduced}
+            found |= {r.name for r in e.reads if r.subscripts and r.subscripts[0] in reduced}
+    return found
