@@ -67,7 +67,10 @@ class _File(PythonFile):
         imports = ["import functools"] if self.options else []
         imports += ["import math"] if "math." in whole else []
         modules = [m for m in SCIPY if re.search(rf"(?<!\.)\b{m}\.", whole)]
-        names = ", ".join([*self.primal.inputs, *self.options])
+        every = [*self.primal.inputs, *self.options]
+        names = ", ".join(every)
+        result = called(f"return forward({names})", 7)
+        result[-1] += "[0]"
         count = len(self.primal.inputs)
         places = ", ".join(str(count + k) for k in range(len(self.options)))
         places += "," if len(self.options) == 1 else ""
@@ -85,9 +88,12 @@ class _File(PythonFile):
             doc=[self.results_doc(), *self.arguments_doc()],
             call=[*assigned(", ".join(self.primal.inputs), f"_inputs({', '.join(self.primal.inputs)})", 4), *call],
             decorator=decorator,
-            names=names,
+            all_parameters=parameters(f"_{self.primal.name}", every),
+            forward_parameters=parameters("forward", every),
+            result=result,
+            exported=", ".join(f'"{n}"' for n in sorted(["backward", "forward", self.primal.name])),
             forward=forward,
-            backward_parameters=", ".join([*self.options, "saved", "grad_output"]),
+            backward_parameters=parameters("backward", [*self.options, "saved", "grad_output"]),
             backward=backward,
             helpers=helpers,
         )

@@ -22,14 +22,14 @@ from ..plan.arrays.tree import (
     Whole,
     below,
     flat,
-    is_number,
     items_of,
+    plain_number,
     sizes_in,
     sizes_of,
     tops,
 )
 from .python_lines import Lines, indented
-from .python_text import INFIX, ArrayPrinter, assigned, sizes
+from .python_text import INFIX, ArrayPrinter, assigned, returned, sizes
 
 CALLS: Mapping[str, str] = {
     "solve_lower": "linalg.solve_triangular({}, {}, lower=True)",
@@ -82,10 +82,10 @@ class JaxLines(Lines):
         step = f"step_{s.name}"
         state = carried[0] if len(carried) == 1 else f"({', '.join(carried)})"
         lines = [f"def {step}({s.name}, {state if len(carried) == 1 else 'state'}):"]
-        lines += [] if len(carried) == 1 else [f"    {', '.join(carried)} = state"]
+        lines += [] if len(carried) == 1 else indented(assigned(", ".join(carried), "state", indent + 4))
         lines += [f"    {s.name} = {sizes(s.extent - 1)} - {s.name}"] if s.reverse else []
         lines += indented(self(s.body, indent + 4))
-        lines += [f"    return {', '.join(carried)}", ""]
+        lines += [*indented(returned(", ".join(carried), indent + 4)), ""]
         call = f"jax.lax.fori_loop(0, {sizes(s.extent)}, {step}, {state})"
         return ["", *lines, *assigned(", ".join(carried), call, indent)]
 
@@ -104,7 +104,7 @@ def _traceable(s: For) -> bool:
             continue
         if numbers and not (isinstance(array, SizeOf) and all(map(_plain, numbers))):
             return False
-        if isinstance(array, Elementwise) and array.op not in INFIX and is_number(array):
+        if isinstance(array, Elementwise) and array.op not in INFIX and plain_number(array):
             if any(_mentions(e, s) for a in below(array) for e in sizes_of(a)):
                 return False
     places = [i for items in items_of(s) for i in items]

@@ -125,14 +125,14 @@ def count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
     return [f"{name} = max({sizes(extent)}, 0)" for name, extent in counts]
 
 
-def constraint_lines(primal: Function, conditions: Sequence[Expr]) -> list[str]:
+def constraint_lines(primal: Function, conditions: Sequence[Expr], indent: int = 4) -> list[str]:
     """What must hold of the sizes and options, checked before anything is computed."""
     lines: list[str] = []
     for condition in conditions:
         names = dict.fromkeys(r.name for r in refs(condition))
         values = ", ".join(f"{n} = {{{pack_name(n)}}}" for n in names)
         text = f"{primal.name}: needs {show(condition)}, here {values}"
-        lines += [*if_lines(f"not {sizes(condition)}", 4), *raised("ValueError", text)]
+        lines += [*if_lines(f"not {sizes(condition)}", indent), *raised("ValueError", text, indent)]
     return lines
 
 
@@ -193,9 +193,9 @@ def where_told(name: str, tensors: Sequence[Tensor]) -> str:
     raise AssertionError(f"no tensor tells the size {name}")
 
 
-def unpacked(names: Sequence[str], value: str = "saved") -> list[str]:
+def unpacked(names: Sequence[str], value: str = "saved", indent: int = 4) -> list[str]:
     """`x, y = saved`."""
-    return assigned(f"({names[0]},)" if len(names) == 1 else ", ".join(names), value, 4)
+    return assigned(f"({names[0]},)" if len(names) == 1 else ", ".join(names), value, indent)
 
 
 def listed(words: Sequence[str]) -> str:

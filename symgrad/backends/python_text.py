@@ -326,17 +326,20 @@ def assigned(target: str, value: str, indent: int, sign: str = "=") -> list[str]
         first = [target[:start], *_inside(target[start:-1], indent + 4)]
         return [*first, *assigned("]", value, indent, sign)]
     opening = _last_opening(value)
-    if opening is not None and opening <= HUGGED:
+    room = WIDTH - indent - len(target) - len(sign) - 3
+    if opening is not None and opening <= min(HUGGED, room):
         return [f"{target} {sign} {value[: opening + 1]}", *_inside(value[opening + 1 : -1], indent + 4), value[-1]]
     return [f"{target} {sign} (", *_inside(value, indent + 4), ")"]
 
 
-def parameters(name: str, parts: Sequence[str]) -> str:
+def parameters(name: str, parts: Sequence[str], indent: int = 0) -> str:
     """What stands in the brackets of `def name()`: on one line, on the next one, or one on each line."""
     text = ", ".join(parts)
-    if len(f"def {name}({text}):") <= WIDTH:
+    if len(f"def {name}({text}):") + indent <= WIDTH:
         return text
-    return f"\n    {text}\n" if len(text) + 4 <= WIDTH else "".join(f"\n    {part}," for part in parts) + "\n"
+    start = "\n" + " " * indent
+    inside = f"    {text}" if len(text) + 4 + indent <= WIDTH else f"{start}".join(f"    {part}," for part in parts)
+    return f"{start}{inside}{start}"
 
 
 def unset(names: Sequence[str], indent: int) -> list[str]:

@@ -25,10 +25,11 @@ from .python_lines import (
     unpacked,
     where_told,
 )
-from .python_text import assigned, called, pack_name, parameters, returned, unset
+from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
 from .torch_lines import HELPERS, TorchLines
 from .torch_text import TorchPrinter
 
+MANY = 8  # gradients, from which what stands for none of them is not written out
 NEEDS = "ctx.needs_input_grad"
 MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what autocast would compute in half precision
 
@@ -84,12 +85,12 @@ class _File(PythonFile):
             parameters=parameters(self.primal.name, self.parameters()),
             doc=[self.results_doc(), *self.arguments_doc()],
             call=self._call(),
-            forward_parameters=", ".join([*self.primal.inputs, *self.options]),
+            forward_parameters=parameters("forward", [*self.primal.inputs, *self.options], 4),
             forward=forward,
             given=self.given,
             output=self.output,
             setup=setup,
-            backward_parameters=", ".join(["ctx", *self._cotangents()]),
+            backward_parameters=parameters("backward", ["ctx", *self._cotangents()], 4),
             backward=backward,
             helpers=helpers,
         )
@@ -124,7 +125,7 @@ class _File(PythonFile):
 
     def _type_helpers(self) -> list[list[str]]:
         kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
-        integer = "not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)"
+        integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
         rows = (
             (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
             (Dtype.INT, "_integer", "a tensor of integers", integer),
@@ -138,7 +139,7 @@ class _File(PythonFile):
     def _forward(self) -> list[str]:
         needs = [*self.primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
         lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(self.primal, needs)
+        lines += constraint_lines(self.primal, needs, 8)
         lines += count_lines(self.forward.counts)
         lines += [""] if lines else []
         text = self.printer(self.like or self.primal.inputs[0])
@@ -241,17 +242,18 @@ class _File(PythonFile):
         seeds = [s for _, s in program.derivative.seeds]
         lines: list[str] = []
         count = len(primal.inputs) + len(self.options)
+        nothing = ", ".join(["None"] * count) if count <= MANY else f"(None,) * {count}"
         if self._unasked():
-            lines += [f"if {seeds[0]} is None:", f"    return {', '.join(['None'] * count)}"]
+            lines += [f"if {seeds[0]} is None:", *(f"    {x}" for x in returned(nothing, 12))]
         if self.saved:
-            lines += unpacked(self.saved, "ctx.saved_tensors")
+            lines += unpacked(self.saved, "ctx.saved_tensors", 8)
         for word, names in (
             ("sizes", [pack_name(d) for d in self._sizes_kept()]),
             ("options", self._options_kept()),
             ("given", [f"has_{n}" for n in self._flags()]),
         ):
             if names:
-                lines += unpacked(names, f"ctx.{word}")
+                lines += unpacked(names, f"ctx.{word}", 8)
         if self.hidden:
             lines += self._again()
         needed = [d for d in self.backward.sizes if d not in self._sizes_kept()]
@@ -310,7 +312,7 @@ def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:
     return [
         f"def {word}(name, value):",
         f'    """Return `value`, which must be {kind}."""',
-        f"    if not (torch.is_tensor(value) and {test}):",
+        *(f"    {line}" for line in if_lines(f"not (torch.is_tensor(value) and {test})", 4)),
         "        dtype = getattr(value, \"dtype\", type(value).__name__)",
         *(f"    {line}" for line in raised("TypeError", message, 8)),
         "    return value",

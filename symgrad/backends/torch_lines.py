@@ -228,6 +228,13 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "    left = [i for i in left if i in out]",
         "    return x.permute([left.index(i) for i in out])",
     ),
+    "_places": (
+        "def _places(shape, device):",
+        '    """Return the places along each axis of `shape`, in arrays that broadcast."""',
+        "    ones = (1,) * len(shape)",
+        "    ranges = [torch.arange(n, device=device) for n in shape]",
+        "    return [r.reshape(-1, *ones[k + 1 :]) for k, r in enumerate(ranges)]",
+    ),
     "_solve_triangular": (
         "def _solve_triangular(a, b, upper):",
         '    """Return x with a x = b for a triangular `a`; b is a vector or a matrix."""',

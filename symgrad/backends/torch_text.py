@@ -17,6 +17,7 @@ from ..plan.arrays.tree import (
     Eye,
     Full,
     Item,
+    PackPlaces,
     Pad,
     Permute,
     Range,
@@ -28,7 +29,7 @@ from ..plan.arrays.tree import (
     Take,
     Var,
     Whole,
-    is_number,
+    plain_number,
 )
 from .python_text import INFIX, ArrayPrinter, sizes
 
@@ -55,6 +56,13 @@ CALLS: Mapping[str, str] = {
     "pinv": "torch.linalg.pinv({})",
     "expm": "torch.linalg.matrix_exp({})",
     "argsort": "torch.argsort({}, dim=-1, stable=True)",
+}
+SCANS = {
+    "add": "torch.cumsum",
+    "mul": "torch.cumprod",
+    "maximum": "torch.cummax",
+    "minimum": "torch.cummin",
+    "logaddexp": "torch.logcumsumexp",
 }
 REDUCED = {"max": "amax", "min": "amin"}
 BACK = Slice(None, None, const(-1))
@@ -127,9 +135,12 @@ class TorchPrinter(ArrayPrinter):
                 option = "" if text(fill, 0) == "0" else f", value={text(fill, 0)}"
                 return f"torch.nn.functional.pad({text(base, 0)}, ({', '.join(pairs)}){option})", ATOM
             case BroadcastTo(base, shape):
-                if is_number(base):
+                if plain_number(base):
                     return f"{like}.new_full({sizes.shape(shape)}, {text(base, 0)})", ATOM
                 return f"{text(base, ATOM)}.expand({sizes.shape(shape)})", ATOM
+            case PackPlaces(shape, rest):
+                cut = f"[:-{rest}]" if rest else ""
+                return f"*_places({sizes.shape(shape)}, {like}.device){cut}", 0
             case Roll(base, shift, axis):
                 return f"torch.roll({text(base, 0)}, {sizes(shift)}, dims={axis})", ATOM
             case Diagonal(base, first, second):
@@ -139,11 +150,18 @@ class TorchPrinter(ArrayPrinter):
                 if text(value, 0) == "0":
                     return f"{like}.new_zeros({sizes.shape(shape)})", ATOM
                 return f"{like}.new_full({sizes.shape(shape)}, {text(value, 0)})", ATOM
-            case Real(base):
+            case Real(base=base):
                 return f"{text(base, ATOM)}.to({like}.dtype)", ATOM
             case Copy(base):
                 return f"{text(base, ATOM)}.clone()", ATOM
         return super()._node(node, text)
+
+    def _scan(self, op: str, base: str, axis: int | None, reverse: bool) -> str:
+        dim = f"dim={axis or 0}"
+        whole = f"{base}.flip({axis or 0})" if reverse else base
+        word = SCANS[op]
+        found = f"{word}({whole}, {dim})" + (".values" if op in ("maximum", "minimum") else "")
+        return f"{found}.flip({axis or 0})" if reverse else found
 
     def _reduced(self, node: Reduce, text: str) -> str:
         word = REDUCED.get(node.kind, node.kind)
@@ -157,11 +175,11 @@ class TorchPrinter(ArrayPrinter):
         return f"{text}.{word}(dim={node.axes[0] if len(node.axes) == 1 else node.axes}{keep})"
 
     def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
-        plain = [is_number(a) for a in args]
+        plain = [plain_number(a) for a in args]
         if op in INFIX or op == "pow" or not any(plain) or all(plain):
             return super()._elementwise(op, args, text)
         if op in ("maximum", "minimum"):
-            number, array = sorted(args, key=is_number, reverse=True)
+            number, array = sorted(args, key=plain_number, reverse=True)
             bound = "min" if op == "maximum" else "max"
             return f"torch.clamp({text(array, 0)}, {bound}={text(number, 0)})", ATOM
         if op == "clip" and plain == [False, True, True]:
@@ -176,7 +194,7 @@ class TorchPrinter(ArrayPrinter):
 
     def _tensor(self, array: Array, text: Callable[[Array, int], str]) -> str:
         """`array`, also a plain number, as a tensor."""
-        return f"{self.like}.new_tensor({text(array, 0)})" if is_number(array) else text(array, 0)
+        return f"{self.like}.new_tensor({text(array, 0)})" if plain_number(array) else text(array, 0)
 
 
 def _narrowed(items: Sequence[Item]) -> bool:

@@ -407,7 +407,8 @@ def as_real(base: Array, boolean: bool = False) -> Real:
 
 def plain_number(array: Array) -> bool:
     """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
-    return all(isinstance(b, (Num, SizeOf, Elementwise)) or isinstance(b, Var) and b.number for b in below(array))
+    numbers = (Num, SizeOf, Infinity, Elementwise)
+    return all(isinstance(b, numbers) or isinstance(b, Var) and b.number for b in below(array))
 
 
 def below(array: Array) -> list[Array]:
@@ -419,11 +420,6 @@ def below(array: Array) -> list[Array]:
         found.append(node)
         stack.extend(children(node))
     return found
-
-
-def is_number(array: Array) -> bool:
-    """Whether Python computes it, without any array."""
-    return all(isinstance(a, (Num, SizeOf, Infinity, Elementwise)) for a in below(array))
 
 
 def in_place(array: Array, name: str, value: Array) -> Array:
