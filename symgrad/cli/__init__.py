@@ -149,7 +149,7 @@ def generate(
 @main.command()
 @target_argument
 @to_option
-@click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes, layouts: up to minutes each.")
+@click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,

@@ -25,7 +25,8 @@ from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
 from .cases import Case
-from .compare import Judged, Limits, Mismatch, judge, numbers, overflow, place, text_mismatches
+from .compare import Judged, Limits, judge, overflow, place
+from .execution import PRECISIONS, Execution, expected_of
 from .findings import Findings
 from .numpy_text import NumpyText
 from .partials import symbolic
@@ -33,15 +34,14 @@ from .points import combinations, parts, refuses_infinity, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
-from .rounding import DOUBLE, SINGLE, Format, Notes, rounding
+from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized
-from .text import Array, Endless, Fault, Text, full_shape
+from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
 ENOUGH = 12  # failures, after which the check stops
-PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
 
@@ -90,12 +90,9 @@ class _Checking:
         self.declaration = Declaration(function)
         self.rng = np.random.default_rng([seed, 3])
         self.found = Findings(function.name, to, seed)
-        self.text: Text | None = None
-        self.endless = False
+        self.text: Execution | None = None
         self.files: Mapping[str, str] = {}
         self.cases: tuple[Case, ...] = ()
-        self.combined: set[tuple[bool, ...]] = set()
-        self.example: Case | None = None  # a correct call, to make wrong ones of
         self.tell: process.Tell = lambda heading, said: None
 
     def prepare(self) -> None:
@@ -112,7 +109,8 @@ class _Checking:
         if self.to in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
-                    self.text = TEXTS[self.to](self.function, files)
+                    text = TEXTS[self.to](self.function, files)
+                self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
         points = sample(self.declaration, self.full, self.seed)
@@ -120,7 +118,7 @@ class _Checking:
         self.found.planned = sum(case.count for case in points.cases)
         self.files, self.cases = files, points.cases
         for case in points.cases:
-            if len(self.found.failures) >= ENOUGH or self.endless:
+            if len(self.found.failures) >= ENOUGH or (self.text is not None and self.text.endless):
                 break
             if end is not None and perf_counter() > end:
                 self.found.stopped = "the time ran out"
@@ -136,12 +134,13 @@ class _Checking:
         if not self.found.points:
             said = "no point was found where the function has a value"
             self.found.fail("sampling", self.function.name, said, None)
-        if not self.found.failures and self.text is not None and self.example is not None:
-            self._calling("refusals", self.example)
-            for stage, said, case in refusals(self.declaration, self.text, self.artefact, self.to, self.example):
+        if not self.found.failures and self.text is not None and self.text.example is not None:
+            example = self.text.example
+            self._calling("refusals", example)
+            for stage, said, case in refusals(self.declaration, self.text.text, self.artefact, self.to, example):
                 self.found.fail(stage, self.function.name, said, case)
-        if not self.found.failures and isinstance(self.text, CText):
-            self._sanitized(self.text)
+        if not self.found.failures and self.text is not None and isinstance(self.text.text, CText):
+            self._sanitized(self.text.text)
         if not self.found.failures:
             self._calling("adjoint", None)
             self._adjoint()
@@ -158,7 +157,7 @@ class _Checking:
         self.found.undecided += found.undecided
         self.found.points += case.count
         self._witnesses(case, found)
-        bounds = self._text(case, found, DOUBLE) if self.text is not None else None
+        bounds = self.text(case, found, DOUBLE) if self.text is not None else None
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
         often = 1 if case.costly else 3
@@ -167,7 +166,7 @@ class _Checking:
         self._artefact(case, found, bounds, condition, DOUBLE)
         real = any(t.dtype == Dtype.REAL for t in map(self.function.table.get, self.function.inputs) if t)
         if case.single and real and self.to != "c":
-            bounds = self._text(case, found, SINGLE) if self.text is not None else None
+            bounds = self.text(case, found, SINGLE) if self.text is not None else None
             self._artefact(case, found, bounds, condition, SINGLE)
 
     def _witnesses(self, case: Case, found: Truth) -> None:
@@ -180,116 +179,6 @@ class _Checking:
             if said is not None:
                 self.found.fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
                 return
-
-    def _expected(self, case: Case, found: Truth) -> dict[str, tuple[Array, tuple[int, ...]]]:
-        """The truth and the shape of every output and gradient, by the name it has in a report."""
-        expected = {}
-        for name, array in found.outputs.items():
-            expected[name] = array, full_shape(self.function, name, case.inputs, case.options)
-        for name, array in found.gradients.items():
-            expected[f"grad_{name}"] = array, np.shape(case.inputs[name])  # type: ignore[arg-type]  # given
-        return expected
-
-    # the text
-
-    def _text(self, case: Case, found: Truth, chosen: Format) -> dict[str, Any] | None:
-        """Execute the text; return its numbers and notes, None if it cannot be executed or is wrong."""
-        assert self.text is not None
-        bounds: dict[str, Any] | None = None
-        needs = (True,) * len(self.function.inputs)
-        for variant in self.text.variants:
-            try:
-                arrays: dict[str, Array] = {}
-                for bits in PRECISIONS:
-                    before = arrays
-                    try:
-                        results, saved, notes = self._executed(variant, case, chosen, bits)
-                    except Endless:
-                        raise
-                    except Fault:  # a matrix may be singular for lack of digits
-                        if bits == PRECISIONS[-1]:
-                            raise
-                        continue
-                    arrays, wrong, conclusive = self._compare_text(case, found, results, needs, bits, notes, before)
-                    if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
-                        break
-                for name, mismatch in wrong:
-                    self._mismatch(f"text{variant}", name, mismatch, case)
-                if not wrong:
-                    self._combinations(case, found, variant, saved, bits)
-            except Fault as fault:
-                self.endless = isinstance(fault, Endless)
-                if not refuses_nothing(case, fault):
-                    self.found.fail(f"text{variant}", self.function.name, str(fault), case)
-                return None
-            if variant == self.text.variants[0] and not wrong:
-                bounds = {"arrays": arrays, "notes": notes}
-        return bounds
-
-    def _executed(self, variant: str, case: Case, chosen: Format, bits: int) -> tuple[dict[str, Any], Any, Notes]:
-        """The numbers of the text, what it saved, and the notes of its rounding."""
-        assert self.text is not None
-        with rounding(chosen, bits) as notes:
-            outputs, saved = self.text.forward(variant, case.inputs, case.options)
-            grads = self.text.backward(variant, saved, case.seeds, (True,) * len(self.function.inputs))
-        return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
-
-    def _compare_text(
-        self,
-        case: Case,
-        found: Truth,
-        results: Mapping[str, Any],
-        needs: tuple[bool, ...],
-        bits: int,
-        notes: Notes,
-        before: Mapping[str, Array] | None = None,
-    ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
-        arrays: dict[str, Array] = {}
-        wrong: list[tuple[str, Mismatch]] = []
-        conclusive = True
-        expected = self._expected(case, found)
-        wanted = dict(zip(self.function.inputs, needs, strict=bool(needs)))
-        with mp.workprec(max(bits, found.bits)):
-            for name, value in results.items():
-                own = name.removeprefix("grad_") if name not in found.outputs else None
-                if name not in expected or (own is not None and not wanted[own]):
-                    if value is not None:
-                        wrong.append((name, Mismatch((), "None", value, "is not None")))
-                    continue
-                array, shape = expected[name]
-                given = numbers(value, shape, array.shape)
-                if isinstance(given, str):
-                    wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
-                    continue
-                arrays[name] = given
-                more, told = text_mismatches(array, given, bits, notes.beyond, (before or {}).get(name))
-                conclusive &= told
-                wrong += [(name, m) for m in more]
-        return arrays, wrong, conclusive
-
-    def _combinations(self, case: Case, found: Truth, variant: str, saved: Any, bits: int) -> None:
-        """Every combination of needed gradients and of memory given, once for each set of inputs that are given."""
-        assert self.text is not None
-        key = (bool(variant), *(case.inputs.get(n) is None for n in self.function.inputs))
-        if key in self.combined or not case.count or case.label == "a size of 0":
-            return
-        self.combined.add(key)
-        self.example = self.example or case
-        with rounding(DOUBLE, bits) as notes:
-            for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compare_text(case, found, outputs, (), bits, notes)[1]:
-                    self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
-        subsets = combinations(self.function, self.full)
-        for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
-            with rounding(DOUBLE, bits) as notes:
-                grads = self.text.backward(variant, saved, case.seeds, needs)
-            results = {f"grad_{n}": g for n, g in grads.items()}
-            wrong = self._compare_text(case, found, results, needs, bits, notes)[1]
-            for name, mismatch in wrong:
-                self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
-
-    def _mismatch(self, stage: str, name: str, wrong: Mismatch, case: Case) -> None:
-        self.found.fail(stage, place(name, wrong.position), wrong.said, case, wrong.expected, wrong.obtained)
 
     # the artefact
 
@@ -332,7 +221,7 @@ class _Checking:
             elif not refuses_nothing(case, error):
                 self.found.fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
             return None
-        expected = self._expected(case, found)
+        expected = expected_of(self.function, case, found)
         magnitude = max(
             (float(np.max(np.abs(v), initial=0.0)) for v in case.seeds.values() if v is not None), default=0.0
         )

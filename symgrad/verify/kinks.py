@@ -19,6 +19,7 @@ from mpmath import mp
 from .groups import COMPARISONS, Group
 from .partials import at_kink
 from .reference import Declaration, Trace
+from .symmetric import symmetric_inputs
 from .text import Array, Values
 
 BITS = 200
@@ -55,10 +56,11 @@ class _Search:
         self.declaration, self.inputs, self.options, self.left = declaration, inputs, options, budget
         self.start = decisions(declaration.trace(inputs, options))
         table = declaration.function.table
+        symmetric = symmetric_inputs(declaration.function)  # one element alone cannot move
         self.coordinates: list[Coordinate] = [
             (name, position)
             for name, value in inputs.items()
-            if value is not None and table[name].dtype == "real"
+            if value is not None and table[name].dtype == "real" and name not in symmetric
             for position in range(value.size)
         ]
 
