@@ -18,7 +18,15 @@ from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Sl
 from ..plan.build import SCIPY
 from .base import template
 from .c_lines import broken
-from .numpy_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, raised, type_helper
+from .numpy_checks import (
+    WINDOWS,
+    checked_options,
+    cotangent_helper,
+    cotangents_helper,
+    inputs_helper,
+    raised,
+    type_helper,
+)
 from .python_text import ArrayPrinter, assigned, called, if_lines, pack_name, parameters, returned, sizes, unset
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -95,7 +103,7 @@ class _File:
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines += assigned(names, f"_inputs({names})", 4)
+            lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *checked_options(self.program)])})", 4)
         tensors = [primal.table[n] for n in primal.inputs if not primal.table[n].optional]
         saved_sizes = self.program.saved_sizes
         sized = _size_lines(self._forward_sizes(), tensors)

@@ -22,6 +22,7 @@ from ..expr import (
     apply,
     index,
     indices,
+    postorder,
     product,
     ref,
     refs,
@@ -37,7 +38,7 @@ from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
-from .reductions import reduction_name, repeated
+from .reductions import INFINITY, NO_INFINITY, reduction_name, repeated, without_neutral
 
 
 class Draft:
@@ -130,6 +131,8 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
+        if where is None:
+            body, where = without_neutral(kind, body)
         if kind == "mean":
             kind, body = "sum", body / product(self.extent(i) for i in over)
         mentioned = indices(body, *(() if where is None else (where,)))
@@ -173,6 +176,8 @@ class Draft:
         if shape is not None:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
+        if where is None:
+            body, where = without_neutral(reduce, body)
         shown = set(indices(*subs))
         mentioned = (*indices(body, *(() if where is None else (where,))), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
@@ -192,6 +197,8 @@ class Draft:
                     f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
                     f"Say what counts without it: given({loose[0]}, then, otherwise)."
                 )
+            if INFINITY in postorder(body):
+                raise DeclarationError(f"{self.name}: {NO_INFINITY}")
             check_numbers(self.name, body)
             self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
 

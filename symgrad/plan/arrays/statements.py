@@ -192,11 +192,24 @@ class _Builder:
         names: dict[Array, str] = {}
         result: list[Line] = []
         known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
-        for line in lines:
-            own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
+
+        def put(line: Line) -> None:
+            s = line.statement
+            if isinstance(s, Guard) and s.when:  # what it reads may be there in one branch alone
+                (name, present), *_ = s.when
+                branches = []
+                for body, when in ((s.body, s.when), (s.otherwise, ((name, not present),))):
+                    start = len(result)
+                    for inner in body:
+                        put(Line(inner, line.serves, (*line.when, *when)))
+                    branches.append(tuple(x.statement for x in result[start:]))
+                    del result[start:]
+                result.append(replace(line, statement=replace(s, body=branches[0], otherwise=branches[1])))
+                return
+            own = {*targets_of(s)} if isinstance(s, For) else set()
             wanted = [
                 a
-                for a in _nameable(line.statement)
+                for a in _nameable(s)
                 if not self.stores.changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
             ]
             for a in wanted:
@@ -213,10 +226,12 @@ class _Builder:
                     for part in _one_by_one(value, names[a]):
                         result.append(Line(Assign(names[a], part), line.serves, line.when))
                     known[names[a]] = (line.serves, line.when)
-            statement = line.statement
             for a in reversed(wanted):
-                statement = renamed(statement, a, names[a])
-            result.append(replace(line, statement=statement))
+                s = renamed(s, a, names[a])
+            result.append(replace(line, statement=s))
+
+        for line in lines:
+            put(line)
         return result
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:

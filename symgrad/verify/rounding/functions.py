@@ -216,16 +216,23 @@ def pi() -> Number:
 
 
 def total(values: Iterable[Any]) -> Number:
-    """The sum, in whatever order a library adds it: n terms have n - 1 roundings of at most the sum of magnitudes."""
-    value, err, size, count, exact = mpmath.mpf(0), 0.0, 0.0, 0, True
+    """The sum, in whatever order a library adds it: n terms have n - 1 roundings of at most the sum of magnitudes.
+
+    None where every partial sum fits the format: all are multiples of the last bit of some term, and none is larger
+    than the sum of magnitudes.
+    """
+    value, reach, err, size, count, last = mpmath.mpf(0), mpmath.mpf(0), 0.0, 0.0, 0, 0
     for item in values:
         term = lift(item)
-        before, value = value, value + term.value
-        exact = exact and value._mpf_[3] <= now.bits and value - before == term.value
+        value += term.value
         err += term.err
         size += term.size
         count += 1
-    if not (exact and err == 0.0):
+        _, mantissa, exponent, _ = term.value._mpf_
+        if mantissa:
+            reach += abs(term.value)
+            last = min(last, exponent)
+    if not (err == 0.0 and reach <= mpmath.ldexp(1, last + now.bits)):
         err += max(count - 1, 0) * size
     return rounded(value, err, 0.0)
 
