@@ -65,7 +65,7 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [HELPERS[h] for h in HELPERS if h in used],
+            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)],
             "math": _calls_math(source) or "PI" in used,
             "integers": "int64_t" in types,
         }

@@ -261,6 +261,8 @@ class _File:
         extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
         if len(seeds) == 1:
             return assigned("grad_output", f"_cotangent(grad_output, {shapes[0]}{extra})", 4)
+        read = {r.name for e in self.program.backward.equations for r in e.reads}
+        seeds = [s if s in read else "_" for s in seeds]
         return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]
 
     # helpers
@@ -374,7 +376,7 @@ def _needed(places: Sequence[int], inputs: int) -> list[str]:
 
 def _count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
     """`count_i = max(h - p + 1, 0)`: how far an index runs, where nothing may fit."""
-    return [f"{name} = max({sizes(extent)}, 0)" for name, extent in counts]
+    return [line for name, extent in counts for line in assigned(name, f"max({sizes(extent)}, 0)", 4)]
 
 
 def _constraint_lines(primal: Function, conditions: Sequence[Expr]) -> list[str]:

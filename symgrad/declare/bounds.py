@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Expr, Index, Ref, ref, refs, show
-from ..expr.sizes import certain, ends, stays_inside, tidy
+from ..expr import Expr, Index, Ref, indices, ref, refs, show
+from ..expr.sizes import at_least_zero, certain, ends, reaches, stays_inside, tidy
 from ..ir import Equation, Tensor, show_element, unguarded
 
 
@@ -52,7 +52,11 @@ def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
 def _conditions(
     name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr]
 ) -> Iterable[Expr]:
-    for margin, condition in stays_inside(s, extent, extents):
+    found = stays_inside(s, extent, extents)
+    if not found and indices(s):
+        margins = [m for e in (s, extent - 1 - s) for m in reaches(e, extents) or ()]
+        found = [(m, at_least_zero(m)) for m in margins]
+    for margin, condition in found:
         known = certain(margin)
         if known is False:
             where = show_element(element.name, element.subscripts)

@@ -230,7 +230,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "remainder": lambda a, b: lift(a) % lift(b),
     "floor_divide": lambda a, b: lift(a) // lift(b),
 }
-_WHOLE = "add subtract multiply maximum minimum fmax fmin mod remainder floor_divide".split()
+_WHOLE = "add subtract multiply maximum minimum fmax fmin mod remainder floor_divide abs absolute sign square".split()
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "greater": lambda a, b: a > b,
     "greater_equal": lambda a, b: a >= b,
@@ -255,7 +255,7 @@ _empty = _constant(lambda: UNSET, -(2**40))
 NP: dict[str, Any] = {
     **{name: getattr(np, name) for name in _PLAIN},
     **{name: _moving(getattr(np, name)) for name in _MOVING},
-    **{name: Elementwise(FUNCTIONS[of], 1) for name, of in _UNARY.items()},
+    **{n: Elementwise(FUNCTIONS[of], 1, getattr(np, n) if n in _WHOLE else None) for n, of in _UNARY.items()},
     **{name: Elementwise(FUNCTIONS[of], 2) for name, of in _BINARY.items()},
     **{n: Elementwise(function, 2, getattr(np, n) if n in _WHOLE else None) for n, function in _OPERATORS.items()},
     **_COMPARISONS,

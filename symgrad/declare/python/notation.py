@@ -210,8 +210,8 @@ def _at_places(keys: Sequence[Any]) -> Callable[[Any], Array]:
 
 def _length(end: Expr | None) -> Expr:
     if end is None:
-        raise ShapeError(f"{here()}nothing tells how far a subscript of tensor[...] reaches ({line()}); use tensor.new.")
-    return tidy(end + 1)
+        raise ShapeError(f"{here()}nothing tells how far a subscript of tensor[...] ends ({line()}); use tensor.new.")
+    return inside("sg.tensor[...]").draft.settled(tidy(end + 1))
 
 
 class _Tensor:

@@ -197,7 +197,7 @@ class _Builder:
             s = line.statement
             if isinstance(s, Guard) and s.when:  # what it reads may be there in one branch alone
                 (name, present), *_ = s.when
-                branches = []
+                branches: list[tuple[Statement, ...]] = []
                 for body, when in ((s.body, s.when), (s.otherwise, ((name, not present),))):
                     start = len(result)
                     for inner in body:
@@ -220,14 +220,14 @@ class _Builder:
                     self.tensors[names[a]] = self.tensors[first]
                 if known.get(names[a]) != (line.serves, line.when):
                     value: Array = a
-                    for inner in reversed(wanted):
-                        if inner != a:
-                            value = named_in(value, inner, names.get(inner, ""))
+                    for other in reversed(wanted):
+                        if other != a:
+                            value = named_in(value, other, names.get(other, ""))
                     for part in _one_by_one(value, names[a]):
                         result.append(Line(Assign(names[a], part), line.serves, line.when))
                     known[names[a]] = (line.serves, line.when)
-            for a in reversed(wanted):
-                s = renamed(s, a, names[a])
+            for block in reversed(wanted):
+                s = renamed(s, block, names[block])
             result.append(replace(line, statement=s))
 
         for line in lines:
@@ -244,26 +244,29 @@ class _Builder:
     def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
         roots: dict[str, str] = {}
-        result: list[Line] = []
         returned = set(self.procedure.returns)
         written = {s.name for x in lines for s in flat(x.statement) if isinstance(s, (Update, AddAt))}
         inputs = set(self.procedure.reads) if not self.backward else set()
         claimed: set[str] = set(inputs)
-        for line in lines:
-            s = line.statement
-            if isinstance(s, Assign):
-                root = _root(s.value, roots)
-                roots[s.name] = root if root is not None else s.name
-                readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
-                alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
-                ours = root is not None and (s.name in written)
-                if alias or ours or readonly and (s.name in returned or s.name in written):
-                    line = replace(line, statement=Assign(s.name, Copy(s.value)))
-                    roots[s.name] = s.name
-                elif root is not None and s.name in returned:
-                    claimed.add(root)
-            result.append(line)
-        return result
+
+        def owned(s: Statement) -> Statement:
+            if isinstance(s, Guard):
+                return replace(s, body=tuple(map(owned, s.body)), otherwise=tuple(map(owned, s.otherwise)))
+            if not isinstance(s, Assign):
+                return s
+            root = _root(s.value, roots)
+            roots[s.name] = root if root is not None else s.name
+            readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
+            alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
+            ours = root is not None and (s.name in written)
+            if alias or ours or readonly and (s.name in returned or s.name in written):
+                roots[s.name] = s.name
+                return Assign(s.name, Copy(s.value))
+            if root is not None and s.name in returned:
+                claimed.add(root)
+            return s
+
+        return [replace(line, statement=owned(line.statement)) for line in lines]
 
     def _grouped(self, lines: list[Line]) -> list[Statement]:
         """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""
