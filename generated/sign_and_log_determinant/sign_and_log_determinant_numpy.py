@@ -42,7 +42,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """
     (a,) = saved
     batch = a.shape[:-2]
-    grad_sign, grad_log_magnitude = _cotangents(grad_output, (batch, batch), a.dtype)
+    _, grad_log_magnitude = _cotangents(grad_output, (batch, batch), a.dtype)
     grad_a = None
     if needs_input_grad[0]:
         grad_a = grad_log_magnitude[..., None, None] * np.linalg.inv(a.swapaxes(-1, -2))
