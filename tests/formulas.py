@@ -26,7 +26,6 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     # an option that only the shape of the result mentions; a size with the letter of an index
     ("f(x[n]; a=1, b=2)[i:a+n+b] = where((i >= a) & (i < a + n), x[i-a]**2, 0)", {"n": 3}, {}),
     ("f(x[n,m], t[n,k]: int)[i,j] = x[i,t[i,j]]", {"n": 2, "m": 3, "k": 2}, {"t": [[0, 2], [1, 1]]}),
-    ("f(x[n], t[m]: int; k=2) -> out: out[t[i],j:k] = x[t[i]]*(j + 1)", {"n": 2, "m": 1}, {"t": [1]}),
     ("f(x[n,m]; s=2)[i,j:s*m] = x[i,minimum(maximum(j - s, 0), m - 1)]", {"n": 2, "m": 3}, {}),
     # what is pooled and then read in windows; conditions that always hold; one sum in the words of two others
     (

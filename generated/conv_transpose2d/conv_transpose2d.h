@@ -70,7 +70,8 @@ void conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o,
  * work has room for CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride,
  *     output_padding, dilation) doubles.
  */
-#define CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride, output_padding, dilation) \
+#define CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride, output_padding, \
+    dilation) \
     ((n) * (o) \
         * (extent(((ptrdiff_t)(h) - 1) * ((ptrdiff_t)(stride)) \
         + ((ptrdiff_t)(dilation)) * ((ptrdiff_t)(p) - 1) \
