@@ -25,7 +25,7 @@ from .errors import (
     UnsupportedError,
 )
 from .ir import Derivative, Function
-from .pipeline import check, generate, jacobian, jvp, load, vjp
+from .pipeline import check, generate, gradient, jacobian, jvp, load, vjp
 
 __version__ = "0.1.0"
 
@@ -43,6 +43,7 @@ __all__ = [
     "UnsupportedError",
     "check",
     "generate",
+    "gradient",
     "jacobian",
     "jvp",
     "load",

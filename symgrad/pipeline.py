@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
@@ -23,7 +23,8 @@ from .backends.base import Artefact
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError
-from .ir import Derivative, Function
+from .expr import ONE, Expr, Ref, ref, transform
+from .ir import Derivative, Function, Role, alive
 from .plan import Program, plan
 from .simplify import simplify, stable
 from .verify import Report
@@ -109,6 +110,52 @@ def vjp(declaration: Declaration) -> Derivative:
 def jvp(declaration: Declaration) -> Derivative:
     """J v: the tangents of the outputs for tangents of the inputs."""
     return simplify(tangent(stable(as_function(declaration))))
+
+
+def gradient(declaration: Declaration, *inputs: str) -> Function:
+    """The gradient of a function with one scalar output, as a function of the same inputs.
+
+    inputs  with respect to which; all of them, if none is named
+    It is printed, checked and differentiated as any other; its J^T v is the product of the Hessian with v.
+    """
+    derivative = derive(declaration)
+    primal, joint = derivative.primal, derivative.function
+    if len(derivative.seeds) != 1 or primal.table[primal.outputs[0]].shape:
+        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
+    ((_, seed),) = derivative.seeds
+    gradients = dict(derivative.gradients)
+    unknown = [name for name in inputs if name not in gradients]
+    if unknown:
+        raise TargetError(f"{primal.name}: there is no gradient for {unknown[0]}; choose from {', '.join(gradients)}.")
+    names = {gradients[n]: f"gradient_{n}" for n in inputs or gradients}  # its own gradients will be grad_x
+    written = {e.target for e in joint.statements}
+    absent = [g for g in names if g not in written]
+    if absent:
+        raise TargetError(f"{primal.name}: {absent[0]} is 0 everywhere. Name the inputs: gradient(f, 'x').")
+
+    def put(node: Expr) -> Expr:
+        if not isinstance(node, Ref):
+            return node
+        return ONE if node.name == seed else ref(names.get(node.name, node.name), *node.subscripts)
+
+    outputs = tuple(names.values())
+    statements = alive(
+        [replace(e, target=names.get(e.target, e.target), body=transform(e.body, put)) for e in joint.statements],
+        outputs,
+    )
+    roles = {**dict.fromkeys(primal.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
+    tensors = [replace(t, name=names.get(t.name, t.name)) for t in joint.tensors]
+    there = {*primal.inputs, *outputs, *(e.target for e in statements)}
+    return replace(
+        joint,
+        name=f"{primal.name}_gradient",
+        tensors=tuple(replace(t, role=roles.get(t.name, t.role)) for t in tensors if t.name in there),
+        statements=statements,
+        inputs=primal.inputs,
+        outputs=outputs,
+        formula="",
+        source="",
+    )
 
 
 def jacobian(declaration: Declaration) -> Any:

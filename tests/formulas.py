@@ -23,6 +23,10 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x, y) = 3*y", {"...": (2,)}, {}),
     ("f(x, y) = (x % y)*y + x*(x//0.25)", {"...": (3,)}, {}),
     ("f(x) = floor(x)*x + sign(x)*x**2", {"...": (4,)}, {}),
+    # an option that only the shape of the result mentions; a size with the letter of an index
+    ("f(x[n]; a=1, b=2)[i:a+n+b] = where((i >= a) & (i < a + n), x[i-a]**2, 0)", {"n": 3}, {}),
+    ("f(x[n,m], t[n,k]: int)[i,j] = x[i,t[i,j]]", {"n": 2, "m": 3, "k": 2}, {"t": [[0, 2], [1, 1]]}),
+    ("f(x[n,m]; s=2)[i,j:s*m] = x[i,minimum(maximum(j - s, 0), m - 1)]", {"n": 2, "m": 3}, {}),
     # what is pooled and then read in windows; conditions that always hold; one sum in the words of two others
     (
         "f(x[n,6,6], w[2,2]): s[b,i,j] = max[r:2,t:2](x[b,2*i+r,2*j+t]); out[b,i,j] = sum[r,t](s[b,i+r,j+t]*w[r,t])",

@@ -27,6 +27,7 @@ from mpmath import mp
 
 import symgrad as sg
 from symgrad.differentiate import differentiate, tangent
+from symgrad.errors import TargetError
 from symgrad.evaluate import evaluate
 from symgrad.expr import ONE, ZERO, apply, ref
 from symgrad.ir import names_of
@@ -255,3 +256,27 @@ def test_a_gradient_is_computed_at_the_point_where_it_is_asked():
         derivative = differentiate(sg.parse("f(x) = x**3"))
         (found,) = by_equations(derivative, {"x": mpmath.mpf(2)}, {"grad_output": 5})["x"]
         assert found == 60
+
+
+HESSIANS = [  # (scalar formula, sizes)
+    ("valley(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)", {"n": 4}),
+    ("f(x[n]) = log(sum[i](exp(x[i])))", {"n": 3}),
+    ("f(x[n]) = prod[i](x[i]) + sum[i](x[i]**3)", {"n": 3}),
+    ("f(x[n,d], y[n]) = mean[i](softplus(sum[j](x[i,j]*y[i])))", {"n": 2, "d": 2}),
+]
+
+
+@pytest.mark.parametrize(("formula", "sizes"), HESSIANS, ids=[formula for formula, _ in HESSIANS])
+def test_gradient_is_a_function_again(formula, sizes):
+    for to in ("numpy", "c"):
+        report = sg.check(sg.gradient(sg.parse(formula)), to=to)
+        assert report.ok, report
+
+
+def test_gradient_of_what_is_no_scalar():
+    with pytest.raises(TargetError, match="one scalar output"):
+        sg.gradient(sg.parse("f(x[n])[i] = x[i]**2"))
+    with pytest.raises(TargetError, match="no gradient for z; choose from x, y"):
+        sg.gradient(sg.parse("f(x, y[n]) = x*sum[i](y[i])"), "z")
+    with pytest.raises(TargetError, match="is 0 everywhere"):
+        sg.gradient(sg.parse("f(x[n], y[m]) = sum[i](x[i])"))

@@ -65,7 +65,7 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [HELPERS[h] for h in HELPERS if h in used],
+            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)],
             "math": _calls_math(source) or "PI" in used,
             "integers": "int64_t" in types,
         }
@@ -214,7 +214,7 @@ class _Function:
         value = f"({' + '.join(terms)})"
         if len(head) + 1 + len(value) <= LIMIT:
             return f"{head} {value}"
-        return " \\\n".join([head, *broken(value, 4, LIMIT - 2)])
+        return " \\\n".join([*broken(head, 0, LIMIT - 2), *broken(value, 4, LIMIT - 2)])
 
     def _arguments(self) -> list[str]:
         return [*self._sizes.values(), *(o.name for o in self._primal.options)]
@@ -234,7 +234,7 @@ class _Function:
         if absent:
             lines.append(f"{_and(absent)} may be absent: NULL.")
         if macro:
-            name = macro.removeprefix("#define ").split(")")[0]
+            name = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
             lines.append(f"work has room for {name}) doubles.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")

@@ -207,7 +207,7 @@ class Body:
         lower = self.text.as_kind(loop.lower, "size")
         end = self.text.as_kind(loop.extent, "size", 21)
         upwards = f"size_t {i} = {lower}; {i} < {end}; ++{i}"
-        head = f"{pad}for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{"
+        head = broken(f"for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{", len(pad))
         inner = self._block(loop.body, depth + 1)
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
         if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
@@ -221,8 +221,8 @@ class Body:
             lines = []
             for name, start in starts.items():
                 lines += broken(f"const size_t {name} = {self.text.as_kind(start, 'size')};", len(pad))
-            return [*lines, head, *inner, f"{pad}}}"]
-        return [head, *inner, f"{pad}}}"]
+            return [*lines, *head, *inner, f"{pad}}}"]
+        return [*head, *inner, f"{pad}}}"]
 
     def _is_broken(self, node: Node, depth: int) -> bool:
         return len(self._node(node, depth)) > 1
@@ -347,6 +347,7 @@ def _computed_extents(
     """Names for the extents that could be negative, or that nobody would want to read twice."""
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
     taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
+    taken.add("size_t")  # of an index t
     taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
     found: dict[str, Expr] = {}
     known: set[Expr] = set()

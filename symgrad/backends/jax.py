@@ -13,7 +13,7 @@ from ..plan.build import SCIPY
 from .base import template
 from .frameworks import JaxArtefact
 from .jax_text import JaxLines, JaxPrinter
-from .python_checks import inputs_helper, raised
+from .python_checks import checked_options, inputs_helper, raised
 from .python_file import PythonFile, module_from
 from .python_lines import (
     as_stored,
@@ -86,7 +86,7 @@ class _File(PythonFile):
             name=self.primal.name,
             parameters=parameters(self.primal.name, self.parameters()),
             doc=[self.results_doc(), *self.arguments_doc()],
-            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({', '.join(self.primal.inputs)})", 4), *call],
+            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({', '.join([*self.primal.inputs, *checked_options(self.program)])})", 4), *call],
             decorator=decorator,
             all_parameters=parameters(f"_{self.primal.name}", every),
             forward_parameters=parameters("forward", every),

@@ -14,7 +14,7 @@ from ..plan.arrays.tree import AddAt, Slice
 from ..plan.build import SCIPY
 from .base import template
 from .c_lines import broken
-from .python_checks import WINDOWS, cotangent_helper, cotangents_helper, inputs_helper, type_helper
+from .python_checks import WINDOWS, checked_options, cotangent_helper, cotangents_helper, inputs_helper, type_helper
 from .python_file import PythonFile, module_from
 from .python_lines import (
     Lines,
@@ -87,7 +87,7 @@ class _File(PythonFile):
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines += assigned(names, f"_inputs({names})", 4)
+            lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *checked_options(self.program)])})", 4)
         tensors = self.sure
         saved_sizes = self.program.saved_sizes
         sized = size_lines(self.forward_sizes(), tensors)
@@ -203,6 +203,8 @@ class _File(PythonFile):
         extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
         if len(seeds) == 1:
             return assigned("grad_output", f"_cotangent(grad_output, {shapes[0]}{extra})", 4)
+        read = {r.name for e in self.program.backward.equations for r in e.reads}
+        seeds = [s if s in read else "_" for s in seeds]
         return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]
 
     # helpers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..expr import Const, Expr, Ref, show
+from ..expr import Const, Expr, Ref, ref, refs, show, substitute
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from .python_text import WIDTH, assigned, if_lines, parameters, returned
@@ -22,8 +22,9 @@ def inputs_helper(program: Program, promoted: Sequence[str] = (), outside: str =
     outside   what asks whether a subscript `name` is out of range; empty if nothing does
     """
     primal = program.derivative.primal
+    options = checked_options(program) if outside else []
     lines = [
-        f"def _inputs({parameters('_inputs', primal.inputs)}):",
+        f"def _inputs({parameters('_inputs', [*primal.inputs, *options])}):",
         '    """Return the inputs as arrays; refuse what is of another type or shape."""',
     ]
     words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
@@ -99,7 +100,7 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]], outsid
         name = element.name
         if name not in primal.inputs:
             continue
-        text = bound[extent.name][0] if isinstance(extent, Ref) else show(extent)
+        text = show(substitute(extent, {r: ref(bound[r.name][0]) for r in refs(extent) if r.name in bound}))
         given = f"{name} is not None and " if primal.table[name].optional else ""
         lines += [
             *if_lines(given + outside.format(name=name, extent=text), 4),
@@ -109,6 +110,13 @@ def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]], outsid
             ),
         ]
     return lines
+
+
+def checked_options(program: Program) -> list[str]:
+    """The options that tell how far the integers in an input may reach."""
+    primal = program.derivative.primal
+    reached = {r.name for element, extent in program.indexed if element.name in primal.inputs for r in refs(extent)}
+    return [o.name for o in primal.options if o.name in reached]
 
 
 def raised(kind: str, message: str, indent: int = 4) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import ShapeError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, show
-from ..expr.sizes import certain, coefficient, ends, stays_inside, tidy
+from ..expr.sizes import at_least_zero, certain, coefficient, ends, reaches, stays_inside, tidy
 from ..ir import Equation, Tensor, show_element, unguarded
 
 
@@ -65,7 +65,11 @@ def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
 def _conditions(
     name: str, element: Ref, s: Expr, extent: Expr, extents: Mapping[Index, Expr], options: Collection[str]
 ) -> Iterable[Expr]:
-    for margin, condition in stays_inside(s, extent, extents):
+    found = stays_inside(s, extent, extents)
+    if not found and indices(s):
+        margins = [m for e in (s, extent - 1 - s) for m in reaches(e, extents, options) or ()]
+        found = [(m, at_least_zero(m)) for m in margins]
+    for margin, condition in found:
         known = certain(margin, options)
         if known is False:
             where = show_element(element.name, element.subscripts)

@@ -15,6 +15,7 @@ from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
+    Apply,
     Expr,
     Index,
     Number,
@@ -22,13 +23,14 @@ from ..expr import (
     apply,
     index,
     indices,
+    postorder,
     product,
     ref,
     refs,
     show,
     substitute,
 )
-from ..expr.sizes import never_negative, tidy
+from ..expr.sizes import Quotient, multiples, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..matrices import MATRICES
 from .bounds import bounds
@@ -37,7 +39,7 @@ from .hoisted import axes_as_read
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
-from .reductions import reduction_name, repeated
+from .reductions import INFINITY, NO_INFINITY, reduction_name, repeated, without_neutral
 
 
 class Draft:
@@ -54,6 +56,8 @@ class Draft:
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the door will still define
         self._named: set[str] = set()
+        self.quotients: list[Quotient] = []  # a//S that must have no rest
+        self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
@@ -88,6 +92,30 @@ class Draft:
             if name in names or f"*{name}" in names:
                 owner = f"{'a' if kind == 'size' else 'an'} {kind}"
                 raise DeclarationError(f"{self.name}: {name!r} is taken by {owner}; {what}s need their own.")
+
+    def require(self, quotients: Iterable[Quotient] = (), lengths: Iterable[tuple[Expr, Expr]] = ()) -> None:
+        """Require that divisions have no rest, and that sizes are products: the printed code checks it."""
+        self.quotients += [q for q in quotients if q not in self.quotients]
+        self.lengths += [pair for pair in lengths if pair not in self.lengths]
+
+    def settled(self, extent: Expr) -> Expr:
+        """`extent` as the size that it is required to be."""
+        extent, _ = multiples(extent, self.quotients)
+        return next((size for size, product in self.lengths if tidy(extent - product) is ZERO), extent)
+
+    def _follows(self, condition: Expr) -> bool:
+        """Whether `groups * d <= c` says nothing, because c is groups * d."""
+        if not isinstance(condition, Apply) or condition.op != "le":
+            return False
+        less, more = condition.args
+        return tidy(self.settled(less) - more) is ZERO
+
+    def _required(self) -> Iterable[Expr]:
+        for above, step in self.quotients:
+            yield from (apply("ge", r, ONE) for r in refs(step))
+            yield apply("eq", apply("mod", above, step), ZERO)
+        for size, factors in self.lengths:
+            yield apply("eq", size, factors)
 
     # equations
 
@@ -130,6 +158,8 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
+        if where is None:
+            body, where = without_neutral(kind, body)
         if kind == "mean":
             kind, body = "sum", body / product(self.extent(i) for i in over)
         mentioned = indices(body, *(() if where is None else (where,)))
@@ -173,6 +203,8 @@ class Draft:
         if shape is not None:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
+        if where is None:
+            body, where = without_neutral(reduce, body)
         shown = set(indices(*subs))
         mentioned = (*indices(body, *(() if where is None else (where,))), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
@@ -192,6 +224,8 @@ class Draft:
                     f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
                     f"Say what counts without it: given({loose[0]}, then, otherwise)."
                 )
+            if INFINITY in postorder(body):
+                raise DeclarationError(f"{self.name}: {NO_INFINITY}")
             check_numbers(self.name, body)
             self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
 
@@ -240,11 +274,12 @@ class Draft:
         tensors = dict(self.tensors)
         for target in dict.fromkeys(p.target for p in self._pending if p.target in dtypes):
             role = Role.OUTPUT if target in outputs else Role.LOCAL
-            named = target not in self._hoisted.values()
+            named = target in self._named
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
         told = bounds(self.name, equations, tensors, {o.name for o in self.options})
-        conditions = tuple(dict.fromkeys((*told, *_tall(equations))))
+        inside = [c for c in told if not self._follows(c)]
+        conditions = tuple(dict.fromkeys((*self._required(), *inside, *_tall(equations))))
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),

@@ -83,6 +83,43 @@ def whole(s: Expr) -> int | None:
     return polynomial.get((), 0)
 
 
+Quotient = tuple[Expr, Expr]  # a and S of a//S
+
+
+def multiples(s: Expr, known: Collection[Quotient] | None = None) -> tuple[Expr, list[Quotient]]:
+    """`s` with `a` for every S * (a//S), and the quotients that must have no rest; only those `known`, if given."""
+    polynomial = terms(s)
+    if polynomial is None:
+        return s, []
+    keys = None if known is None else {(a.key, step.key) for a, step in known}
+    found: list[Quotient] = []
+    written = {node.key: node for node in postorder(s)}
+    result: Expr = ZERO
+    for monomial, c in polynomial.items():
+        term: Expr = const(c)
+        rest = list(monomial)
+        for atom in monomial:
+            node = written[atom]
+            if not (isinstance(node, Apply) and node.op == "floordiv"):
+                continue
+            above, step = node.args
+            factors = terms(step) or {}
+            own, times = next(iter(factors.items())) if len(factors) == 1 else ((), 0)
+            left = [*rest]
+            for part in (atom, *own):
+                if part in left:
+                    left.remove(part)
+            fits = len(left) == len(rest) - 1 - len(own) and times and c % times == 0
+            if fits and (keys is None or (above.key, step.key) in keys):
+                rest, term = left, const(value_of(term) / times) * above if is_exact(term) else term
+                found.append((above, step))
+                break
+        for part in rest:
+            term = term * written[part]
+        result = result + term
+    return (tidy(result), found) if found else (s, [])
+
+
 def _rebuild(polynomial: Polynomial, s: Expr) -> Expr:
     """The polynomial of `s` as an expression, its factors as and in the order in which `s` names them."""
     written: dict[Expr, Expr] = {}
@@ -179,7 +216,69 @@ def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tup
     if found is None:
         return []
     low, high = found
+    exact = largest(s, extents)
+    if exact is not None and certain(tidy(axis - 1 - exact)) is True:
+        high = exact
     return [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
+
+
+def reaches(s: Expr, extents: Mapping[Index, Expr], signed: Collection[str] = ()) -> list[Expr] | None:
+    """What must not be negative for `s` never to be, over the box: `s` may have minimum, maximum, abs, mod and floor
+    division of linear expressions in it. None if it has anything else."""
+    polynomial = terms(s)
+    if polynomial is None:
+        return None
+    for monomial, c in polynomial.items():
+        atom = next((a for a in monomial if isinstance(a, Apply) and indices(a)), None)
+        if atom is None:
+            continue
+        if len(monomial) > 1:
+            return None
+        rest = tidy(s - c * atom)
+        parts = _bounds(atom, c, extents)
+        if parts is None:
+            return None
+        every, some, extra = parts
+        found = [reaches(rest + part, extents, signed) for part in every]
+        if some:
+            ways = [way for part in some if (way := reaches(rest + part, extents, signed)) is not None]
+            open_ = [[m for m in way if certain(m, signed) is not True] for way in ways]
+            if not open_:
+                return None
+            found.append(min(open_, key=len))
+        return None if None in found else [*extra, *(m for way in found for m in way or ())]
+    low = ends(s, extents)
+    return None if low is None else [low[0]]
+
+
+def _bounds(
+    atom: Apply, c: int, extents: Mapping[Index, Expr]
+) -> tuple[list[Expr], list[Expr], list[Expr]] | None:
+    """Expressions that are all at most c*atom in turn; of which one is; and what else must not be negative."""
+    args = atom.args
+    if atom.op == "abs":
+        args = (args[0], -args[0])
+    if atom.op in ("minimum", "maximum", "abs"):
+        each = [c * a for a in args]
+        if (atom.op == "minimum") == (c > 0):
+            return each, [], []
+        return [], [*each, *([ZERO] if atom.op == "abs" else [])], []
+    if atom.op == "mod" and not indices(args[1]):
+        empty = any(extents.get(i) is not None and extents[i].key is args[1].key for i in indices(args[0]))
+        return [ZERO if c > 0 else c * (args[1] - 1)], [], [] if empty else [tidy(args[1] - 1)]
+    if atom.op == "floordiv" and not indices(args[1]):
+        reach = ends(args[0], extents)
+        return None if reach is None else ([c * apply("floordiv", reach[c < 0], args[1])], [], [])
+    return None
+
+
+def at_least_zero(margin: Expr) -> Expr:
+    """The condition that an integer expression is not negative: `left + 1 <= n` for n - left - 1."""
+    polynomial = terms(margin)
+    if polynomial is None or all(c > 0 for c in polynomial.values()):
+        return apply("ge", margin, ZERO)
+    below = _rebuild({m: -c for m, c in polynomial.items() if c < 0}, margin)
+    return apply("le", below, _rebuild({m: c for m, c in polynomial.items() if c > 0}, margin))
 
 
 def certain(value: Expr, signed: Collection[str] = ()) -> bool | None:

@@ -194,3 +194,11 @@ def swiglu(value, gate):
 def geglu(value, gate):
     """value gelu(gate), in the tanh form."""
     return value * gelu(gate)
+
+
+@sg.function
+def glu_halves(x: sg.Tensor["n d"]):
+    """The first half of each row times the sigmoid of the second, as torch's glu."""
+    halves = x.reshape(x.shape[0], 2, -1)
+    value, gate = halves[:, 0], halves[:, 1]
+    return value * sg.sigmoid(gate)

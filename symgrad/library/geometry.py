@@ -250,3 +250,59 @@ def bicycle_step(x, y, heading, speed, steering, *, wheelbase: float = 2.5, dt: 
     """One step of the kinematic bicycle."""
     turn = speed / wheelbase * sg.tan(steering)
     return x + dt * speed * sg.cos(heading), y + dt * speed * sg.sin(heading), heading + dt * turn
+
+
+@sg.function
+def n_link_arm(angle: sg.Tensor["n"], length: sg.Tensor["n"]):
+    """Where the hand of a planar arm is, by the angles of its joints, each relative to the link before."""
+    heading = sg.tensor.new("n")
+    i = sg.indices("i")
+    heading[i] = sg.where(i > 0, heading[i - 1], 0) + angle[i]
+    return (length * sg.cos(heading)).sum(), (length * sg.sin(heading)).sum()
+
+
+@sg.function
+def se3_exponential_transform(w: sg.Tensor["3"], shift: sg.Tensor["3"], p: sg.Tensor["n 3"]):
+    """p turned about w by the angle |w|, and moved: what pose estimation differentiates."""
+    x, y, z = w
+    angle = sg.hypot(x, y, z)
+    c, s, k = sg.cos(angle), sg.sinc(angle / sg.pi), sg.sinc(angle / (2 * sg.pi)) ** 2 / 2
+    rotation = sg.stack(
+        [
+            sg.stack([c + k * x * x, k * x * y - s * z, k * x * z + s * y]),
+            sg.stack([k * x * y + s * z, c + k * y * y, k * y * z - s * x]),
+            sg.stack([k * x * z - s * y, k * y * z + s * x, c + k * z * z]),
+        ],
+        axis=0,
+    )
+    return p @ rotation.T + shift
+
+
+@sg.function
+def brown_conrady(
+    p: sg.Tensor["... 3"],
+    focal: sg.Tensor["2"],
+    center: sg.Tensor["2"],
+    radial: sg.Tensor["3"],
+    tangential: sg.Tensor["2"],
+):
+    """A pinhole camera with radial and tangential distortion, as in OpenCV."""
+    x, y, z = p
+    k1, k2, k3 = radial
+    p1, p2 = tangential
+    u, v = x / z, y / z
+    r2 = u**2 + v**2
+    scale = 1 + k1 * r2 + k2 * r2**2 + k3 * r2**3
+    across = scale * u + 2 * p1 * u * v + p2 * (r2 + 2 * u**2)
+    down = scale * v + p1 * (r2 + 2 * v**2) + 2 * p2 * u * v
+    return sg.stack([focal[0] * across + center[0], focal[1] * down + center[1]], axis=-1)
+
+
+@sg.function
+def slerp(p: sg.Tensor["... 4"], q: sg.Tensor["... 4"], t: sg.Tensor["..."]):
+    """Between two unit quaternions along the great circle, t from 0 to 1."""
+    apart, together = ((p - q) ** 2).sum(axis=-1), ((p + q) ** 2).sum(axis=-1)
+    angle = 2 * sg.atan2(sg.sqrt(apart), sg.sqrt(together))
+    sine = sg.sin(angle)
+    a, b = sg.sin((1 - t) * angle) / sine, sg.sin(t * angle) / sine
+    return a[..., None] * p + b[..., None] * q

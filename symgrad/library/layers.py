@@ -1,5 +1,7 @@
 """Layers: products of matrices, and networks made of them."""
 
+import numpy as np
+
 from .. import declare as sg
 from .activations import gelu, relu, silu
 from .statistics import softmax
@@ -161,6 +163,25 @@ def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e
 
 
 @sg.function
+def masked_attention(
+    q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], mask: sg.Bool["n m"]
+):
+    """Attention in which each place sees those where mask holds; at least one of them for every place."""
+    score = q @ k.mT / sg.sqrt(q.shape[-1])
+    seen = sg.where(mask, score, -1e30)
+    return softmax(seen) @ v
+
+
+@sg.function
+def biased_attention(
+    q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], bias: sg.Tensor["n m"]
+):
+    """softmax(q @ k.T / sqrt(d) + bias) @ v: a mask that is added, or what depends on the places."""
+    score = q @ k.mT / sg.sqrt(q.shape[-1]) + bias
+    return softmax(score) @ v
+
+
+@sg.function
 def masked_softmax(x: sg.Tensor["n m"], mask: sg.Bool["n m"]):
     """The softmax of each row over the places where mask holds."""
     return softmax(sg.where(mask, x, -1e30))
@@ -172,6 +193,16 @@ def rotary_embedding(x: sg.Tensor["n h 2"], angle: sg.Tensor["n h"]):
     a, b = x[:, :, 0], x[:, :, 1]
     c, s = sg.cos(angle), sg.sin(angle)
     return sg.stack([a * c - b * s, a * s + b * c], axis=-1)
+
+
+@sg.function
+def rotary_halves(x: sg.Tensor["n h d"], angle: sg.Tensor["n e"]):
+    """rotary_embedding with pairs of element l and e + l, as in GPT-NeoX: d is 2 e."""
+    n, h, _ = x.shape
+    halves = x.reshape(n, h, 2, angle.shape[1])
+    a, b = halves[:, :, 0], halves[:, :, 1]
+    c, s = sg.cos(angle)[:, None], sg.sin(angle)[:, None]
+    return np.concatenate([a * c - b * s, a * s + b * c], axis=-1)
 
 
 @sg.function
@@ -284,6 +315,26 @@ def dropout(x: sg.Tensor["..."], keep: sg.Bool["..."], *, p: float = 0.5):
 def average_pool(x: sg.Tensor["n c h p w q"]):
     """The mean over windows of p by q, which are axes of their own."""
     return x.mean(axis=(3, 5))
+
+
+@sg.function
+def batch_matmul(x: sg.Tensor["... n k"], y: sg.Tensor["... k m"]):
+    """x @ y, for each of any number of leading axes."""
+    return x @ y
+
+
+@sg.function
+def mode_product(x: sg.Tensor["n m p"], a: sg.Tensor["q m"]):
+    """The tensor x times the matrix a along its second axis."""
+    i, j, k, l = sg.indices("i j k l")
+    return sg.tensor[i, j, k](sg.sum[l](a[j, l] * x[i, l, k]))
+
+
+@sg.function
+def kron(x: sg.Tensor["n m"], y: sg.Tensor["p q"]):
+    """The Kronecker product: y times each element of x, as blocks."""
+    i, j, k, l = sg.indices("i j k l")
+    return sg.tensor[sg.merge(i, k), sg.merge(j, l)](x[i, j] * y[k, l])
 
 
 @sg.function

@@ -154,3 +154,36 @@ def kalman_update(
     state = x + gain @ (z - h @ x)
     covariance = p - gain @ projected
     return state, covariance
+
+
+@sg.function
+def solve_triangular(a: sg.Tensor["... n n"], b: sg.Tensor["... n m"]):
+    """The x with a @ x = b, where a is lower triangular."""
+    return sg.solve_triangular(a, b, lower=True)
+
+
+@sg.function
+def cholesky_solve(a: sg.Tensor["n n"], b: sg.Tensor["n m"]):
+    """The x with a @ x = b for a positive definite a, by its Cholesky factor."""
+    factor = sg.cholesky(a)
+    return sg.solve_triangular(factor.T, sg.solve_triangular(factor, b, lower=True))
+
+
+@sg.function
+def sign_and_log_determinant(a: sg.Tensor["... n n"]):
+    """The sign of the determinant, and the logarithm of its magnitude."""
+    sign, log_magnitude = sg.slogdet(a)
+    return sign, log_magnitude
+
+
+@sg.function
+def singular_values(a: sg.Tensor["... m n"]):
+    """The singular values, from the largest."""
+    return sg.svdvals(a)
+
+
+@sg.function
+def symmetric_eigenvectors(a: sg.Tensor["... n n"]):
+    """The eigenvalues of a symmetric matrix from the smallest, and its eigenvectors as columns."""
+    w, v = sg.eigh(a)
+    return w, v

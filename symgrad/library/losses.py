@@ -156,6 +156,37 @@ def label_smoothing_loss(logits: sg.Tensor["n c"], target: sg.Int["n"], *, smoot
 
 
 @sg.function
+def cross_entropy_full(
+    logits: sg.Tensor["n c"],
+    target: sg.Int["n"],
+    weight: sg.Tensor["c"] = None,
+    *,
+    ignore_index: int = 0,
+    smoothing: float = 0.0,
+):
+    """The cross entropy with weights of classes, a class that does not count, and label smoothing, as in torch."""
+    i, j = sg.indices("i j")
+    log_p = log_softmax(logits)
+    counts = sg.where(target != ignore_index, 1.0, 0.0)
+    own = sg.tensor[i](counts[i] * weight[target[i]])
+    hit = sg.sum[i](own[i] * log_p[i, target[i]])
+    spread = sg.sum[i, j](counts[i] * weight[j] * log_p[i, j])
+    return -((1 - smoothing) * hit + smoothing / logits.shape[1] * spread) / own.sum()
+
+
+@sg.function
+def fenchel_young_loss(x: sg.Tensor["n c"], p: sg.Tensor["n c"]):
+    """mean(logsumexp(x) + sum(p log(p)) - x . p): what two convex conjugates lack to equality (Blondel, 2020)."""
+    return (sg.logsumexp(x, axis=1) + sg.xlogy(p, p).sum(axis=1) - (x * p).sum(axis=1)).mean()
+
+
+@sg.function
+def poisson_conjugate_loss(log_rate: sg.Tensor["..."], target: sg.Tensor["..."]):
+    """mean(exp(log_rate) + target log(target) - target - target log_rate): half the deviance of a Poisson model."""
+    return (sg.exp(log_rate) + sg.xlogy(target, target) - target - target * log_rate).mean()
+
+
+@sg.function
 def kl_div(log_q: sg.Tensor["n c"], p: sg.Tensor["n c"]):
     """mean over i of sum(p (log(p) - log_q)), with 0 log(0) = 0."""
     return (sg.xlogy(p, p) - p * log_q).sum(axis=-1).mean()

@@ -2,9 +2,10 @@
 
 from .. import declare as sg
 from .activations import gelu, relu
-from .convolution import conv2d, max_pool2d
+from .convolution import conv2d
 from .layers import linear
 from .normalization import layer_norm
+from .pooling import max_pool2d
 from .statistics import softmax
 
 

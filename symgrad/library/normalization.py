@@ -34,6 +34,17 @@ def batch_norm(
 
 
 @sg.function
+def batch_norm2d(
+    x: sg.Tensor["n c h w"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5
+):
+    """(x - mean) / sqrt(var + eps) * gain + bias over the batch and the places of each channel, as in training."""
+    centered = x - x.mean(axis=(0, 2, 3), keepdims=True)
+    rstd = 1 / sg.sqrt((centered**2).mean(axis=(0, 2, 3), keepdims=True) + eps)
+    xhat = centered * rstd
+    return xhat * gain[:, None, None] + bias[:, None, None]
+
+
+@sg.function
 def batch_norm_eval(
     x: sg.Tensor["n d"],
     mean: sg.Tensor["d"],
@@ -49,23 +60,36 @@ def batch_norm_eval(
 
 @sg.function
 def group_norm(
-    x: sg.Tensor["n g c p"], gain: sg.Tensor["g c"], bias: sg.Tensor["g c"], *, eps: float = 1e-5
+    x: sg.Tensor["... g c p"], gain: sg.Tensor["g c"], bias: sg.Tensor["g c"], *, eps: float = 1e-5
 ):
     """(x - mean) / sqrt(var + eps) * gain + bias over the channels and places of each of g groups."""
-    centered = x - x.mean(axis=(2, 3), keepdims=True)
-    rstd = 1 / sg.sqrt((centered**2).mean(axis=(2, 3), keepdims=True) + eps)
+    centered = x - x.mean(axis=(-2, -1), keepdims=True)
+    rstd = 1 / sg.sqrt((centered**2).mean(axis=(-2, -1), keepdims=True) + eps)
     xhat = centered * rstd
     return xhat * gain[:, :, None] + bias[:, :, None]
 
 
 @sg.function
 def instance_norm(
-    x: sg.Tensor["n c p"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5
+    x: sg.Tensor["... c p"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5
 ):
     """(x - mean) / sqrt(var + eps) * gain + bias over the places of each channel."""
     centered = x - x.mean(axis=-1, keepdims=True)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=-1, keepdims=True) + eps)
     xhat = centered * rstd
+    return xhat * gain[:, None] + bias[:, None]
+
+
+@sg.function
+def group_norm_channels(
+    x: sg.Tensor["n c p"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, groups: int = 2, eps: float = 1e-5
+):
+    """group_norm with the channels of all groups in one axis, as in torch."""
+    n, c, p = x.shape
+    parts = x.reshape(n, groups, -1, p)
+    centered = parts - parts.mean(axis=(2, 3), keepdims=True)
+    rstd = 1 / sg.sqrt((centered**2).mean(axis=(2, 3), keepdims=True) + eps)
+    xhat = (centered * rstd).reshape(n, c, p)
     return xhat * gain[:, None] + bias[:, None]
 
 

@@ -150,3 +150,53 @@ def soft_edit_distance(cost: sg.Tensor["n m"], *, temperature: float = 1.0):
     total[i + 1, j + 1] = cost[i, j] + best - temperature * sg.log(soft)
     n, m = cost.shape
     return total[n, m]
+
+
+@sg.function
+def polyval(coefficients: sg.Tensor["n"], x: sg.Tensor["m"]):
+    """np.polyval by Horner's rule: the coefficient of the highest power first."""
+    value = sg.tensor.new("n+1 m")
+    k, i = sg.indices("k i", i="m")
+    value[0, i] = 0
+    value[k + 1, i] = value[k, i] * x[i] + coefficients[k]
+    return value[-1]
+
+
+@sg.function
+def gru(
+    x: sg.Tensor["n b d"],
+    weight_input: sg.Tensor["3 m d"],
+    weight_hidden: sg.Tensor["3 m m"],
+    bias: sg.Tensor["3 m"],
+    start: sg.Tensor["b m"],
+):
+    """A gated recurrent unit of n steps: reset, update and candidate. The hidden states (n + 1, b, m), start first."""
+    hidden = sg.tensor.new("n+1 b m")
+    t, r, i, j, l = sg.indices("t r i j l")
+    hidden[0, r, i] = start[r, i]
+    inputs = [sg.sum[l](x[t, r, l] * weight_input[g, i, l]) + bias[g, i] for g in range(3)]
+    states = [sg.sum[j](hidden[t, r, j] * weight_hidden[g, i, j]) for g in range(3)]
+    reset = sg.sigmoid(inputs[0] + states[0])
+    update = sg.sigmoid(inputs[1] + states[1])
+    candidate = sg.tanh(inputs[2] + reset * states[2])
+    hidden[t + 1, r, i] = (1 - update) * candidate + update * hidden[t, r, i]
+    return hidden
+
+
+@sg.function
+def ctc_loss(log_p: sg.Tensor["n c"], symbol: sg.Int["m"], skip: sg.Bool["m"]):
+    """-log p of a labelling under connectionist temporal classification (Graves and others, 2006).
+
+    symbol is the labelling with a blank before, between and behind its labels. skip holds where a path may leave out
+    the blank before: at the first label, and at one that differs from the label before it.
+    """
+    n, m = log_p.shape[0], symbol.shape[0]
+    alpha, stay = sg.tensor.new("n+1 m+2"), sg.tensor.new("n m")
+    t, j, k = sg.indices("t j k", k="m+2")
+    alpha[0, k] = sg.where(k == 1, 0, -1e30)
+    alpha[t + 1, 0] = -1e30 + 0 * log_p[t, 0]
+    alpha[t + 1, 1] = -1e30 + 0 * log_p[t, 0]
+    stay[t, j] = sg.logaddexp(alpha[t, j + 2], alpha[t, j + 1])
+    leap = sg.where(skip[j], alpha[t, j], -1e30)
+    alpha[t + 1, j + 2] = sg.logaddexp(stay[t, j], leap) + log_p[t, symbol[j]]
+    return -sg.logaddexp(alpha[n, m], alpha[n, m + 1])

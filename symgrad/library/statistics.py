@@ -153,3 +153,39 @@ def autocorrelation(x: sg.Tensor["n"]):
     i = sg.indices("i", i="n - 1")
     centered = x - x.mean()
     return sg.sum[i](centered[i] * centered[i + 1]) / (centered**2).sum()
+
+
+@sg.function
+def l1_norm(x: sg.Tensor["... n"]):
+    """sum(|x|) over the last axis."""
+    return abs(x).sum(axis=-1)
+
+
+@sg.function
+def max_norm(x: sg.Tensor["... n"]):
+    """max(|x|) over the last axis; where several are largest, they share the gradient."""
+    return abs(x).max(axis=-1)
+
+
+@sg.function
+def amax(x: sg.Tensor["... n"]):
+    """The largest element of the last axis; where several are, they share the gradient."""
+    return x.max(axis=-1)
+
+
+@sg.function
+def prod(x: sg.Tensor["... n"]):
+    """The product over the last axis; its gradient is exact where some elements are 0."""
+    return x.prod(axis=-1)
+
+
+@sg.function
+def diff(x: sg.Tensor["... n"]):
+    """x[..., 1:] - x[..., :-1]."""
+    return x[..., 1:] - x[..., :-1]
+
+
+@sg.function
+def trapezoid(y: sg.Tensor["... n"], x: sg.Tensor["n"]):
+    """The integral of y over x by the trapezoidal rule."""
+    return ((x[1:] - x[:-1]) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2

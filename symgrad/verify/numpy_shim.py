@@ -30,15 +30,21 @@ def holds_numbers(value: Any) -> bool:
 
 
 class Elementwise:
-    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.outer`, `.accumulate`."""
+    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.outer`, `.accumulate`.
 
-    def __init__(self, function: Callable[..., Any], inputs: int) -> None:
+    whole  NumPy's own, where it makes integers of integers
+    """
+
+    def __init__(self, function: Callable[..., Any], inputs: int, whole: Callable[..., Any] | None = None) -> None:
         self.inputs = inputs
+        self.whole = whole
         self.ufunc = np.frompyfunc(function, inputs, 1)
 
     def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
         if where is not None and out is None:
             raise UnknownName("where= without out=")
+        if self.whole is not None and out is None and all(np.asarray(a).dtype.kind in "iu" for a in args):
+            return self.whole(*args)
         operands = [a.view(np.ndarray) if isinstance(a, np.ndarray) else a for a in args]
         operands = [lift(a) if not isinstance(a, np.ndarray) else a for a in operands]
         if where is None:
@@ -227,6 +233,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "remainder": lambda a, b: lift(a) % lift(b),
     "floor_divide": lambda a, b: lift(a) // lift(b),
 }
+_WHOLE = "add subtract multiply maximum minimum fmax fmin mod remainder floor_divide abs absolute sign square".split()
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "greater": lambda a, b: a > b,
     "greater_equal": lambda a, b: a >= b,
@@ -251,9 +258,9 @@ _empty = _constant(lambda: UNSET, -(2**40))
 NP: dict[str, Any] = {
     **{name: getattr(np, name) for name in _PLAIN},
     **{name: _moving(getattr(np, name)) for name in _MOVING},
-    **{name: Elementwise(FUNCTIONS[of], 1) for name, of in _UNARY.items()},
+    **{n: Elementwise(FUNCTIONS[of], 1, getattr(np, n) if n in _WHOLE else None) for n, of in _UNARY.items()},
     **{name: Elementwise(FUNCTIONS[of], 2) for name, of in _BINARY.items()},
-    **{name: Elementwise(function, 2) for name, function in _OPERATORS.items()},
+    **{n: Elementwise(function, 2, getattr(np, n) if n in _WHOLE else None) for n, function in _OPERATORS.items()},
     **_COMPARISONS,
     "arange": lambda stop, dtype=None: np.arange(stop) if dtype is None else _array(np.arange(stop), dtype),
     "negative": Elementwise(lambda a: -a, 1),

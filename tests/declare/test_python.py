@@ -156,6 +156,39 @@ def reshaped(x: sg.Tensor["m 4"], y: sg.Tensor["n h 3 k"]):
 
 
 @sg.function
+def merged(x: sg.Tensor["n h e"], w: sg.Tensor["... m"]):
+    i, j, k, l = sg.indices("i j k l")
+    r = sg.indices("r", r="4")
+    rows = sg.tensor[sg.merge(j, i), k](x[i, j, k])
+    return sg.tensor[i, sg.merge(sg.merge(k, l), j)](x[i, j, k] * rows[l, k]), sg.tensor[..., sg.merge(i, r)](w[..., i])
+
+
+@sg.function
+def split(x: sg.Tensor["n c"], y: sg.Tensor["n m"], w: sg.Tensor["n d"], *, groups: int = 2):
+    n, c = x.shape
+    parts = x.reshape(n, groups, -1)
+    return (
+        parts.swapaxes(1, 2).reshape(n, c),
+        y.reshape(n, groups, w.shape[1]).sum(axis=1),
+        x[:, groups - 1 : c],
+        parts.reshape(n, -1),
+    )
+
+
+@sg.function
+def reflected(x: sg.Tensor["n"], t: sg.Bool["n"], *, left: int = 2):
+    i = sg.indices("i", i="n+left")
+    last = x.shape[0] - 1
+    return (
+        sg.tensor[i](x[last - abs(last - abs(i - left))]),
+        sg.tensor[i](x[sg.minimum(sg.maximum(i - left, 0), last)]),
+        sg.tensor[i](x[(i - left) % x.shape[0]]),
+        sg.where(t, x, -np.inf).max(),
+        sg.where(t, np.inf, x).min(),
+    )
+
+
+@sg.function
 def letters(i: sg.Tensor["j"], r: sg.Tensor["j"]):  # named as the indices of what is called
     return pooled(i * r)
 
@@ -304,6 +337,40 @@ CASES: dict[str, Callable[[], Case]] = {
         dict(x=X, y=normal_y),
         {},
         (X.reshape(-1, 2, 2), normal_y.reshape(2, -1), normal_y.reshape(-1, 1, 3, 5) * 2),
+    ),
+    "merged axes": lambda: (
+        merged.function,
+        dict(x=normal_y[..., 0], w=X),
+        {},
+        (
+            np.einsum(
+                "ijk,lk->iklj", normal_y[..., 0], normal_y[..., 0].swapaxes(0, 1).reshape(4, 3)
+            ).reshape(2, -1),
+            X.repeat(4, axis=-1),
+        ),
+    ),
+    "axes split by an option": lambda: (
+        split.function,
+        dict(x=X, y=normal_h.T[:, :4].copy()[:3], w=X[:, :2]),
+        {"groups": 2},
+        (
+            X.reshape(3, 2, 2).swapaxes(1, 2).reshape(3, 4),
+            normal_h.T[:3, :4].reshape(3, 2, 2).sum(1),
+            X[:, 1:],
+            X,
+        ),
+    ),
+    "padding": lambda: (
+        reflected.function,
+        dict(x=SHORT, t=SHORT > 0),
+        {},
+        (
+            np.pad(SHORT, (2, 0), mode="reflect"),
+            np.pad(SHORT, (2, 0), mode="edge"),
+            np.pad(SHORT, (2, 0), mode="wrap"),
+            SHORT[SHORT > 0].max(),
+            SHORT[SHORT <= 0].min(),
+        ),
     ),
     "letters of a called function": lambda: (
         letters.function,
@@ -469,6 +536,19 @@ def torn(x: sg.Tensor["n m"]):
     return x.reshape(2, -1)
 
 
+def torn_in_two(x: sg.Tensor["n m"], y: sg.Tensor["k"]):
+    return x.reshape(x.shape[0], y.shape[0])
+
+
+def infinite(x):
+    return sg.where(x > 0, x, np.inf)
+
+
+def unending(x: sg.Tensor["n"], t: sg.Int["n"]):
+    i = sg.indices("i")
+    return sg.tensor[t[i] + i](x[i])
+
+
 def torn_apart(x: sg.Tensor["6 5"]):
     return x.reshape(10, 3)
 
@@ -570,7 +650,10 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]
         DeclarationError,
         ("b is optional", "sg.given(b, then, otherwise)", "test_python.py:"),
     ),
-    "reshape by half of an axis": (torn, ShapeError, ("nothing tells the -1", "(n, m)", "test_python.py:")),
+    "reshape by half of an axis": (torn, ShapeError, ("merging", "(n, m)", "test_python.py:")),
+    "reshape to another size": (torn_in_two, ShapeError, ("(n, m) does not become (n, k)", "test_python.py:")),
+    "infinity": (infinite, DeclarationError, ("oo is a value only where it changes nothing", "test_python.py:")),
+    "subscripts from data": (unending, DeclarationError, ("takes indices of sg.indices", "test_python.py:")),
     "reshape across an axis": (torn_apart, ShapeError, ("merging", "splitting one", "test_python.py:")),
     "pack and name": (stretched_pack, ShapeError, ("does not stretch", "test_python.py:")),
     "call with wrong shapes": (wrong_call, ShapeError, ("linear: k has two sizes", "test_python.py:")),

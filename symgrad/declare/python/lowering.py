@@ -71,6 +71,7 @@ class _Lowering:
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
+        self.made_up: set[int] = set()  # nodes that are arrays of their own under a name that nobody chose
         self.whole: set[int] = set()  # nodes that keep their axes of length 1
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
@@ -110,6 +111,7 @@ class _Lowering:
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
+                self.made_up.add(node.serial)
             if isinstance(node, Reduction) and node.kind in MATRICES:
                 if node.serial not in self.names:
                     self.names[node.serial] = self._fresh(MATRICES[node.kind].word)
@@ -275,7 +277,7 @@ class _Lowering:
             extents = {letters.get(i, i): e for i, e in piece.box.items()}
             subs = tuple(substitute(s, renaming) for s in subscripts)
             written = substitute(body, renaming)
-            self.draft.define(name, subs, written, extents, shape=node.shape)
+            self.draft.define(name, subs, written, extents, shape=node.shape, named=node.serial not in self.made_up)
             shown = {i for s in subs for i in indices(s)}
             summed = tuple(i for i in extents if i not in shown)
             kind = "sum" if summed else "none"

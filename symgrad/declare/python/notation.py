@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Expr, Index, apply, const, index, ref
+from ...expr import ONE, Expr, Index, apply, const, index, ref, show
+from ...expr import indices as indices_of
+from ...expr.sizes import largest, tidy
 from ...ops import ROWS
 from ..names import check_name
 from .building import Building
-from .closing import closed
+from .closing import Term, close, closed
 from .graph import (
     Given,
     Piece,
@@ -27,7 +29,7 @@ from .graph import (
     reduction,
     value,
 )
-from .scope import extents_of, here, inside
+from .scope import Scope, extents_of, here, inside
 from .sizes import read_size, split_sizes
 from .values import (
     Absent,
@@ -150,32 +152,84 @@ sum, mean, max, min = Reducing("sum"), Reducing("mean"), Reducing("max"), Reduci
 prod, logsumexp, argmax = Reducing("prod"), Reducing("logsumexp"), Reducing("argmax")
 
 
+def _shown_term(x: Any, order: Sequence[Expr | None]) -> tuple[Scope, Array]:
+    """The term that `sg.tensor[...]` is called with; `order` are its subscripts, None for `...`."""
+    scope = inside("sg.tensor[...]")
+    term = as_array(x)
+    if term._node.shape and None not in order:
+        raise ShapeError(f"{here()}{term!r} has axes besides the indices ({line()}); write tensor[..., i](x).")
+    if term._lead and order[0] is not None:
+        raise DeclarationError(f"{here()}`...` comes first: tensor[..., i] ({line()}).")
+    mine = indices_of(*(s for s in order if s is not None))
+    left = [i.name for i in term._node.free if i not in mine]
+    if left:
+        shown = ", ".join("..." if s is None else show(s) for s in order)
+        raise DeclarationError(
+            f"{here()}the term has the index {left[0]}, which tensor[{shown}] does not show ({line()}). "
+            f"Reduce it: sg.sum[{left[0]}](...)."
+        )
+    return scope, term
+
+
+def _at_places(keys: Sequence[Any]) -> Callable[[Any], Array]:
+    """The array whose elements stand at expressions of indices: `sg.tensor[c, sg.merge(h, r)](term)`.
+
+    It is as long as the largest of them says; what no index reaches is 0.
+    """
+    order: list[Expr | None] = []
+    given: dict[Index, Expr | Written] = {}
+    for k in keys:
+        if isinstance(k, Array) and not (k._node.rank or k._node.operands):
+            order.append(read(k._node, ()))
+            given.update(k._node.given)
+        else:
+            (found,), more = _named(k, "tensor")
+            order.append(found)
+            given.update(more)
+
+    def of(x: Any) -> Array:
+        scope, term = _shown_term(x, order)
+        shape = term._node.shape
+        at = order.index(None) if None in order else len(order)
+        before, after = ([s for s in part if s is not None] for part in (order[:at], order[at:]))
+        subscripts = (*before, *axes_of(shape), *after)
+        known = extents_of({**term._node.given, **given}, scope)
+        shown = indices_of(*subscripts)
+        fixed = dict(zip(axes_of(shape), shape, strict=True)) | {i: e for i, e in known.items() if i in shown}
+        found = close(scope, Term(read(term._node, axes_of(shape)), subscripts, (term._node,), fixed), known)
+        ends = [largest(s, found.extents) for s in found.subscripts[: len(before)]]
+        behind = [largest(s, found.extents) for s in found.subscripts[len(before) + len(shape) :]]
+        made = Pieces(shape=(*map(_length, ends), *shape, *map(_length, behind)), wish="merged")
+        operands, _ = gather(found.nodes)
+        box = {i: e for i, e in found.extents.items() if e is not ONE}
+        made.log.write(Piece(found.subscripts, found.body, box), operands)
+        return Array(made, term._lead)
+
+    return of
+
+
+def _length(end: Expr | None) -> Expr:
+    if end is None:
+        raise ShapeError(f"{here()}nothing tells how far a subscript of tensor[...] ends ({line()}); use tensor.new.")
+    return inside("sg.tensor[...]").draft.settled(tidy(end + 1))
+
+
 class _Tensor:
     """`sg.tensor[i, j](term)` is the array with those elements; `sg.tensor.new("n m")` one to be written."""
 
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Callable[[Any], Array]:
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, Array) and not isinstance(k, IndexValue) for k in keys):
+            return _at_places(keys)
         order, given = _named(key, "tensor")
 
         def of(x: Any) -> Array:
-            scope = inside("sg.tensor[...]")
-            term = as_array(x)
-            shape = term._node.shape
-            if shape and None not in order:
-                raise ShapeError(f"{here()}{term!r} has axes besides the indices ({line()}); write tensor[..., i](x).")
+            scope, term = _shown_term(x, order)
             at = order.index(None) if None in order else len(order)
-            if term._lead and at:
-                raise DeclarationError(f"{here()}`...` comes first: tensor[..., i] ({line()}).")
             before = tuple(i for i in order[:at] if i is not None)
             after = tuple(i for i in order[at:] if i is not None)
-            left = [i.name for i in term._node.free if i not in (*before, *after)]
-            if left:
-                shown = ", ".join("..." if i is None else i.name for i in order)
-                raise DeclarationError(
-                    f"{here()}the term has the index {left[0]}, which tensor[{shown}] does not show ({line()}). "
-                    f"Reduce it: sg.sum[{left[0]}](...)."
-                )
             return Array(closed(scope, term._node, (*before, *after), given, len(before)), term._lead)
 
         return of

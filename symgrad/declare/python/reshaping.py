@@ -1,16 +1,20 @@
-"""`x.reshape(...)`: neighbouring axes merged into one, and an axis split into several, in row-major order."""
+"""`x.reshape(...)`: neighbouring axes merged into one, and an axis split into several, in row-major order.
+
+An axis of c elements becomes (groups, c // groups) where the division has no rest, and (groups, d) where c is their
+product; the printed code checks that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from ...errors import ShapeError
-from ...expr import ONE, Expr, const, is_exact, product, show, value_of
-from ...expr.sizes import equal
+from ...expr import ONE, Apply, Expr, apply, const, is_exact, product, show, value_of
+from ...expr.sizes import equal, multiples
 from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, value
-from .scope import here
+from .scope import here, inside
 from .values import Array, as_array, line
 
 Groups = list[tuple[list[Expr], list[Expr]]]  # axes before and after that hold the same elements, one of them single
@@ -23,7 +27,11 @@ def reshape(x: Array, shape: Sequence[Any]) -> Array:
     if any(is_pack(e) for e in (*node.shape, *whole)):
         raise ShapeError(f"{here()}`...` has an unknown number of axes, and cannot be reshaped ({line()}).")
     old, new = _wide(node.shape), _wide(whole)
-    groups = _groups(old, new)
+    draft = inside("a reshape").draft
+    groups = _groups(old, new) or _supposed(old, new)
+    for before, after in groups or ():
+        (size, quotients), (other, more) = multiples(product(before)), multiples(product(after))
+        draft.require([*quotients, *more], [] if equal(size, other) else [(size, other)])
     if groups is None:
         raise ShapeError(
             f"{here()}({', '.join(map(show, node.shape))}) does not become ({', '.join(map(show, whole))}) by merging "
@@ -55,28 +63,45 @@ def _extents(node: Node, shape: Sequence[Any]) -> list[Expr]:
     if len(open_axes) > 1 or any(n.rank or n.operands for n in sizes):
         raise ShapeError(f"{here()}a shape is made of sizes and numbers, and has -1 at most once ({line()}).")
     whole = [read(n, ()) for n in sizes]
+    settled = inside("a reshape").draft.settled
     for k in open_axes:
         rest = _quotient(node.shape, [*whole[:k], *whole[k + 1 :]])
         if rest is None:
             shown = ", ".join(map(show, node.shape))
             raise ShapeError(f"{here()}nothing tells the -1 of a shape, for an array of shape ({shown}) ({line()}).")
-        whole[k] = rest
+        whole[k] = settled(rest)
     return whole
 
 
 def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
-    """The product of `above` divided by that of `below`, each size cancelled as a whole; None if one does not."""
+    """The product of `above` divided by that of `below`, each size cancelled as a whole; what is left is divided."""
+    above, below = ([f for e in some for f in _factors(e)] for some in (above, below))
     left = [e for e in above if not is_exact(e)]
+    over: list[Expr] = []
     for e in below:
         if not is_exact(e):
             same = next((k for k, other in enumerate(left) if equal(e, other)), None)
             if same is None:
-                return None
-            del left[same]
+                over.append(e)
+            else:
+                del left[same]
     number, divisor = (prod(int(value_of(e)) for e in some if is_exact(e)) for some in (above, below))
+    if left and divisor and (over or number % divisor):
+        shared = gcd(number, divisor)
+        high, low = (
+            product([*sizes, *([const(n // shared)] if n != shared else [])])
+            for sizes, n in ((left, number), (over, divisor))
+        )
+        return apply("floordiv", high, low)
+    if over:
+        return None
     if not divisor or number % divisor:
         return None
     return product([*left, *([const(number // divisor)] if number != divisor else [])])
+
+
+def _factors(e: Expr) -> list[Expr]:
+    return [f for a in e.args for f in _factors(a)] if isinstance(e, Apply) and e.op == "mul" else [e]
 
 
 def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:
@@ -85,11 +110,30 @@ def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:
         return []
     for many in range(1, max(len(old), len(new)) + 1):
         for p, q in ((many, 1), (1, many)):
-            if p <= len(old) and q <= len(new) and equal(product(old[:p]), product(new[:q])):
+            if p <= len(old) and q <= len(new) and _same_product(old[:p], new[:q]):
                 rest = _groups(old[p:], new[q:])
                 if rest is not None:
                     return [(list(old[:p]), list(new[:q])), *rest]
     return None
+
+
+def _supposed(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:
+    """The groups where one size is left on the left, and a product of sizes that nothing compares it with."""
+    first, last = 0, 0
+    while first < min(len(old), len(new)) and equal(old[first], new[first]):
+        first += 1
+    while last < min(len(old), len(new)) - first and equal(old[-1 - last], new[-1 - last]):
+        last += 1
+    left, right = old[first : len(old) - last], new[first : len(new) - last]
+    if len(left) != 1 or len(right) < 2 or is_exact(left[0]) or all(map(is_exact, right)):
+        return None
+    front = [([e], [e]) for e in old[:first]]
+    behind = [([e], [e]) for e in old[len(old) - last :]]
+    return [*front, (list(left), list(right)), *behind]
+
+
+def _same_product(old: Sequence[Expr], new: Sequence[Expr]) -> bool:
+    return equal(multiples(product(old))[0], multiples(product(new))[0])
 
 
 def _merged(axes: Sequence[Expr], extents: Sequence[Expr]) -> Expr:

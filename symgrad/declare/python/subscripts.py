@@ -128,7 +128,7 @@ def _part(x: Array, key: Any, axis: int) -> _Slice | Expr | Array:
 
 
 def _slice(x: Array, key: slice, extent: Expr) -> _Slice:
-    if key == slice(None):
+    if key.start is None and key.stop is None and key.step is None:
         return _Slice(extent, const(0), 1)
     if is_pack(extent):
         raise DeclarationError(f"{here()}`...` cannot be sliced{_at()}.")

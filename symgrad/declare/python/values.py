@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import inf
 from typing import Any, Union
 
 import numpy as np
@@ -16,6 +17,7 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, show, value_of
 from ...expr.sizes import equal
 from ...ops import NAMES, OPS
+from ..reductions import INFINITY
 from .graph import (
     Node,
     Value,
@@ -365,7 +367,9 @@ def number(x: Any) -> Array | None:
             )
         x = x.item()
     if isinstance(x, (bool, int, float, Fraction)):
-        if x != x or x in (float("inf"), -float("inf")):
+        if x in (inf, -inf):
+            return Array(constant(INFINITY if x > 0 else -INFINITY))
+        if x != x:
             raise DeclarationError(f"{here()}{x} is no number that a formula can hold ({line()}).")
         return Array(constant(const(int(x) if isinstance(x, bool) else x)))
     return None

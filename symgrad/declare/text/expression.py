@@ -10,20 +10,13 @@ from ...errors import FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, postorder, ref, refs, select
 from ...ops import NAMES, OPS
 from ..draft import Draft
+from ..reductions import INFINITY, NO_INFINITY, without_neutral
 from ..whole import WHOLE, Named, arity, define_whole
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
-from .operators import INFINITY, NO_INFINITY
 from .tokenizer import Formula, Token
 
 _LOGICAL = frozenset({"maximum", "minimum", "and", "or"})  # of any number of arguments
-_NEUTRAL: Mapping[str, Expr] = {
-    "max": apply("neg", INFINITY),
-    "argmax": apply("neg", INFINITY),
-    "logsumexp": apply("neg", INFINITY),
-    "min": INFINITY,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -116,9 +109,7 @@ class ExpressionReader(Names):
         self.expect(")", f"at the end of {first.text}")
         extents = {i: self.extents[i] for i in over if i in self.extents}
         self.bound, self.extents = outer, given
-        where: Expr | None = None
-        if first.text in _NEUTRAL:
-            body, where = _without_neutral(body, _NEUTRAL[first.text])
+        body, where = without_neutral(first.text, body)
         if INFINITY in postorder(body):
             raise self.error(first, NO_INFINITY)
         mentioned = indices(body, *(() if where is None else (where,)))
@@ -240,7 +231,7 @@ class ExpressionReader(Names):
             takes = f"{arity} argument{'s' if arity > 1 else ''}" if op not in _LOGICAL else "at least 2 arguments"
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
         if op == "exp":  # exp(where(c, a, -oo)) is where(c, exp(a), 0)
-            exponent, where = _without_neutral(args[0], _NEUTRAL["logsumexp"])
+            exponent, where = without_neutral("logsumexp", args[0])
             if where is not None:
                 return select(where, self.build(token, op, exponent), ZERO)
         return self.build(token, op, *args)
@@ -360,14 +351,3 @@ def _plain_decimal(text: str) -> str:
     mantissa = f"0{mantissa}" if mantissa.startswith(".") else mantissa
     mantissa = f"{mantissa}0" if mantissa.endswith(".") else mantissa
     return mantissa + e + exponent
-
-
-def _without_neutral(body: Expr, neutral: Expr) -> tuple[Expr, Expr | None]:
-    """`where(c, a, neutral)` as a and the condition c; the branches may be the other way round, and nested."""
-    where: Expr | None = None
-    while isinstance(body, Apply) and body.op == "select" and neutral in body.args[1:]:
-        condition, then, otherwise = body.args
-        condition = condition if otherwise is neutral else apply("not", condition)
-        body = then if otherwise is neutral else otherwise
-        where = condition if where is None else apply("and", where, condition)
-    return body, where

@@ -13,8 +13,9 @@ from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..dtypes import dtype_of
 from ..names import check_name
+from ..reductions import INFINITY
 from ..whole import WHOLE
-from .operators import INFINITY, SUM, Operators
+from .operators import SUM, Operators
 from .tokenizer import Formula, Token
 
 PACK = index("...")

@@ -7,13 +7,13 @@ from fractions import Fraction
 from math import inf, log2
 
 from ...expr import ZERO, Const, Expr, apply, postorder, value_of
+from ..reductions import INFINITY, NO_INFINITY
 from .cursor import Cursor
 from .tokenizer import MAX_DIGITS, Token
 
 MAX_BITS = 4_096  # of a constant that is worked out here; 1,200 digits fit
 MAX_EXPONENT = 1_000_000
 MAX_DOUBLE_EXPONENT = 1_024
-INFINITY = apply("oo")  # lives only until the reduction that it is neutral for has been read
 SUM = 10  # how tightly + and - bind
 _COMPARISON = 6
 _BINARY: Mapping[str, tuple[int, str]] = {
@@ -24,10 +24,6 @@ _BINARY: Mapping[str, tuple[int, str]] = {
 }
 _NOT, _PRODUCT = 5, 20
 _BEYOND_DOUBLE = "this holds a number beyond the range of a double, 2.3e-308 to 1.8e308."
-NO_INFINITY = (
-    "oo is a value only where it changes nothing: max[i](where(c, a, -oo)), min[i](where(c, a, oo)), "
-    "logsumexp[i](where(c, a, -oo)), exp(where(c, a, -oo))."
-)
 
 
 class Operators(Cursor):

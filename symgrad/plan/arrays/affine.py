@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, indices, is_exact, ref, refs, substitute, value_of
-from ...expr.sizes import certain, coefficient, equal, stays_inside, terms, tidy
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    indices,
+    is_exact,
+    ref,
+    refs,
+    substitute,
+    value_of,
+)
+from ...expr.sizes import certain, coefficient, equal, multiples, stays_inside, terms, tidy
 from ...ir import Function
 
 Extents = Mapping[Index, Expr]
@@ -69,9 +85,18 @@ class Sizes:
         self.taken = {*self.numbers, *function.table, "batch", "saved", "dtype"}
         self.taken |= {i.name for e in function.statements for i, _ in e.box}
         self.constraints = {c.key for c in function.constraints}
+        equal = [c.args for c in function.constraints if isinstance(c, Apply) and c.op == "eq"]
+        self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
+        self.lengths = [(a, b) for a, b in equal if isinstance(a, Ref)]
+        self.constraints |= {apply("le", tidy(b), a).key for a, b in self.lengths}
         self.needs: dict[Expr, None] = {}
         self.counts: dict[Expr, tuple[Ref, Expr]] = {}
         self.loops: dict[Expr, tuple[Index, Expr]] = {}
+
+    def exact(self, extent: Expr) -> Expr:
+        """`extent` as the size that it is by the conditions of the function: c for groups * (c//groups)."""
+        extent, _ = multiples(extent, [(a, step) for a, step in self.quotients])
+        return next((size for size, factors in self.lengths if equal(extent, factors)), extent)
 
     def positive(self, step: Expr) -> bool:
         """Whether `step` is at least 1; an option is supposed to be if its default is."""
@@ -106,6 +131,8 @@ class Sizes:
     def _supposed(self, option: Expr, least: int) -> bool:
         if not isinstance(option, Ref) or option.subscripts or option.name not in self.options:
             return False
+        if any(apply("ge", option, const(k)).key in self.constraints for k in range(least, 2)):
+            return True
         if self.options[option.name] < least or not isinstance(self.options[option.name], int):
             return False
         self.needs[apply("ge", option, least)] = None

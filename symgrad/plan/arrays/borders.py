@@ -310,8 +310,9 @@ def _merged(node: Expr) -> Expr:
 
 
 def _total(body: Expr) -> bool:
-    """Whether `body` has a value everywhere."""
-    return all(n.op in ("add", "sub", "mul", "neg") for n in postorder(body) if isinstance(n, Apply))
+    """Whether `body` has a value everywhere; what does not depend on where has one if it has one anywhere."""
+    parts = [n for n in postorder(body) if isinstance(n, Apply) and indices(n)]
+    return all(n.op in ("add", "sub", "mul", "neg") or (n.op == "div" and not indices(n.args[1])) for n in parts)
 
 
 def _tidied(s: Expr) -> Expr:

@@ -206,6 +206,7 @@ class Reader(Evaluator):
             total = total * extents[i] if is_exact(total) else extents[i] * total  # 2 * (h // 2)
         if not all(self.sizes.not_negative(extents[i]) for i in order):
             return None
+        total = self.sizes.exact(total)
         if form.offset is ZERO and equal(total, axis):
             return Split(tuple(order), ALL)
         return Split(tuple(order), self.span(form.offset, ONE, total, axis, order[0]))

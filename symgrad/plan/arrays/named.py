@@ -15,6 +15,7 @@ from .tree import (
     Copy,
     Elementwise,
     For,
+    Guard,
     Pad,
     Permute,
     Reshape,
@@ -47,12 +48,25 @@ def named(
     result: list[Line] = []
     masks = _masks(lines)
     known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
-    for line in lines:
-        own = {*targets_of(line.statement)} if isinstance(line.statement, For) else set()
-        inside = arrays_in(line.statement)
+
+    def put(line: Line) -> None:
+        s = line.statement
+        if isinstance(s, Guard) and s.when:  # what it reads may be there in one branch alone
+            (name, present), *_ = s.when
+            branches: list[tuple[Statement, ...]] = []
+            for body, when in ((s.body, s.when), (s.otherwise, ((name, not present),))):
+                start = len(result)
+                for inner in body:
+                    put(Line(inner, line.serves, (*line.when, *when)))
+                branches.append(tuple(x.statement for x in result[start:]))
+                del result[start:]
+            result.append(replace(line, statement=replace(s, body=branches[0], otherwise=branches[1])))
+            return
+        own = {*targets_of(s)} if isinstance(s, For) else set()
+        parts = arrays_in(s)
         wanted = [
             a
-            for a in (*_nameable(line.statement), *(m for m in masks.get(_guard(line), ()) if m in inside))
+            for a in (*_nameable(s), *(m for m in masks.get(_guard(line), ()) if m in parts))
             if not changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
         ]
         for a in wanted:
@@ -63,16 +77,18 @@ def named(
                 tensors[names[a]] = tensors[first]
             if known.get(names[a]) != (line.serves, line.when):
                 value: Array = a
-                for inner in reversed(wanted):
-                    if inner != a:
-                        value = named_in(value, inner, names.get(inner, ""))
+                for other in reversed(wanted):
+                    if other != a:
+                        value = named_in(value, other, names.get(other, ""))
                 for part in _one_by_one(value, names[a]):
                     result.append(Line(Assign(names[a], part), line.serves, line.when))
                 known[names[a]] = (line.serves, line.when)
-        statement = line.statement
-        for a in reversed(wanted):
-            statement = renamed(statement, a, names[a])
-        result.append(replace(line, statement=statement))
+        for block in reversed(wanted):
+            s = renamed(s, block, names[block])
+        result.append(replace(line, statement=s))
+
+    for line in lines:
+        put(line)
     return result
 
 

@@ -221,26 +221,29 @@ class _Builder:
     def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
         roots: dict[str, str] = {}
-        result: list[Line] = []
         returned = set(self.procedure.returns)
         written = {s.name for x in lines for s in flat(x.statement) if isinstance(s, (Update, AddAt))}
         inputs = set(self.procedure.reads) if not self.backward else set()
         claimed: set[str] = set(inputs)
-        for line in lines:
-            s = line.statement
-            if isinstance(s, Assign):
-                root = _root(s.value, roots)
-                roots[s.name] = root if root is not None else s.name
-                readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
-                alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
-                ours = root is not None and (s.name in written)
-                if alias or ours or readonly and (s.name in returned or s.name in written):
-                    line = replace(line, statement=Assign(s.name, Copy(s.value)))
-                    roots[s.name] = s.name
-                elif root is not None and s.name in returned:
-                    claimed.add(root)
-            result.append(line)
-        return result
+
+        def owned(s: Statement) -> Statement:
+            if isinstance(s, Guard):
+                return replace(s, body=tuple(map(owned, s.body)), otherwise=tuple(map(owned, s.otherwise)))
+            if not isinstance(s, Assign):
+                return s
+            root = _root(s.value, roots)
+            roots[s.name] = root if root is not None else s.name
+            readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
+            alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
+            ours = root is not None and (s.name in written)
+            if alias or ours or readonly and (s.name in returned or s.name in written):
+                roots[s.name] = s.name
+                return Assign(s.name, Copy(s.value))
+            if root is not None and s.name in returned:
+                claimed.add(root)
+            return s
+
+        return [replace(line, statement=owned(line.statement)) for line in lines]
 
     def _grouped(self, lines: list[Line]) -> list[Statement]:
         """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""

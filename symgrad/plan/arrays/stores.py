@@ -352,7 +352,7 @@ class Stores:
         for p in pieces:
             if isinstance(p, Split):
                 axes += p.indices
-                shape.append(product([extents[i] for i in p.indices]))
+                shape.append(self.sizes.exact(product([extents[i] for i in p.indices])))
             elif isinstance(p, (Run, Turned)):
                 axes.append(p.index)
                 shape.append(self.sizes.count(p.index, extents[p.index]))
@@ -412,6 +412,11 @@ class Stores:
             return None
         last = axis == len(equations[0].subscripts) - 1
         packed = any(isinstance(s, Index) and is_pack(s) for s in rest)
+        if len(items) == 1:
+            behind = len(rest) - axis
+            if packed:
+                return Take(items[0], ("...", None, *[ALL] * behind))
+            return Take(items[0], (*[ALL] * axis, None))
         return Stack(tuple(items[k] for k in sorted(items)), axis - len(rest) - 1 if packed or last else axis)
 
     def _concatenated(self, step: Step) -> Array | None:

@@ -32,6 +32,7 @@ class Order:
 
     def __init__(self, table: Mapping[str, Tensor], language: Rewriter, certain: Callable[[Expr], bool]) -> None:
         self._table = table
+        self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
         self._certain = certain
         self._serial = count(1)
@@ -100,7 +101,7 @@ class Order:
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""
         first, *others = equations
-        equations = [first, *(aligned(e, first) for e in others)]
+        equations = [first, *(aligned(e, first, self._taken) for e in others)]
         element = ref(first.target, *first.subscripts)
         assert isinstance(element, Ref)
         shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
@@ -228,7 +229,7 @@ class Order:
         shared = 0
         while shared < len(tensor.shape) and all(leads(e, tensor, shared) for e in equations):
             shared += 1
-        equations = [first, *(aligned(e, first, shared) for e in others)]
+        equations = [first, *(aligned(e, first, self._taken, shared) for e in others)]
         outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
         leading = tuple(i for i, _ in outer)
         taken = {i.name for e in equations for i, _ in e.box}
@@ -256,7 +257,7 @@ class Order:
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
         """0 in every element under the leading indices."""
-        taken = taken | {r.name for e in tensor.shape for r in refs(e)} | set(self._table)
+        taken = taken | self._taken
         box: list[tuple[Index, Expr]] = []
         for extent in tensor.shape[len(leading) :]:
             box.append((fresh_index(taken), extent))

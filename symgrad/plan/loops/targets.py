@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...expr import Const, Expr, Index, indices, refs
+from collections.abc import Collection
+
+from ...expr import Const, Expr, Index, indices
 from ...expr.sizes import equal
 from ...ir import Equation, Tensor
 from .data import Rewriter
@@ -39,11 +41,11 @@ def injective(e: Equation) -> bool:
     return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
 
 
-def aligned(e: Equation, first: Equation, axes: int | None = None) -> Equation:
-    """`e` with its target's indices named as in `first`."""
+def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | None = None) -> Equation:
+    """`e` with its target's indices named as in `first`, and its others not as anything in `names`."""
     pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
     renamed: dict[Expr, Expr] = {a: b for a, b in pairs if isinstance(a, Index) and isinstance(b, Index)}
-    taken = {i.name for i, _ in (*e.box, *first.box)} | {r.name for _, size in (*e.box, *first.box) for r in refs(size)}
+    taken = {*names, *(i.name for i, _ in (*e.box, *first.box))}
     for i, _ in e.box:
         if i not in renamed and i in renamed.values():
             renamed[i] = fresh_index(taken)
