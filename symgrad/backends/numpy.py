@@ -56,10 +56,12 @@ class _File:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.primal = program.derivative.primal
+        self.options = {o.name for o in self.primal.options}
         self.forward, self.backward = array_procedures(program, self._fits)
 
     def _fits(self, statement: Statement) -> bool:
-        return max(len(line) for line in self._flat(statement, ArrayPrinter("numpy", "np", "x.dtype"))) <= INLINE
+        text = ArrayPrinter("numpy", "np", "x.dtype", self.options)
+        return max(len(line) for line in self._flat(statement, text)) <= INLINE
 
     def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
         if isinstance(s, Guard):
@@ -91,7 +93,7 @@ class _File:
         primal = self.primal
         reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
         sure = [n for n in reals if not primal.table[n].optional] or reals
-        printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "np.float64")
+        printer = ArrayPrinter("numpy", "np", f"{sure[0]}.dtype" if sure else "np.float64", self.options)
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
@@ -190,7 +192,7 @@ class _File:
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
         dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
         dtype = dtype if primal.inputs else "np.float64"
-        printer = ArrayPrinter("numpy", "np", dtype)
+        printer = ArrayPrinter("numpy", "np", dtype, self.options)
         names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
         names += [f"has_{n}" for n in program.saved_presence]
         if self._saves_dtype():

@@ -243,7 +243,8 @@ class Draft:
             named = target not in self._hoisted.values()
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
-        conditions = tuple(dict.fromkeys((*bounds(self.name, equations, tensors, {o.name for o in self.options}), *_tall(equations))))
+        within = bounds(self.name, equations, tensors, {o.name for o in self.options})
+        conditions = tuple(dict.fromkeys((*within, *_tall(equations))))
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),

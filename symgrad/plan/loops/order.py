@@ -257,7 +257,8 @@ class Order:
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
         """0 in every element under the leading indices."""
-        taken = taken | {r.name for e in tensor.shape for r in refs(e)} | set(self._table)
+        # a loop that is joined with this one may read any size
+        taken = taken | {r.name for t in self._table.values() for e in t.shape for r in refs(e)} | set(self._table)
         box: list[tuple[Index, Expr]] = []
         for extent in tensor.shape[len(leading) :]:
             box.append((fresh_index(taken), extent))
