@@ -143,6 +143,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"...": (2,), "n": 3},
         {"t": [[2, 0], [1, 1]]},
     ),
+    ("f(x[n,m], s[n]: int) = sum[i](x[i,s[i]]*(s[i] > 0) - (s[i] == 0)*x[i,0])", {"n": 2, "m": 3}, {"s": [2, 0]}),
     # numbers without any array
     ("f(x[n], y[m])[i] = x[i]*(1 + 2/m)*log(m)*m**-0.5", {"n": 2, "m": 3}, {}),
     ("f(x[n]) -> h: h[0] = sin(sum[i:n](0.5)); h[1] = 0.5", {"n": 3}, {}),
