@@ -24,7 +24,7 @@ from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError
 from .expr import ONE, Expr, Ref, ref, transform
-from .ir import Derivative, Function, Role, alive
+from .ir import Derivative, Function, Role, alive, as_declared
 from .plan import Program, plan
 from .simplify import simplify, stable
 from .verify import Report
@@ -173,7 +173,7 @@ def jacobian(declaration: Declaration) -> Any:
 
 def as_function(declaration: Declaration) -> Function:
     """The Function of a declaration, whichever door it came through."""
-    return declaration.function if isinstance(declaration, Declared) else declaration
+    return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
 
 
 def command(function: Function, to: str) -> str:

@@ -135,7 +135,21 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], w[p]; s=-1)[i:n] = sum[r](where((s*i+r >= 0) & (s*i+r < n), x[s*i+r]*w[r], 0))", {"n": 3, "p": 2}, {}),
     ("f(x[n]; k=-2)[i] = x[i] + sum[j:k](x[i]*j)", {"n": 2}, {}),
     ("f(x[n]; k=0)[i:n-k] = x[i+k]*x[i]", {"n": 3}, {}),
+    # gathers at integers that depend on a pack
+    ("f(x[..., n], t[...]: int)[...] = x[..., t[...]]**2", {"...": (2,), "n": 3}, {"t": [2, 0]}),
+    (
+        "f(x[..., n, d], t[..., k]: int)[..., j, l] = x[..., t[..., j], l]**2",
+        {"...": (2,), "n": 3, "d": 2},
+        {"t": [[2, 0], [1, 1]]},
+    ),
+    (
+        "f(x[..., n], t[..., k]: int)[..., i, j] = x[..., t[..., i]]*x[..., t[..., j]]",
+        {"...": (2,), "n": 3},
+        {"t": [[2, 0], [1, 1]]},
+    ),
+    ("f(x[n,m], s[n]: int) = sum[i](x[i,s[i]]*(s[i] > 0) - (s[i] == 0)*x[i,0])", {"n": 2, "m": 3}, {"s": [2, 0]}),
     # numbers without any array
+    ("f(x[n], y[m])[i] = x[i]*(1 + 2/m)*log(m)*m**-0.5", {"n": 2, "m": 3}, {}),
     ("f(x[n]) -> h: h[0] = sin(sum[i:n](0.5)); h[1] = 0.5", {"n": 3}, {}),
     ("f(x[n]) -> o, p: s = 0.5*n; o[i] = exp(s)*x[i]; p[i] = where(x[i] > 0, s, 2*s)*x[i]", {"n": 3}, {}),
     # reductions

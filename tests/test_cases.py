@@ -592,3 +592,47 @@ def test_log1pexp_neither_overflows_nor_loses(at, out, gradient, door, to):
         (grad_x,) = code.backward(saved, 1.0)
     close(found, out)
     close(grad_x, gradient)
+
+
+AGAIN = [  # the gradient of a gradient is that of any function; what it was given is an input
+    "f(x[n])[i] = x[i]**3",
+    "f(x[n], a[n]: bool) -> o, p: o[i] = (a[i] + (x[i] > 0))*x[i]**3; p = x[0]**2",
+    "f(x[n], y[m])[i:n] = where(i < m, y[i]**3, x[i]**2)",
+]
+
+
+@both
+@pytest.mark.parametrize("text", AGAIN)
+def test_the_gradient_of_a_gradient_is_printed(text, to):
+    report = sg.check(sg.vjp(sg.parse(text)).function, to=to)
+    assert report.ok, report
+
+
+REFUSED = [  # an option for which a subscript would leave its array, or an extent divide by 0
+    ("f(x[n]; k=1)[i:n-3] = x[i+k]", -1, "needs k >= 0"),
+    ("f(x[n]; k=2)[i] = x[k*i]", 0, "needs k >= 1"),
+    ("f(x[n]; k=2)[i] = x[k*i]", -1, "needs k >= 1"),
+    ("f(x[n]; k=1) -> o: o[i:n-3] = x[i]; o[i+k] += x[i]", -1, "k >= 0"),
+]
+
+
+@both
+@pytest.mark.parametrize(("text", "k", "said"), REFUSED)
+def test_an_option_that_does_not_fit_is_refused(text, k, said, to):
+    with pytest.raises(ValueError, match=said):
+        loaded(text, to).forward(np.ones(6), k=k)
+
+
+UNDEFINED = [  # an option outside of the domain gives what NumPy gives, and raises nothing
+    ("f(x; k=2.0) = x*exp(k)", 1000.0, np.inf),
+    ("f(x; k=2.0) = x*log(k)", 0.0, -np.inf),
+    ("f(x; k=2.0) = x*sqrt(k)", -1.0, np.nan),
+    ("f(x; k=2.0) = x*k**2.5", 1e200, np.inf),
+]
+
+
+@both
+@pytest.mark.parametrize(("text", "k", "expected"), UNDEFINED)
+def test_an_option_outside_of_the_domain_raises_nothing(text, k, expected, to):
+    with np.errstate(all="ignore"):
+        assert_array_equal(loaded(text, to).forward(np.array(1.0), k=k)[0], expected)

@@ -51,11 +51,10 @@ class Jax:
 class _File(PythonFile):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.options = [o.name for o in self.primal.options]
         self.seeds = [s for _, s in program.derivative.seeds]
 
     def printer(self, like: str) -> JaxPrinter:
-        return JaxPrinter(f"{like}.dtype")
+        return JaxPrinter(f"{like}.dtype", self.options)
 
     def text(self, header: Sequence[str]) -> str:
         forward, backward = self._forward(), self._backward()
@@ -75,6 +74,7 @@ class _File(PythonFile):
         places = ", ".join(str(count + k) for k in range(len(self.options)))
         places += "," if len(self.options) == 1 else ""
         decorator = f"functools.partial(jax.custom_vjp, nondiff_argnums=({places}))" if places else "jax.custom_vjp"
+        checked = ", ".join([*self.primal.inputs, *checked_options(self.program)])
         call = called(f"return _{self.primal.name}({names})", 4)
         return template("jax.j2").render(
             header=[in_docstring(line) for line in header],
@@ -86,7 +86,7 @@ class _File(PythonFile):
             name=self.primal.name,
             parameters=parameters(self.primal.name, self.parameters()),
             doc=[self.results_doc(), *self.arguments_doc()],
-            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({', '.join([*self.primal.inputs, *checked_options(self.program)])})", 4), *call],
+            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({checked})", 4), *call],
             decorator=decorator,
             all_parameters=parameters(f"_{self.primal.name}", every),
             forward_parameters=parameters("forward", every),

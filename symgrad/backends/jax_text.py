@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Apply, Expr, postorder, refs
 from ..plan.arrays.tree import (
@@ -58,6 +58,9 @@ class JaxPrinter(ArrayPrinter):
             case Whole(kind, args) if kind in CALLS:
                 return CALLS[kind].format(*(text(a, 0) for a in args)), ATOM
         return super()._node(node, text)
+
+    def _called(self, word: str, arguments: Sequence[str]) -> str:
+        return word.format(*arguments) if "{" in word else f"{word}({', '.join(arguments)})"
 
 
 class JaxLines(Lines):

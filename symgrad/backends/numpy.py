@@ -60,7 +60,7 @@ class _Lines(Lines):
 
 class _File(PythonFile):
     def printer(self, like: str) -> ArrayPrinter:
-        return ArrayPrinter(f"{like}.dtype")
+        return ArrayPrinter(f"{like}.dtype", self.options)
 
     def text(self, header: Sequence[str]) -> str:
         forward, backward = self._forward(), self._backward()
@@ -83,7 +83,7 @@ class _File(PythonFile):
 
     def _forward(self) -> dict[str, Any]:
         primal = self.primal
-        printer = self.printer(self.like) if self.like else ArrayPrinter("np.float64")
+        printer = self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options)
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
@@ -136,7 +136,7 @@ class _File(PythonFile):
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
         dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
         dtype = dtype if primal.inputs else "np.float64"
-        printer = ArrayPrinter(dtype)
+        printer = ArrayPrinter(dtype, self.options)
         names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
         names += [f"has_{n}" for n in program.saved_presence]
         if self._saves_dtype():

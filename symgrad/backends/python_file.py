@@ -34,6 +34,7 @@ class PythonFile:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.primal = program.derivative.primal
+        self.options = [o.name for o in self.primal.options]
         self.forward, self.backward = array_procedures(program, self._fits)
 
     def printer(self, like: str) -> ArrayPrinter:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
-from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref
+from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref, refs
+from ..expr.sizes import never_negative
 from ..expr.text import FORMULA
 from ..ops import OPS
 from ..plan.arrays.tree import (
@@ -42,6 +43,7 @@ from ..plan.arrays.tree import (
     Var,
     Whole,
     Windows,
+    below,
     children,
     plain_number,
 )
@@ -116,13 +118,18 @@ sizes = SizePrinter()
 
 
 class ArrayPrinter:
-    """Array expressions in the vocabulary of NumPy; `dtype` is the text of the inputs' type."""
+    """Array expressions in the vocabulary of NumPy.
+
+    dtype    the text of the inputs' type
+    options  the names of numbers that whoever calls the code gives, and that may be negative
+    """
 
     target = "numpy"
     module = "np"
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, options: Collection[str] = ()) -> None:
         self.dtype = dtype
+        self.options = options
 
     def __call__(self, array: Array, level: int = 0) -> str:
         """The text of `array`, in parentheses where it binds less tightly than `level`."""
@@ -232,6 +239,9 @@ class ArrayPrinter:
         form = INFIX.get(op)
         if op == "add" and isinstance(args[1], Elementwise) and args[1].op == "neg":
             op, args, form = "sub", (args[0], args[1].args[0]), INFIX["sub"]
+        if op in ("div", "pow") and all(map(plain_number, args)) and not self._finite(op, args):
+            word = "divide" if op == "div" else "float_power"  # Python's own raise where there is no finite number
+            return f"float({self.module}.{word}({', '.join(text(a, 0) for a in args)}))", ATOM
         if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
             base, exponent = (text(a, 41) for a in args)
             simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))
@@ -255,16 +265,22 @@ class ArrayPrinter:
             return f"{then} if {condition} else {otherwise}", 2
         inner = [text(a, 0) for a in args]
         word = {"abs": "abs", "maximum": "max", "minimum": "min"}.get(op)
-        if word is None and hasattr(math, op):
+        if word is None and hasattr(math, op) and (op in _ANYWHERE or self._finite(op, args)):
             word = f"math.{op}"
         if word is None:
-            spelled = OPS[op].word(self.target) or f"{self.module}.{op}"
-            return f"float({spelled.format(*inner) if '{' in spelled else f'{spelled}({chr(44).join(inner)})'})", ATOM
+            return self._called(OPS[op].word(self.target) or f"{self.module}.{op}", inner), ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def _called(self, word: str, arguments: Sequence[str]) -> str:
+        """A function of the language, called with plain numbers where Python's own would raise."""
+        return f"float({word.format(*arguments) if '{' in word else f'{word}({chr(44).join(arguments)})'})"
 
     def items(self, items: Sequence[Item]) -> str:
         """What stands in the brackets of an index."""
         return ", ".join(self._item(i, self) for i in items)
+
+    def _finite(self, op: str, args: Sequence[Array]) -> bool:
+        return _finite(Elementwise(op, tuple(args)), self.options)
 
     def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
         if isinstance(item, Slice):
@@ -279,6 +295,46 @@ class ArrayPrinter:
             return sizes(item)
         assert isinstance(item, ARRAYS)
         return text(item, 0)
+
+
+def _finite(a: Array, options: Collection[str]) -> bool:
+    """Whether a number of Python's is certain to be one, whatever the sizes are: no 1/n, which raises where n is 0.
+
+    A quotient by an option is left to who gives the option.
+    """
+    if not any(isinstance(b, (SizeOf, Var)) for b in below(a)):
+        return True  # of constants: refused before where it is none
+    match a:
+        case Elementwise("div", (above, divisor)):
+            given = isinstance(divisor, SizeOf) and any(r.name in options for r in refs(divisor.value))
+            constant = not any(isinstance(b, (SizeOf, Var)) for b in below(divisor))
+            return _finite(above, options) and (constant or given)
+        case Elementwise("pow", (base, Num(exponent))):
+            return _finite(base, options) and exponent.value.denominator == 1 and exponent.value > 0
+        case Elementwise("sqrt", (base,)):
+            return _finite(base, options) and _never_negative(base, options)
+        case Elementwise(op, args):
+            return op in _TAME and all(_finite(x, options) for x in args)
+        case _:
+            return isinstance(a, SizeOf)
+
+
+_TAME = frozenset({"add", "sub", "mul", "neg", "abs", "sin", "cos", "tanh", "atan", "erf", "erfc"})
+_ANYWHERE = frozenset({"tanh", "atan", "asinh", "erf", "erfc", "pi"})  # what math has for infinities too
+
+
+def _never_negative(a: Array, options: Collection[str]) -> bool:
+    match a:
+        case Num(value):
+            return value.value >= 0
+        case SizeOf(value):
+            return never_negative(value, options)
+        case Elementwise("add" | "mul" | "div" | "sqrt", args):
+            return all(_never_negative(x, options) for x in args)
+        case Elementwise(op, _):
+            return op == "pi"
+        case _:
+            return False
 
 
 def number(node: Const) -> tuple[str, int]:

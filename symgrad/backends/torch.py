@@ -59,7 +59,6 @@ class _File(PythonFile):
         primal = self.primal
         self.class_name = class_name(primal.name)
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
-        self.options = [o.name for o in primal.options]
         saved = [n for n in program.saved if n in primal.inputs]
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
             saved = list(primal.inputs)
@@ -68,7 +67,7 @@ class _File(PythonFile):
         self.given = "inputs" if "inputs" not in primal.table else "arguments"
 
     def printer(self, like: str) -> TorchPrinter:
-        return TorchPrinter(like)
+        return TorchPrinter(like, self.options)
 
     def text(self, header: Sequence[str]) -> str:
         forward, setup, backward = self._forward(), self._setup(), self._backward()

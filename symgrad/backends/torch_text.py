@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..expr import ATOM, const, is_exact, value_of
 from ..expr.sizes import tidy
@@ -77,8 +77,8 @@ class TorchPrinter(ArrayPrinter):
     target = "torch"
     module = "torch"
 
-    def __init__(self, like: str) -> None:
-        super().__init__(f"{like}.dtype")
+    def __init__(self, like: str, options: Collection[str] = ()) -> None:
+        super().__init__(f"{like}.dtype", options)
         self.like = like
         self.rows: dict[str, str] = {}  # tensors that are lists of rows at the moment, with the names of the lists
 
@@ -191,6 +191,10 @@ class TorchPrinter(ArrayPrinter):
             named = {id(a): self._tensor(a, text) for a in args[1 if op == "select" else 0 :]}
             return super()._elementwise(op, args, lambda a, need: named.get(id(a)) or text(a, need))
         return super()._elementwise(op, args, text)
+
+    def _called(self, word: str, arguments: Sequence[str]) -> str:
+        given = [f"{self.like}.new_tensor({a})" for a in arguments]
+        return word.format(*given) if "{" in word else f"{word}({', '.join(given)})"
 
     def _tensor(self, array: Array, text: Callable[[Array, int], str]) -> str:
         """`array`, also a plain number, as a tensor."""

@@ -12,6 +12,7 @@ from .data import (
     Role,
     Tensor,
     When,
+    as_declared,
     dtype_of_part,
     names_of,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "When",
     "alive",
     "apart",
+    "as_declared",
     "bind",
     "by_target",
     "cover",

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from ..expr import Apply, Expr, Index, Number, Ref, index, indices, refs, substitute
+from ..expr import Apply, Expr, Index, Number, Ref, index, indices, ref, refs, substitute, transform
 from ..expr.sizes import equal
 from ..matrices import MATRICES, Matrix
 from ..ops import OPS
@@ -272,6 +272,41 @@ class Derivative:
 
         return show_derivative(self)
 
+
+def as_declared(function: Function) -> Function:
+    """The function of a derivative as one that somebody declared: its seeds are inputs, its gradients outputs.
+
+    What is called `grad_...` gets another name: those are what backward is given, and gives.
+    """
+    if not any(t.role in (Role.SEED, Role.GRADIENT) for t in function.tensors):
+        return function
+    taken, names = names_of(function), dict[str, str]()
+    for t in function.tensors:
+        if t.role in (Role.SEED, Role.GRADIENT) and t.name.startswith("grad_"):
+            word = "cotangent" if t.role == Role.SEED else "vjp"
+            wish = word if t.name == "grad_output" else f"{word}_{t.name.removeprefix('grad_')}"
+            name, number = wish, 2
+            while name in taken:
+                name, number = f"{wish}_{number}", number + 1
+            taken.add(name)
+            names[t.name] = name
+
+    def new(name: str) -> str:
+        return names.get(name, name)
+
+    def rewrite(node: Expr) -> Expr:
+        return ref(new(node.name), *node.subscripts) if isinstance(node, Ref) else node
+
+    def put(e: Equation) -> Equation:
+        where = None if e.where is None else transform(e.where, rewrite)
+        subscripts = tuple(transform(s, rewrite) for s in e.subscripts)
+        return replace(e, target=new(e.target), subscripts=subscripts, body=transform(e.body, rewrite), where=where)
+
+    roles = dict.fromkeys(function.inputs, Role.INPUT) | dict.fromkeys(function.outputs, Role.OUTPUT)
+    tensors = tuple(replace(t, name=new(t.name), role=roles.get(t.name, Role.LOCAL)) for t in function.tensors)
+    inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
+    statements = tuple(map(put, function.statements))
+    return replace(function, tensors=tensors, statements=statements, inputs=inputs, outputs=outputs)
 
 
 def names_of(function: Function) -> set[str]:

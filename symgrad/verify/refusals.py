@@ -100,6 +100,7 @@ def _unfitting(function: Function, case: Case) -> Iterator[Values]:
     packs = {n: s for n, s in bound.items() if isinstance(s, tuple)}
     for wrong in violations(function, sizes, packs, case.options):
         inputs: dict[str, Any] = {}
+        fitting = True  # but for the sizes: an axis of none has no subscript in its range
         for name in function.inputs:
             if case.inputs.get(name) is None:
                 inputs[name] = None
@@ -108,8 +109,10 @@ def _unfitting(function: Function, case: Case) -> Iterator[Values]:
             if name in differentiable(function):
                 inputs[name] = np.ones(shape)
             else:
-                low, _ = integers(function, name, wrong, packs, case.options)
+                low, high = integers(function, name, wrong, packs, case.options)
+                fitting &= high > low or 0 in shape
                 inputs[name] = np.full(shape, max(low, 0), dtype=np.int64)
                 if function.table[name].dtype == "bool":
                     inputs[name] = inputs[name].astype(bool)
-        yield inputs
+        if fitting:
+            yield inputs

@@ -140,8 +140,8 @@ class Reader(Evaluator):
         if not indices(s):
             if any(r.subscripts for r in refs(s)):
                 return None
-            sure = safe or self._of_turn(s) or any(r.name in self.tensors for r in refs(s))
-            sure = sure or self.sizes.inside(s, axis, extents)
+            data = any(r.name in self.tensors for r in refs(s))  # checked before anything runs
+            sure = safe or data or self._of_turn(s) or self.sizes.inside(s, axis, extents)
             return Point(s) if sure else Perhaps(Slice(None if s is ZERO else s, tidy(s + 1)))
         turned = self._turned(s, axis, extents)
         if turned is not None:
@@ -270,7 +270,8 @@ class Reader(Evaluator):
 
     def _assembled_late(self, array: Array, standing: Sequence[Piece], extents: Extents) -> Value:
         """Windows first, then the axes that are split."""
-        axes = [p.indices[0] if isinstance(p, Split) else p.index for p in standing if not isinstance(p, Point)]
+        moved = [p for p in standing if not isinstance(p, (Point, Perhaps))]
+        axes = [p.indices[0] if isinstance(p, Split) else p.index for p in moved]
         value = self._windows(array, axes, [p for p in standing if isinstance(p, Moving)])
         split = {p.indices[0]: p.indices for p in standing if isinstance(p, Split)}
         whole = tuple(i for a in value.labels for i in split.get(a, (a,)))

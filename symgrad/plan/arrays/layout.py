@@ -66,7 +66,7 @@ def _reaches(after: Mapping[Index, set[Index]], start: Index, goal: Index) -> bo
     return False
 
 
-def natural(inner: Collection[Index], outer: Sequence[Index]) -> Pattern:
+def natural(inner: Collection[Index], outer: Sequence[Index | None]) -> Pattern:
     """How `inner` must lie to broadcast against `outer`: from its first index on, an axis for every index of outer."""
     first = next((k for k, i in enumerate(outer) if i in inner), len(outer))
     return tuple(i in inner for i in outer[first:])
