@@ -12,11 +12,11 @@
  *     bins  option, 2
  *
  * Gradients
- *     grad_sum_x[b,d,i] = grad_output[b, d, i]
+ *     grad_pre_out[b,d,i] = grad_output[b, d, i]
  *         / (((i + 1) * w + bins - 1) // bins - i * w // bins)
  *     grad_x[b,d,k] =
  *         sum[i](where(k >= i * w // bins & k < ((i + 1) * w + bins - 1) // bins,
- *         grad_sum_x[b, d, i], 0))
+ *         grad_pre_out[b, d, i], 0))
  *
  * Saved
  *     n
@@ -31,12 +31,19 @@ static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void adaptive_avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t bins,
                                  const double *restrict x, double *restrict out)
 {
+    const size_t size_i = extent(bins);
+
     for (size_t b = 0; b < n; ++b) {
         for (size_t d = 0; d < c; ++d) {
-            for (size_t i = 0; i < (size_t)bins; ++i) {
+            for (size_t i = 0; i < size_i; ++i) {
                 /* sum_x[b,d,i] =
                  *     sum[k](where(k >= i * w // bins
                  *     & k < ((i + 1) * w + bins - 1) // bins, x[b, d, k], 0))
@@ -49,7 +56,7 @@ void adaptive_avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t bins,
                         < floor_div((ptrdiff_t)((i + 1) * w) + bins - 1, bins)
                         ? x[x_row + k] : 0.0;
                 }
-                out[(b * c + d) * (size_t)bins + i] = sum_x
+                out[(b * c + d) * size_i + i] = sum_x
                     / ((double)floor_div((ptrdiff_t)((i + 1) * w) + bins - 1, bins)
                     - (double)floor_div((ptrdiff_t)(i * w), bins));
             }
@@ -61,32 +68,34 @@ void adaptive_avg_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t bins,
                                   const double *restrict grad_output,
                                   double *restrict grad_x, double *work)
 {
-    double *restrict const grad_sum_x = work;
+    const size_t size_i = extent(bins);
+
+    double *restrict const grad_pre_out = work;
 
     if (grad_x) {
         for (size_t b = 0; b < n; ++b) {
             for (size_t d = 0; d < c; ++d) {
-                /* grad_sum_x[b,d,i] = grad_output[b, d, i]
+                /* grad_pre_out[b,d,i] = grad_output[b, d, i]
                  *     / (((i + 1) * w + bins - 1) // bins - i * w // bins)
                  */
-                const size_t grad_output_row = (b * c + d) * (size_t)bins;
-                for (size_t i = 0; i < (size_t)bins; ++i) {
-                    grad_sum_x[i] = grad_output[grad_output_row + i]
+                const size_t grad_output_row = (b * c + d) * size_i;
+                for (size_t i = 0; i < size_i; ++i) {
+                    grad_pre_out[i] = grad_output[grad_output_row + i]
                         / ((double)floor_div((ptrdiff_t)((i + 1) * w) + bins - 1, bins)
                         - (double)floor_div((ptrdiff_t)(i * w), bins));
                 }
                 /* grad_x[b,d,k] =
                  *     sum[i](where(k >= i * w // bins
-                 *     & k < ((i + 1) * w + bins - 1) // bins, grad_sum_x[b, d, i],
+                 *     & k < ((i + 1) * w + bins - 1) // bins, grad_pre_out[b, d, i],
                  *     0))
                  */
                 for (size_t k = 0; k < w; ++k) {
                     double total = 0.0;
-                    for (size_t i = 0; i < (size_t)bins; ++i) {
+                    for (size_t i = 0; i < size_i; ++i) {
                         total += (ptrdiff_t)k >= floor_div((ptrdiff_t)(i * w), bins)
                             && (ptrdiff_t)k
                             < floor_div((ptrdiff_t)((i + 1) * w) + bins - 1, bins)
-                            ? grad_sum_x[i] : 0.0;
+                            ? grad_pre_out[i] : 0.0;
                     }
                     grad_x[(b * c + d) * w + k] = total;
                 }

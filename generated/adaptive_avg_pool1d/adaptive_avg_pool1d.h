@@ -12,11 +12,11 @@
  *     bins  option, 2
  *
  * Gradients
- *     grad_sum_x[b,d,i] = grad_output[b, d, i]
+ *     grad_pre_out[b,d,i] = grad_output[b, d, i]
  *         / (((i + 1) * w + bins - 1) // bins - i * w // bins)
  *     grad_x[b,d,k] =
  *         sum[i](where(k >= i * w // bins & k < ((i + 1) * w + bins - 1) // bins,
- *         grad_sum_x[b, d, i], 0))
+ *         grad_pre_out[b, d, i], 0))
  *
  * Saved
  *     n

@@ -12,11 +12,11 @@ Shapes
     bins  option, 2
 
 Gradients
-    grad_sum_x[b,d,i] = grad_output[b, d, i]
+    grad_pre_out[b,d,i] = grad_output[b, d, i]
         / (((i + 1) * w + bins - 1) // bins - i * w // bins)
     grad_x[b,d,k] =
         sum[i](where(k >= i * w // bins & k < ((i + 1) * w + bins - 1) // bins,
-        grad_sum_x[b, d, i], 0))
+        grad_pre_out[b, d, i], 0))
 
 Saved
     n
@@ -63,7 +63,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     grad_output = _cotangent(grad_output, (n, c, bins))
     grad_x = None
     if needs_input_grad[0]:
-        grad_sum_x = grad_output / (
+        grad_pre_out = grad_output / (
             ((np.arange(bins, dtype=grad_output.dtype) + 1) * w + bins - 1) // bins
             - np.arange(bins, dtype=grad_output.dtype) * w // bins
         )
@@ -74,7 +74,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
                     np.arange(w)[:, None]
                     < ((np.arange(bins) + 1) * w + bins - 1) // bins
                 ),
-                grad_sum_x[:, :, None, :],
+                grad_pre_out[:, :, None, :],
                 0,
             ).sum(axis=3)
         )

@@ -37,12 +37,17 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                        ptrdiff_t padding, const double *restrict x,
-                        double *restrict out)
+int avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                       ptrdiff_t padding, const double *restrict x,
+                       double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     for (size_t b = 0; b < n; ++b) {
         for (size_t d = 0; d < c; ++d) {
@@ -54,7 +59,7 @@ void avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t 
             for (size_t i = 0; i < size_i; ++i) {
                 out[(b * c + d) * size_i + i] = 0.0;
             }
-            for (size_t r = 0; r < (size_t)size; ++r) {
+            for (size_t r = 0; r < size_r; ++r) {
                 const size_t out_row = (b * c + d) * size_i;
                 for (size_t i = 0; i < size_i; ++i) {
                     out[out_row + i] += stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
@@ -70,14 +75,20 @@ void avg_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t 
             }
         }
     }
+    return 0;
 }
 
-void avg_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                         ptrdiff_t padding, const double *restrict grad_output,
-                         double *restrict grad_x)
+int avg_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                        ptrdiff_t padding, const double *restrict grad_output,
+                        double *restrict grad_x)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     if (grad_x) {
         /* grad_x[b,d,stride * i + r - padding] = grad_output[b, d, i] / size
@@ -88,7 +99,7 @@ void avg_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t
                 for (size_t j = 0; j < w; ++j) {
                     grad_x[(b * c + d) * w + j] = 0.0;
                 }
-                for (size_t r = 0; r < (size_t)size; ++r) {
+                for (size_t r = 0; r < size_r; ++r) {
                     for (size_t i = 0; i < size_i; ++i) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
@@ -102,4 +113,5 @@ void avg_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t
             }
         }
     }
+    return 0;
 }

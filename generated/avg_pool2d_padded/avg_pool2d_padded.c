@@ -42,14 +42,19 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                               ptrdiff_t stride, ptrdiff_t padding,
-                               const double *restrict x, double *restrict out)
+int avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                              ptrdiff_t stride, ptrdiff_t padding,
+                              const double *restrict x, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - size, stride) + 1);
     const size_t size_j =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     for (size_t b = 0; b < n; ++b) {
         for (size_t d = 0; d < c; ++d) {
@@ -64,8 +69,8 @@ void avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t
                 for (size_t j = 0; j < size_j; ++j) {
                     out[((b * c + d) * size_i + i) * size_j + j] = 0.0;
                 }
-                for (size_t r = 0; r < (size_t)size; ++r) {
-                    for (size_t s = 0; s < (size_t)size; ++s) {
+                for (size_t r = 0; r < size_r; ++r) {
+                    for (size_t s = 0; s < size_r; ++s) {
                         const size_t out_row = ((b * c + d) * size_i + i) * size_j;
                         for (size_t j = 0; j < size_j; ++j) {
                             out[out_row + j] += stride * (ptrdiff_t)i + (ptrdiff_t)r
@@ -89,17 +94,23 @@ void avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t
             }
         }
     }
+    return 0;
 }
 
-void avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                                ptrdiff_t stride, ptrdiff_t padding,
-                                const double *restrict grad_output,
-                                double *restrict grad_x)
+int avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                               ptrdiff_t stride, ptrdiff_t padding,
+                               const double *restrict grad_output,
+                               double *restrict grad_x)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - size, stride) + 1);
     const size_t size_j =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     if (grad_x) {
         /* grad_x[b,d,stride * i + r - padding,stride * j + s - padding] =
@@ -113,11 +124,11 @@ void avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_
                     grad_x[(b * c + d) * h * w + k] = 0.0;
                 }
                 for (size_t i = 0; i < size_i; ++i) {
-                    for (size_t r = 0; r < (size_t)size; ++r) {
+                    for (size_t r = 0; r < size_r; ++r) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
                             < (ptrdiff_t)h) {
-                            for (size_t s = 0; s < (size_t)size; ++s) {
+                            for (size_t s = 0; s < size_r; ++s) {
                                 for (size_t j = 0; j < size_j; ++j) {
                                     if (stride * (ptrdiff_t)j + (ptrdiff_t)s - padding
                                         >= 0 && stride * (ptrdiff_t)j + (ptrdiff_t)s
@@ -137,4 +148,5 @@ void avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_
             }
         }
     }
+    return 0;
 }

@@ -39,15 +39,21 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                               ptrdiff_t stride, ptrdiff_t padding, const double *x,
-                               double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int avg_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                              ptrdiff_t stride, ptrdiff_t padding, const double *x,
+                              double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                                ptrdiff_t stride, ptrdiff_t padding,
-                                const double *grad_output, double *grad_x);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int avg_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                               ptrdiff_t stride, ptrdiff_t padding,
+                               const double *grad_output, double *grad_x);
 
 #ifdef __cplusplus
 }

@@ -42,13 +42,13 @@ def forward(x, *, size=3, stride=2, padding=1):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
-    if not padding >= 0:
-        raise ValueError(
-            f"avg_pool2d_padded: needs padding >= 0, here padding = {padding}"
-        )
     if not stride >= 1:
         raise ValueError(
             f"avg_pool2d_padded: needs stride >= 1, here stride = {stride}"
+        )
+    if not padding >= 0:
+        raise ValueError(
+            f"avg_pool2d_padded: needs padding >= 0, here padding = {padding}"
         )
     if not size >= 0:
         raise ValueError(f"avg_pool2d_padded: needs size >= 0, here size = {size}")

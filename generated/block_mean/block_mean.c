@@ -25,11 +25,14 @@ static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int block_mean_forward(size_t n, size_t w, ptrdiff_t size, const double *restrict x,
                        double *restrict out)
 {
-    const size_t size_j = w / (size_t)size;
-
     if (!(size >= 1)) {
         return 2;
     }
@@ -37,14 +40,17 @@ int block_mean_forward(size_t n, size_t w, ptrdiff_t size, const double *restric
         return 2;
     }
 
+    const size_t size_j = w / (size_t)size;
+    const size_t size_k = extent(size);
+
     for (size_t i = 0; i < n; ++i) {
         /* out_sum[i,j] = sum[k](x[i, j * size + k]) */
         for (size_t j = 0; j < size_j; ++j) {
             out[i * size_j + j] = 0.0;
         }
-        for (size_t k = 0; k < (size_t)size; ++k) {
+        for (size_t k = 0; k < size_k; ++k) {
             for (size_t j = 0; j < size_j; ++j) {
-                out[i * size_j + j] += x[i * w + j * (size_t)size + k];
+                out[i * size_j + j] += x[i * w + j * size_k + k];
             }
         }
         /* out[i,j] = out_sum[i, j] / size */
@@ -58,8 +64,6 @@ int block_mean_forward(size_t n, size_t w, ptrdiff_t size, const double *restric
 int block_mean_backward(size_t n, size_t w, ptrdiff_t size,
                         const double *restrict grad_output, double *restrict grad_x)
 {
-    const size_t size_j = w / (size_t)size;
-
     if (!(size >= 1)) {
         return 2;
     }
@@ -67,15 +71,18 @@ int block_mean_backward(size_t n, size_t w, ptrdiff_t size,
         return 2;
     }
 
+    const size_t size_j = w / (size_t)size;
+    const size_t size_k = extent(size);
+
     if (grad_x) {
         /* grad_x[i,j * size + k] = grad_output[i, j] / size */
         for (size_t i = 0; i < n; ++i) {
             for (size_t l = 0; l < w; ++l) {
                 grad_x[i * w + l] = 0.0;
             }
-            for (size_t k = 0; k < (size_t)size; ++k) {
+            for (size_t k = 0; k < size_k; ++k) {
                 for (size_t j = 0; j < size_j; ++j) {
-                    grad_x[i * w + j * (size_t)size + k] += grad_output[i * size_j + j]
+                    grad_x[i * w + j * size_k + k] += grad_output[i * size_j + j]
                         / (double)size;
                 }
             }

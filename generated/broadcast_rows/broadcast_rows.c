@@ -18,11 +18,18 @@
  */
 #include "broadcast_rows.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void broadcast_rows_forward(size_t d, ptrdiff_t rows, const double *restrict x,
                             double *restrict out)
 {
+    const size_t size_i = extent(rows);
+
     /* out[i,j] = x[j] */
-    for (size_t i = 0; i < (size_t)rows; ++i) {
+    for (size_t i = 0; i < size_i; ++i) {
         for (size_t j = 0; j < d; ++j) {
             out[i * d + j] = x[j];
         }
@@ -33,12 +40,14 @@ void broadcast_rows_backward(size_t d, ptrdiff_t rows,
                              const double *restrict grad_output,
                              double *restrict grad_x)
 {
+    const size_t size_i = extent(rows);
+
     if (grad_x) {
         /* grad_x[j] = sum[i](grad_output[i, j]) */
         for (size_t j = 0; j < d; ++j) {
             grad_x[j] = 0.0;
         }
-        for (size_t i = 0; i < (size_t)rows; ++i) {
+        for (size_t i = 0; i < size_i; ++i) {
             for (size_t j = 0; j < d; ++j) {
                 grad_x[j] += grad_output[i * d + j];
             }

@@ -20,23 +20,37 @@
  */
 #include "channel_shuffle.h"
 
+static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
 {
     const ptrdiff_t rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int channel_shuffle_forward(size_t n, size_t c, size_t w, ptrdiff_t groups,
                             const double *restrict x, double *restrict out)
 {
-    const size_t size_l = c / (size_t)groups;
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_l = c / (size_t)groups;
+    const size_t size_p = extent(groups);
 
     /* out[i,l * groups + p,k] = x[i, p * (c // groups) + l, k] */
     for (size_t i = 0; i < n; ++i) {
@@ -44,8 +58,8 @@ int channel_shuffle_forward(size_t n, size_t c, size_t w, ptrdiff_t groups,
             out[i * c * w + j] = 0.0;
         }
         for (size_t l = 0; l < size_l; ++l) {
-            for (size_t p = 0; p < (size_t)groups; ++p) {
-                const size_t out_row = (i * c + l * (size_t)groups + p) * w;
+            for (size_t p = 0; p < size_p; ++p) {
+                const size_t out_row = (i * c + l * size_p + p) * w;
                 const size_t x_row = (i * c + p * size_l + l) * w;
                 for (size_t k = 0; k < w; ++k) {
                     out[out_row + k] += x[x_row + k];
@@ -60,14 +74,18 @@ int channel_shuffle_backward(size_t n, size_t c, size_t w, ptrdiff_t groups,
                              const double *restrict grad_output,
                              double *restrict grad_x)
 {
-    const size_t size_l = c / (size_t)groups;
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_p = extent(groups);
+    const size_t size_l = c / (size_t)groups;
 
     if (grad_x) {
         /* grad_x[i,p * (c // groups) + l,k] = grad_output[i, l * groups + p, k] */
@@ -75,10 +93,10 @@ int channel_shuffle_backward(size_t n, size_t c, size_t w, ptrdiff_t groups,
             for (size_t j = 0; j < c * w; ++j) {
                 grad_x[i * c * w + j] = 0.0;
             }
-            for (size_t p = 0; p < (size_t)groups; ++p) {
+            for (size_t p = 0; p < size_p; ++p) {
                 for (size_t l = 0; l < size_l; ++l) {
                     const size_t grad_x_row = (i * c + p * size_l + l) * w;
-                    const size_t grad_output_row = (i * c + l * (size_t)groups + p) * w;
+                    const size_t grad_output_row = (i * c + l * size_p + p) * w;
                     for (size_t k = 0; k < w; ++k) {
                         grad_x[grad_x_row + k] += grad_output[grad_output_row + k];
                     }

@@ -28,14 +28,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless groups >= 1 and c % groups == 0.
+ * Return 2, with nothing written, unless groups >= 1,
+ *     c % groups == 0 and c // groups >= 0.
  * Return 0 otherwise.
  */
 int channel_shuffle_forward(size_t n, size_t c, size_t w, ptrdiff_t groups,
                             const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless groups >= 1 and c % groups == 0.
+ * Return 2, with nothing written, unless groups >= 1,
+ *     c % groups == 0 and c // groups >= 0.
  * Return 0 otherwise.
  */
 int channel_shuffle_backward(size_t n, size_t c, size_t w, ptrdiff_t groups,

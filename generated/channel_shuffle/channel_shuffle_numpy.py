@@ -37,6 +37,10 @@ def forward(x, *, groups=2):
         raise ValueError(
             f"channel_shuffle: needs c % groups == 0, here c = {c}, groups = {groups}"
         )
+    if not c // groups >= 0:
+        raise ValueError(
+            f"channel_shuffle: needs c // groups >= 0, here c = {c}, groups = {groups}"
+        )
 
     out = (
         x.reshape(n, groups, c // groups, w)

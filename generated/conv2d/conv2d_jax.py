@@ -60,8 +60,6 @@ def forward(x, weight, bias, stride, padding, dilation):
         raise ValueError(f"conv2d: needs stride >= 1, here stride = {stride}")
     if not padding >= 0:
         raise ValueError(f"conv2d: needs padding >= 0, here padding = {padding}")
-    if not stride >= 1:
-        raise ValueError(f"conv2d: needs stride >= 1, here stride = {stride}")
     if not dilation >= 1:
         raise ValueError(f"conv2d: needs dilation >= 1, here dilation = {dilation}")
 

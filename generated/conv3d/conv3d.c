@@ -41,11 +41,15 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void conv3d_forward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
-                    size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                    const double *restrict x, const double *restrict weight,
-                    const double *restrict bias, double *restrict out)
+int conv3d_forward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o, size_t u,
+                   size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                   const double *restrict x, const double *restrict weight,
+                   const double *restrict bias, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_k =
         extent(floor_div((ptrdiff_t)t + 2 * padding - (ptrdiff_t)u, stride) + 1);
     const size_t size_i =
@@ -111,14 +115,19 @@ void conv3d_forward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
             }
         }
     }
+    return 0;
 }
 
-void conv3d_backward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
-                     size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                     const double *restrict x, const double *restrict weight,
-                     const double *restrict grad_output, double *restrict grad_x,
-                     double *restrict grad_weight, double *restrict grad_bias)
+int conv3d_backward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
+                    size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                    const double *restrict x, const double *restrict weight,
+                    const double *restrict grad_output, double *restrict grad_x,
+                    double *restrict grad_weight, double *restrict grad_bias)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_k =
         extent(floor_div((ptrdiff_t)t + 2 * padding - (ptrdiff_t)u, stride) + 1);
     const size_t size_i =
@@ -257,4 +266,5 @@ void conv3d_backward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
             grad_bias[f] = total;
         }
     }
+    return 0;
 }

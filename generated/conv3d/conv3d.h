@@ -40,17 +40,22 @@ extern "C" {
 
 /* Compute out.
  * bias may be absent: NULL.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
  */
-void conv3d_forward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
-                    size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                    const double *x, const double *weight, const double *bias,
-                    double *out);
+int conv3d_forward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o, size_t u,
+                   size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                   const double *x, const double *weight, const double *bias,
+                   double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void conv3d_backward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
-                     size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                     const double *x, const double *weight, const double *grad_output,
-                     double *grad_x, double *grad_weight, double *grad_bias);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int conv3d_backward(size_t n, size_t c, size_t t, size_t h, size_t w, size_t o,
+                    size_t u, size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                    const double *x, const double *weight, const double *grad_output,
+                    double *grad_x, double *grad_weight, double *grad_bias);
 
 #ifdef __cplusplus
 }

@@ -45,10 +45,10 @@ def forward(x, weight, bias=None, *, stride=1, padding=0):
     u = weight.shape[2]
     p = weight.shape[3]
     q = weight.shape[4]
-    if not padding >= 0:
-        raise ValueError(f"conv3d: needs padding >= 0, here padding = {padding}")
     if not stride >= 1:
         raise ValueError(f"conv3d: needs stride >= 1, here stride = {stride}")
+    if not padding >= 0:
+        raise ValueError(f"conv3d: needs padding >= 0, here padding = {padding}")
 
     padded_x = np.pad(
         x, ((0, 0), (0, 0), (padding, padding), (padding, padding), (padding, padding))

@@ -40,13 +40,29 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
-                              ptrdiff_t stride, ptrdiff_t padding,
-                              ptrdiff_t output_padding, ptrdiff_t dilation,
-                              const double *restrict x, const double *restrict weight,
-                              const double *restrict bias, double *restrict out,
-                              double *work)
+int conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
+                             ptrdiff_t stride, ptrdiff_t padding,
+                             ptrdiff_t output_padding, ptrdiff_t dilation,
+                             const double *restrict x, const double *restrict weight,
+                             const double *restrict bias, double *restrict out,
+                             double *work)
 {
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(dilation >= 0)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)k + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+        return 2;
+    }
+
     const size_t size_j = extent(((ptrdiff_t)w - 1) * stride
         + dilation * ((ptrdiff_t)k - 1) + output_padding + 1);
     const size_t size_p = extent((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k
@@ -83,16 +99,33 @@ void conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
             }
         }
     }
+    return 0;
 }
 
-void conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
-                               ptrdiff_t stride, ptrdiff_t padding,
-                               ptrdiff_t output_padding, ptrdiff_t dilation,
-                               const double *restrict x, const double *restrict weight,
-                               const double *restrict grad_output,
-                               double *restrict grad_x, double *restrict grad_weight,
-                               double *restrict grad_bias, double *work)
+int conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
+                              ptrdiff_t stride, ptrdiff_t padding,
+                              ptrdiff_t output_padding, ptrdiff_t dilation,
+                              const double *restrict x, const double *restrict weight,
+                              const double *restrict grad_output,
+                              double *restrict grad_x, double *restrict grad_weight,
+                              double *restrict grad_bias, double *work)
 {
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(dilation >= 0)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)k + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+        return 2;
+    }
+
     const size_t size_i = extent(((ptrdiff_t)w - 1) * stride
         + dilation * ((ptrdiff_t)k - 1) + output_padding + 1);
     const size_t size_p = extent((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k
@@ -175,4 +208,5 @@ void conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
             grad_bias[l] = total;
         }
     }
+    return 0;
 }

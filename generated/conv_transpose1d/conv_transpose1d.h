@@ -46,32 +46,46 @@ extern "C" {
  * bias may be absent: NULL.
  * work has room for CONV_TRANSPOSE1D_FORWARD_WORK(w, k, stride, output_padding,
  *     dilation) doubles.
+ * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
+ *     stride * w + dilation * k + 1 - stride - dilation
+ *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1,
+ *     padding >= 0 and w * stride + dilation * k + output_padding + 1 - stride
+ *     - dilation - padding
+ *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1.
+ * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE1D_FORWARD_WORK(w, k, stride, output_padding, dilation) \
     ((extent(((ptrdiff_t)(w) - 1) * ((ptrdiff_t)(stride)) \
         + ((ptrdiff_t)(dilation)) * ((ptrdiff_t)(k) - 1) \
         + ((ptrdiff_t)(output_padding)) + 1)))
-void conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
-                              ptrdiff_t stride, ptrdiff_t padding,
-                              ptrdiff_t output_padding, ptrdiff_t dilation,
-                              const double *x, const double *weight, const double *bias,
-                              double *out, double *work);
+int conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
+                             ptrdiff_t stride, ptrdiff_t padding,
+                             ptrdiff_t output_padding, ptrdiff_t dilation,
+                             const double *x, const double *weight, const double *bias,
+                             double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONV_TRANSPOSE1D_BACKWARD_WORK(n, w, o, k, stride, output_padding,
  *     dilation) doubles.
+ * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
+ *     stride * w + dilation * k + 1 - stride - dilation
+ *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1,
+ *     padding >= 0 and w * stride + dilation * k + output_padding + 1 - stride
+ *     - dilation - padding
+ *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1.
+ * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE1D_BACKWARD_WORK(n, w, o, k, stride, output_padding, dilation) \
     ((n) * (o) \
         * (extent(((ptrdiff_t)(w) - 1) * ((ptrdiff_t)(stride)) \
         + ((ptrdiff_t)(dilation)) * ((ptrdiff_t)(k) - 1) \
         + ((ptrdiff_t)(output_padding)) + 1)))
-void conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
-                               ptrdiff_t stride, ptrdiff_t padding,
-                               ptrdiff_t output_padding, ptrdiff_t dilation,
-                               const double *x, const double *weight,
-                               const double *grad_output, double *grad_x,
-                               double *grad_weight, double *grad_bias, double *work);
+int conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
+                              ptrdiff_t stride, ptrdiff_t padding,
+                              ptrdiff_t output_padding, ptrdiff_t dilation,
+                              const double *x, const double *weight,
+                              const double *grad_output, double *grad_x,
+                              double *grad_weight, double *grad_bias, double *work);
 
 #ifdef __cplusplus
 }

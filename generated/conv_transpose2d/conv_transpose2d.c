@@ -46,13 +46,35 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o,
-                              size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                              ptrdiff_t output_padding, ptrdiff_t dilation,
-                              const double *restrict x, const double *restrict weight,
-                              const double *restrict bias, double *restrict out,
-                              double *work)
+int conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
+                             size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                             ptrdiff_t output_padding, ptrdiff_t dilation,
+                             const double *restrict x, const double *restrict weight,
+                             const double *restrict bias, double *restrict out,
+                             double *work)
 {
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(dilation >= 0)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)h + dilation * (ptrdiff_t)p + 1 - stride - dilation <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)q + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)h * stride + dilation * (ptrdiff_t)p + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)q + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+        return 2;
+    }
+
     const size_t full_size_0 = extent(((ptrdiff_t)h - 1) * stride
         + dilation * ((ptrdiff_t)p - 1) + output_padding + 1);
     const size_t full_size_1 = extent(((ptrdiff_t)w - 1) * stride
@@ -104,16 +126,39 @@ void conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o,
             }
         }
     }
+    return 0;
 }
 
-void conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
-                               size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                               ptrdiff_t output_padding, ptrdiff_t dilation,
-                               const double *restrict x, const double *restrict weight,
-                               const double *restrict grad_output,
-                               double *restrict grad_x, double *restrict grad_weight,
-                               double *restrict grad_bias, double *work)
+int conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
+                              size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                              ptrdiff_t output_padding, ptrdiff_t dilation,
+                              const double *restrict x, const double *restrict weight,
+                              const double *restrict grad_output,
+                              double *restrict grad_x, double *restrict grad_weight,
+                              double *restrict grad_bias, double *work)
 {
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(dilation >= 0)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)h + dilation * (ptrdiff_t)p + 1 - stride - dilation <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)q + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)h * stride + dilation * (ptrdiff_t)p + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)q + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+        return 2;
+    }
+
     const size_t full_size_2 = extent(((ptrdiff_t)h - 1) * stride
         + dilation * ((ptrdiff_t)p - 1) + output_padding + 1);
     const size_t full_size_3 = extent(((ptrdiff_t)w - 1) * stride
@@ -223,4 +268,5 @@ void conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
             grad_bias[l] = total;
         }
     }
+    return 0;
 }

@@ -52,6 +52,16 @@ extern "C" {
  * bias may be absent: NULL.
  * work has room for CONV_TRANSPOSE2D_FORWARD_WORK(h, w, p, q, stride, output_padding,
  *     dilation) doubles.
+ * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
+ *     stride * h + dilation * p + 1 - stride - dilation
+ *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1,
+ *     stride * w + dilation * q + 1 - stride - dilation
+ *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1, padding >= 0,
+ *     h * stride + dilation * p + output_padding + 1 - stride - dilation - padding
+ *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1 and w * stride
+ *     + dilation * q + output_padding + 1 - stride - dilation - padding
+ *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1.
+ * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE2D_FORWARD_WORK(h, w, p, q, stride, output_padding, dilation) \
     ((extent(((ptrdiff_t)(h) - 1) * ((ptrdiff_t)(stride)) \
@@ -60,15 +70,25 @@ extern "C" {
         * (extent(((ptrdiff_t)(w) - 1) * ((ptrdiff_t)(stride)) \
         + ((ptrdiff_t)(dilation)) * ((ptrdiff_t)(q) - 1) \
         + ((ptrdiff_t)(output_padding)) + 1)))
-void conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o,
-                              size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                              ptrdiff_t output_padding, ptrdiff_t dilation,
-                              const double *x, const double *weight, const double *bias,
-                              double *out, double *work);
+int conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, size_t p,
+                             size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                             ptrdiff_t output_padding, ptrdiff_t dilation,
+                             const double *x, const double *weight, const double *bias,
+                             double *out, double *work);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride,
  *     output_padding, dilation) doubles.
+ * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
+ *     stride * h + dilation * p + 1 - stride - dilation
+ *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1,
+ *     stride * w + dilation * q + 1 - stride - dilation
+ *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1, padding >= 0,
+ *     h * stride + dilation * p + output_padding + 1 - stride - dilation - padding
+ *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1 and w * stride
+ *     + dilation * q + output_padding + 1 - stride - dilation - padding
+ *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1.
+ * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride, output_padding, \
     dilation) \
@@ -79,12 +99,12 @@ void conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o,
         * (extent(((ptrdiff_t)(w) - 1) * ((ptrdiff_t)(stride)) \
         + ((ptrdiff_t)(dilation)) * ((ptrdiff_t)(q) - 1) \
         + ((ptrdiff_t)(output_padding)) + 1)))
-void conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
-                               size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                               ptrdiff_t output_padding, ptrdiff_t dilation,
-                               const double *x, const double *weight,
-                               const double *grad_output, double *grad_x,
-                               double *grad_weight, double *grad_bias, double *work);
+int conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
+                              size_t p, size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                              ptrdiff_t output_padding, ptrdiff_t dilation,
+                              const double *x, const double *weight,
+                              const double *grad_output, double *grad_x,
+                              double *grad_weight, double *grad_bias, double *work);
 
 #ifdef __cplusplus
 }

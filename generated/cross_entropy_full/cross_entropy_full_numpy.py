@@ -64,7 +64,7 @@ def forward(logits, target, weight=None, *, ignore_index=0, smoothing=0.0):
         max_logits + np.log(np.exp(logits - max_logits).sum(axis=1, keepdims=True))
     )
     log_p = logits - logsumexp_logits
-    counts = target != ignore_index
+    counts = np.where(target != ignore_index, 1, 0)
     if weight is not None:
         own = counts.astype(logits.dtype) * weight[target]
     else:
@@ -80,7 +80,7 @@ def forward(logits, target, weight=None, *, ignore_index=0, smoothing=0.0):
     else:
         spread = np.einsum("i,ij->", counts.astype(logits.dtype), log_p, optimize=True)
     sum_own = own.sum()
-    out = -((1 - smoothing) * hit + smoothing / c * spread) / sum_own
+    out = -((1 - smoothing) * hit + float(np.divide(smoothing, c)) * spread) / sum_own
     return out, (
         logits,
         target,
@@ -114,7 +114,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     grad_output = _cotangent(grad_output, (), logits.dtype)
     grad_logits = grad_weight = None
     grad_spread = -smoothing * grad_output / (c * sum_own)
-    counts = target != ignore_index
+    counts = np.where(target != ignore_index, 1, 0)
     grad_hit = (smoothing - 1) * grad_output / sum_own
     if needs_input_grad[0]:
         if weight is not None:
@@ -139,7 +139,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             grad_weight,
             target,
             counts.astype(logits.dtype) * (
-                ((1 - smoothing) * hit + smoothing / c * spread)
+                ((1 - smoothing) * hit + float(np.divide(smoothing, c)) * spread)
                 * grad_output
                 / sum_own**2
                 + grad_hit * log_p[np.arange(n), target]

@@ -45,11 +45,15 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void depthwise_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t p,
-                              size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                              const double *restrict x, const double *restrict weight,
-                              double *restrict out)
+int depthwise_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t p, size_t q,
+                             ptrdiff_t stride, ptrdiff_t padding,
+                             const double *restrict x, const double *restrict weight,
+                             double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
     const size_t size_j =
@@ -90,14 +94,19 @@ void depthwise_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t p,
             }
         }
     }
+    return 0;
 }
 
-void depthwise_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t p,
-                               size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                               const double *restrict x, const double *restrict weight,
-                               const double *restrict grad_output,
-                               double *restrict grad_x, double *restrict grad_weight)
+int depthwise_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t p,
+                              size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                              const double *restrict x, const double *restrict weight,
+                              const double *restrict grad_output,
+                              double *restrict grad_x, double *restrict grad_weight)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
     const size_t size_j =
@@ -174,4 +183,5 @@ void depthwise_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t p,
             }
         }
     }
+    return 0;
 }

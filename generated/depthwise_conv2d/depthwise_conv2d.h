@@ -42,17 +42,23 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void depthwise_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t p,
-                              size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                              const double *x, const double *weight, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int depthwise_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t p, size_t q,
+                             ptrdiff_t stride, ptrdiff_t padding, const double *x,
+                             const double *weight, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void depthwise_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t p,
-                               size_t q, ptrdiff_t stride, ptrdiff_t padding,
-                               const double *x, const double *weight,
-                               const double *grad_output, double *grad_x,
-                               double *grad_weight);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int depthwise_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t p,
+                              size_t q, ptrdiff_t stride, ptrdiff_t padding,
+                              const double *x, const double *weight,
+                              const double *grad_output, double *grad_x,
+                              double *grad_weight);
 
 #ifdef __cplusplus
 }

@@ -48,12 +48,12 @@ def forward(x, weight, *, stride=1, padding=0):
     x, weight = _inputs(x, weight)
     p = weight.shape[1]
     q = weight.shape[2]
+    if not stride >= 1:
+        raise ValueError(f"depthwise_conv2d: needs stride >= 1, here stride = {stride}")
     if not padding >= 0:
         raise ValueError(
             f"depthwise_conv2d: needs padding >= 0, here padding = {padding}"
         )
-    if not stride >= 1:
-        raise ValueError(f"depthwise_conv2d: needs stride >= 1, here stride = {stride}")
 
     padded_x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     windows_x = _windows(padded_x, 2, p, step=stride)

@@ -31,11 +31,11 @@ int glu_halves_forward(size_t n, size_t d, const double *restrict x,
                        double *restrict value, double *restrict sigmoid_gate,
                        double *restrict out, double *work)
 {
-    const size_t size_j = d / 2;
-
     if (!(d % 2 == 0)) {
         return 2;
     }
+
+    const size_t size_j = d / 2;
 
     double *restrict const halves = work;
 
@@ -70,11 +70,11 @@ int glu_halves_backward(size_t n, size_t d, const double *restrict value,
                         const double *restrict grad_output, double *restrict grad_x,
                         double *work)
 {
-    const size_t size_j = d / 2;
-
     if (!(d % 2 == 0)) {
         return 2;
     }
+
+    const size_t size_j = d / 2;
 
     double *restrict const grad_halves = work;
 

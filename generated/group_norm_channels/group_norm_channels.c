@@ -55,6 +55,11 @@ static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int group_norm_channels_forward(size_t n, size_t c, size_t p, ptrdiff_t groups,
                                 double eps, const double *restrict x,
                                 const double *restrict gain,
@@ -63,21 +68,25 @@ int group_norm_channels_forward(size_t n, size_t c, size_t p, ptrdiff_t groups,
                                 double *restrict xhat, double *restrict out,
                                 double *work)
 {
-    const size_t size_q = c / (size_t)groups;
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_l = extent(groups);
+    const size_t size_q = c / (size_t)groups;
 
     double *restrict const centered = work;
-    rstd = rstd ? rstd : work + (size_t)groups * size_q * p;
-    xhat = xhat ? xhat : work + ((size_t)groups * size_q * p + n * (size_t)groups);
+    rstd = rstd ? rstd : work + size_l * size_q * p;
+    xhat = xhat ? xhat : work + (size_l * size_q * p + n * size_l);
 
     for (size_t i = 0; i < n; ++i) {
-        for (size_t l = 0; l < (size_t)groups; ++l) {
+        for (size_t l = 0; l < size_l; ++l) {
             /* sum_parts[i,l] = sum[q,k](parts[i, l, q, k]) */
             double sum_parts = 0.0;
             for (size_t q = 0; q < size_q; ++q) {
@@ -90,7 +99,7 @@ int group_norm_channels_forward(size_t n, size_t c, size_t p, ptrdiff_t groups,
             const double mean_parts_il = sum_parts
                 / ((double)floor_div((ptrdiff_t)c, groups) * (double)p);
             if (mean_parts) {
-                mean_parts[i * (size_t)groups + l] = mean_parts_il;
+                mean_parts[i * size_l + l] = mean_parts_il;
             }
             /* sum_centered[i,l] = sum[q,k](centered[i, l, q, k]**2) */
             double sum_centered = 0.0;
@@ -105,19 +114,19 @@ int group_norm_channels_forward(size_t n, size_t c, size_t p, ptrdiff_t groups,
             }
             const double mean_centered = sum_centered
                 / ((double)floor_div((ptrdiff_t)c, groups) * (double)p);
-            rstd[i * (size_t)groups + l] = 1.0 / sqrt(mean_centered + eps);
+            rstd[i * size_l + l] = 1.0 / sqrt(mean_centered + eps);
         }
         /* xhat[i,l * (c // groups) + q,k] = centered[i, l, q, k] * rstd[i, l] */
         for (size_t j = 0; j < c * p; ++j) {
             xhat[i * c * p + j] = 0.0;
         }
-        for (size_t l = 0; l < (size_t)groups; ++l) {
+        for (size_t l = 0; l < size_l; ++l) {
             for (size_t q = 0; q < size_q; ++q) {
                 const size_t xhat_row = (i * c + l * size_q + q) * p;
                 const size_t centered_row = (l * size_q + q) * p;
                 for (size_t k = 0; k < p; ++k) {
                     xhat[xhat_row + k] += centered[centered_row + k]
-                        * rstd[i * (size_t)groups + l];
+                        * rstd[i * size_l + l];
                 }
             }
         }
@@ -142,21 +151,25 @@ int group_norm_channels_backward(size_t n, size_t c, size_t p, ptrdiff_t groups,
                                  double *restrict grad_x, double *restrict grad_gain,
                                  double *restrict grad_bias, double *work)
 {
-    const size_t size_q = c / (size_t)groups;
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_l = extent(groups);
+    const size_t size_q = c / (size_t)groups;
 
     double *restrict const grad_centered = work;
-    double *restrict const mean_grad_centered = work + (size_t)groups * size_q * p;
+    double *restrict const mean_grad_centered = work + size_l * size_q * p;
 
     if (grad_x) {
         for (size_t i = 0; i < n; ++i) {
-            for (size_t l = 0; l < (size_t)groups; ++l) {
+            for (size_t l = 0; l < size_l; ++l) {
                 /* sum_grad_xhat_centered[i,l] =
                  *     sum[q,k](grad_xhat[i, l * (c // groups) + q, k]
                  *     * centered[i, l, q, k])
@@ -168,8 +181,7 @@ int group_norm_channels_backward(size_t n, size_t c, size_t p, ptrdiff_t groups,
                     const size_t grad_centered_row = (l * size_q + q) * p;
                     for (size_t k = 0; k < p; ++k) {
                         const double parts = x[x_row + k];
-                        const double centered = parts
-                            - mean_parts[i * (size_t)groups + l];
+                        const double centered = parts - mean_parts[i * size_l + l];
                         const double grad_xhat = grad_output[grad_output_row + k]
                             * gain[l * size_q + q];
                         grad_centered[grad_centered_row + k] = centered;
@@ -186,11 +198,11 @@ int group_norm_channels_backward(size_t n, size_t c, size_t p, ptrdiff_t groups,
                     for (size_t k = 0; k < p; ++k) {
                         const double grad_xhat = grad_output[grad_output_row + k]
                             * gain[l * size_q + q];
-                        const double grad_centered_lqk = rstd[i * (size_t)groups + l]
+                        const double grad_centered_lqk = rstd[i * size_l + l]
                             * (grad_xhat
                             - grad_centered[grad_centered_row + k]
-                            * (rstd[i * (size_t)groups + l]
-                            * rstd[i * (size_t)groups + l]) * mean_grad_xhat_centered);
+                            * (rstd[i * size_l + l] * rstd[i * size_l + l])
+                            * mean_grad_xhat_centered);
                         grad_centered[grad_centered_row + k] = grad_centered_lqk;
                         sum_grad_centered += grad_centered_lqk;
                     }
@@ -204,7 +216,7 @@ int group_norm_channels_backward(size_t n, size_t c, size_t p, ptrdiff_t groups,
             for (size_t j = 0; j < c * p; ++j) {
                 grad_x[i * c * p + j] = 0.0;
             }
-            for (size_t l = 0; l < (size_t)groups; ++l) {
+            for (size_t l = 0; l < size_l; ++l) {
                 for (size_t q = 0; q < size_q; ++q) {
                     const size_t grad_x_row = (i * c + l * size_q + q) * p;
                     const size_t grad_centered_row = (l * size_q + q) * p;

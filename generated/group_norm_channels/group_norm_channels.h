@@ -53,7 +53,8 @@ extern "C" {
 /* Compute out.
  * For backward: mean_parts, rstd and xhat; pass NULL for what is not needed.
  * work has room for GROUP_NORM_CHANNELS_FORWARD_WORK(n, c, p, groups) doubles.
- * Return 2, with nothing written, unless groups >= 1 and c % groups == 0.
+ * Return 2, with nothing written, unless groups >= 1,
+ *     c % groups == 0 and c // groups >= 0.
  * Return 0 otherwise.
  */
 #define GROUP_NORM_CHANNELS_FORWARD_WORK(n, c, p, groups) \
@@ -66,7 +67,8 @@ int group_norm_channels_forward(size_t n, size_t c, size_t p, ptrdiff_t groups,
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GROUP_NORM_CHANNELS_BACKWARD_WORK(c, p, groups) doubles.
- * Return 2, with nothing written, unless groups >= 1 and c % groups == 0.
+ * Return 2, with nothing written, unless groups >= 1,
+ *     c % groups == 0 and c // groups >= 0.
  * Return 0 otherwise.
  */
 #define GROUP_NORM_CHANNELS_BACKWARD_WORK(c, p, groups) \

@@ -63,6 +63,11 @@ def forward(x, gain, bias, *, groups=2, eps=1e-05):
             f"group_norm_channels: needs c % groups == 0, here c = {c}, "
             f"groups = {groups}"
         )
+    if not c // groups >= 0:
+        raise ValueError(
+            f"group_norm_channels: needs c // groups >= 0, here c = {c}, "
+            f"groups = {groups}"
+        )
 
     parts = x.reshape(n, groups, c // groups, p)
     mean_parts = parts.mean(axis=(2, 3), keepdims=True)

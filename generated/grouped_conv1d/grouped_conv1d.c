@@ -68,11 +68,6 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
                            const double *restrict weight, const double *restrict bias,
                            double *restrict out, double *work)
 {
-    const size_t size_f = o / (size_t)groups;
-    const size_t size_i =
-        extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
-        stride) + 1);
-
     if (!(groups >= 1)) {
         return 2;
     }
@@ -82,20 +77,31 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
     if (!((ptrdiff_t)c == groups * (ptrdiff_t)d)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)o, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
+    const size_t size_g = extent(groups);
+    const size_t size_f = o / (size_t)groups;
+    const size_t size_i =
+        extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
+        stride) + 1);
 
     double *restrict const parts = work;
-    double *restrict const filters = work + n * (size_t)groups * d * w;
+    double *restrict const filters = work + n * size_g * d * w;
     double *restrict const total = work
-        + (n * (size_t)groups * d * w + (size_t)groups * size_f * d * k);
+        + (n * size_g * d * w + size_g * size_f * d * k);
     double *restrict const merged = work
-        + (n * (size_t)groups * d * w + (size_t)groups * size_f * d * k
-        + (size_t)groups * size_f * size_i);
+        + (n * size_g * d * w + size_g * size_f * d * k + size_g * size_f * size_i);
 
     /* parts[b,g,l,p] = x[b, g * d + l, p] */
     for (size_t b = 0; b < n; ++b) {
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t l = 0; l < d; ++l) {
-                const size_t parts_row = ((b * (size_t)groups + g) * d + l) * w;
+                const size_t parts_row = ((b * size_g + g) * d + l) * w;
                 const size_t x_row = (b * c + g * d + l) * w;
                 for (size_t p = 0; p < w; ++p) {
                     parts[parts_row + p] = x[x_row + p];
@@ -105,7 +111,7 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
     }
 
     /* filters[g,f,l,q] = weight[g * (o // groups) + f, l, q] */
-    for (size_t g = 0; g < (size_t)groups; ++g) {
+    for (size_t g = 0; g < size_g; ++g) {
         for (size_t f = 0; f < size_f; ++f) {
             for (size_t l = 0; l < d; ++l) {
                 const size_t filters_row = ((g * size_f + f) * d + l) * k;
@@ -123,7 +129,7 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
          *     parts[b, g, e, stride * i + dilation * r - padding], 0)
          *     * filters[g, f, e, r])
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t i = 0; i < size_i; ++i) {
                     total[(g * size_f + f) * size_i + i] = 0.0;
@@ -137,7 +143,7 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
                                 + dilation * (ptrdiff_t)r - padding >= 0
                                 && stride * (ptrdiff_t)i + dilation * (ptrdiff_t)r
                                 - padding < (ptrdiff_t)w
-                                ? parts[((b * (size_t)groups + g) * d + e) * w
+                                ? parts[((b * size_g + g) * d + e) * w
                                 + (size_t)stride * i + (size_t)dilation * r
                                 - (size_t)padding] : 0.0;
                             total[total_row + i] += part * filters[filters_row + r];
@@ -150,7 +156,7 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
         for (size_t j = 0; j < o * size_i; ++j) {
             merged[j] = 0.0;
         }
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 const size_t total_row = (g * size_f + f) * size_i;
                 for (size_t i = 0; i < size_i; ++i) {
@@ -181,11 +187,6 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
                             double *restrict grad_weight, double *restrict grad_bias,
                             double *work)
 {
-    const size_t size_f = o / (size_t)groups;
-    const size_t size_i =
-        extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
-        stride) + 1);
-
     if (!(groups >= 1)) {
         return 2;
     }
@@ -195,18 +196,28 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
     if (!((ptrdiff_t)c == groups * (ptrdiff_t)d)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)o, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
+    const size_t size_g = extent(groups);
+    const size_t size_f = o / (size_t)groups;
+    const size_t size_i =
+        extent(floor_div((ptrdiff_t)w + 2 * padding - dilation * ((ptrdiff_t)k - 1) - 1,
+        stride) + 1);
 
     double *restrict const filters = work;
-    double *restrict const grad_parts = work + (size_t)groups * size_f * d * k;
-    double *restrict const parts = work
-        + ((size_t)groups * size_f * d * k + (size_t)groups * d * w);
+    double *restrict const grad_parts = work + size_g * size_f * d * k;
+    double *restrict const parts = work + (size_g * size_f * d * k + size_g * d * w);
     double *restrict const grad_filters = work
-        + ((size_t)groups * size_f * d * k + (size_t)groups * d * w
-        + n * (size_t)groups * d * w);
+        + (size_g * size_f * d * k + size_g * d * w + n * size_g * d * w);
 
     if (grad_x) {
         /* filters[g,f,l,q] = weight[g * (o // groups) + f, l, q] */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t l = 0; l < d; ++l) {
                     const size_t filters_row = ((g * size_f + f) * d + l) * k;
@@ -224,7 +235,7 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
              *     where stride * i + dilation * r - padding >= 0
              *     & stride * i + dilation * r - padding < w
              */
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t e = 0; e < d; ++e) {
                     for (size_t j = 0; j < w; ++j) {
                         grad_parts[(g * d + e) * w + j] = 0.0;
@@ -251,7 +262,7 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
             for (size_t i = 0; i < c * w; ++i) {
                 grad_x[b * c * w + i] = 0.0;
             }
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t l = 0; l < d; ++l) {
                     const size_t grad_x_row = (b * c + g * d + l) * w;
                     const size_t grad_parts_row = (g * d + l) * w;
@@ -266,9 +277,9 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
     if (grad_weight) {
         /* parts[b,g,l,p] = x[b, g * d + l, p] */
         for (size_t b = 0; b < n; ++b) {
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t l = 0; l < d; ++l) {
-                    const size_t parts_row = ((b * (size_t)groups + g) * d + l) * w;
+                    const size_t parts_row = ((b * size_g + g) * d + l) * w;
                     const size_t x_row = (b * c + g * d + l) * w;
                     for (size_t p = 0; p < w; ++p) {
                         parts[parts_row + p] = x[x_row + p];
@@ -282,7 +293,7 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
          *     grad_output[b, g * (o // groups) + f, i]
          *     * parts[b, g, e, stride * i + dilation * r - padding], 0))
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t e = 0; e < d; ++e) {
                     for (size_t r = 0; r < k; ++r) {
@@ -296,7 +307,7 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
                                     && stride * (ptrdiff_t)i + dilation * (ptrdiff_t)r
                                     - padding < (ptrdiff_t)w
                                     ? grad_output[grad_output_row + i]
-                                    * parts[((b * (size_t)groups + g) * d + e) * w
+                                    * parts[((b * size_g + g) * d + e) * w
                                     + (size_t)stride * i + (size_t)dilation * r
                                     - (size_t)padding] : 0.0;
                             }
@@ -310,7 +321,7 @@ int grouped_conv1d_backward(size_t n, size_t c, size_t w, size_t o, size_t d, si
         for (size_t i = 0; i < o * d * k; ++i) {
             grad_weight[i] = 0.0;
         }
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t l = 0; l < d; ++l) {
                     const size_t grad_weight_row = ((g * size_f + f) * d + l) * k;

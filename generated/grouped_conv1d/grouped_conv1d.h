@@ -57,8 +57,8 @@ extern "C" {
  * bias may be absent: NULL.
  * work has room for GROUPED_CONV1D_FORWARD_WORK(n, w, o, d, k, stride, padding,
  *     dilation, groups) doubles.
- * Return 2, with nothing written, unless groups >= 1,
- *     o % groups == 0 and c == groups * d.
+ * Return 2, with nothing written, unless groups >= 1, o % groups == 0, c == groups * d,
+ *     o // groups >= 0 and stride >= 1.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV1D_FORWARD_WORK(n, w, o, d, k, stride, padding, dilation, groups) \
@@ -82,8 +82,8 @@ int grouped_conv1d_forward(size_t n, size_t c, size_t w, size_t o, size_t d, siz
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GROUPED_CONV1D_BACKWARD_WORK(n, w, o, d, k, groups) doubles.
- * Return 2, with nothing written, unless groups >= 1,
- *     o % groups == 0 and c == groups * d.
+ * Return 2, with nothing written, unless groups >= 1, o % groups == 0, c == groups * d,
+ *     o // groups >= 0 and stride >= 1.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV1D_BACKWARD_WORK(n, w, o, d, k, groups) \

@@ -71,12 +71,16 @@ def forward(x, weight, bias=None, *, stride=1, padding=0, dilation=1, groups=2):
             f"grouped_conv1d: needs c == groups * d, here c = {c}, groups = {groups}, "
             f"d = {d}"
         )
+    if not o // groups >= 0:
+        raise ValueError(
+            f"grouped_conv1d: needs o // groups >= 0, here o = {o}, groups = {groups}"
+        )
+    if not stride >= 1:
+        raise ValueError(f"grouped_conv1d: needs stride >= 1, here stride = {stride}")
     if not padding >= 0:
         raise ValueError(
             f"grouped_conv1d: needs padding >= 0, here padding = {padding}"
         )
-    if not stride >= 1:
-        raise ValueError(f"grouped_conv1d: needs stride >= 1, here stride = {stride}")
     if not dilation >= 1:
         raise ValueError(
             f"grouped_conv1d: needs dilation >= 1, here dilation = {dilation}"

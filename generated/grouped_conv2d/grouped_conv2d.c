@@ -64,12 +64,6 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
                            const double *restrict weight, double *restrict out,
                            double *work)
 {
-    const size_t size_f = o / (size_t)groups;
-    const size_t size_i =
-        extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
-    const size_t size_j =
-        extent(floor_div((ptrdiff_t)w + 2 * padding - (ptrdiff_t)q, stride) + 1);
-
     if (!(groups >= 1)) {
         return 2;
     }
@@ -79,19 +73,31 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
     if (!((ptrdiff_t)c == groups * (ptrdiff_t)d)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)o, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
+    const size_t size_g = extent(groups);
+    const size_t size_f = o / (size_t)groups;
+    const size_t size_i =
+        extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
+    const size_t size_j =
+        extent(floor_div((ptrdiff_t)w + 2 * padding - (ptrdiff_t)q, stride) + 1);
 
     double *restrict const parts = work;
-    double *restrict const filters = work + n * (size_t)groups * d * h * w;
+    double *restrict const filters = work + n * size_g * d * h * w;
     double *restrict const total = work
-        + (n * (size_t)groups * d * h * w + (size_t)groups * size_f * d * p * q);
+        + (n * size_g * d * h * w + size_g * size_f * d * p * q);
 
     /* parts[b,g,l,t,u] = x[b, g * d + l, t, u] */
     for (size_t b = 0; b < n; ++b) {
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t l = 0; l < d; ++l) {
                 for (size_t t = 0; t < h; ++t) {
-                    const size_t parts_row =
-                        (((b * (size_t)groups + g) * d + l) * h + t) * w;
+                    const size_t parts_row = (((b * size_g + g) * d + l) * h + t) * w;
                     const size_t x_row = ((b * c + g * d + l) * h + t) * w;
                     for (size_t u = 0; u < w; ++u) {
                         parts[parts_row + u] = x[x_row + u];
@@ -102,7 +108,7 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
     }
 
     /* filters[g,f,l,v,a] = weight[g * (o // groups) + f, l, v, a] */
-    for (size_t g = 0; g < (size_t)groups; ++g) {
+    for (size_t g = 0; g < size_g; ++g) {
         for (size_t f = 0; f < size_f; ++f) {
             for (size_t l = 0; l < d; ++l) {
                 for (size_t v = 0; v < p; ++v) {
@@ -123,7 +129,7 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
          *     parts[b, g, e, stride * i + r - padding, stride * j + s - padding], 0)
          *     * filters[g, f, e, r, s])
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t i = 0; i < size_i; ++i) {
                     for (size_t j = 0; j < size_j; ++j) {
@@ -145,7 +151,7 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
                                         - padding >= 0
                                         && stride * (ptrdiff_t)j + (ptrdiff_t)s
                                         - padding < (ptrdiff_t)w
-                                        ? parts[(((b * (size_t)groups + g) * d + e) * h
+                                        ? parts[(((b * size_g + g) * d + e) * h
                                         + (size_t)stride * i + r - (size_t)padding) * w
                                         + (size_t)stride * j + s - (size_t)padding]
                                         : 0.0;
@@ -162,7 +168,7 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
         for (size_t k = 0; k < o * size_i * size_j; ++k) {
             out[b * o * size_i * size_j + k] = 0.0;
         }
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t i = 0; i < size_i; ++i) {
                     const size_t out_row = ((b * o + g * size_f + f) * size_i + i)
@@ -185,12 +191,6 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
                             const double *restrict grad_output, double *restrict grad_x,
                             double *restrict grad_weight, double *work)
 {
-    const size_t size_f = o / (size_t)groups;
-    const size_t size_i =
-        extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
-    const size_t size_j =
-        extent(floor_div((ptrdiff_t)w + 2 * padding - (ptrdiff_t)q, stride) + 1);
-
     if (!(groups >= 1)) {
         return 2;
     }
@@ -200,18 +200,30 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
     if (!((ptrdiff_t)c == groups * (ptrdiff_t)d)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)o, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
+    const size_t size_g = extent(groups);
+    const size_t size_f = o / (size_t)groups;
+    const size_t size_i =
+        extent(floor_div((ptrdiff_t)h + 2 * padding - (ptrdiff_t)p, stride) + 1);
+    const size_t size_j =
+        extent(floor_div((ptrdiff_t)w + 2 * padding - (ptrdiff_t)q, stride) + 1);
 
     double *restrict const filters = work;
-    double *restrict const grad_parts = work + (size_t)groups * size_f * d * p * q;
+    double *restrict const grad_parts = work + size_g * size_f * d * p * q;
     double *restrict const parts = work
-        + ((size_t)groups * size_f * d * p * q + (size_t)groups * d * h * w);
+        + (size_g * size_f * d * p * q + size_g * d * h * w);
     double *restrict const grad_filters = work
-        + ((size_t)groups * size_f * d * p * q + (size_t)groups * d * h * w
-        + n * (size_t)groups * d * h * w);
+        + (size_g * size_f * d * p * q + size_g * d * h * w + n * size_g * d * h * w);
 
     if (grad_x) {
         /* filters[g,f,l,v,a] = weight[g * (o // groups) + f, l, v, a] */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t l = 0; l < d; ++l) {
                     for (size_t v = 0; v < p; ++v) {
@@ -233,7 +245,7 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
              *     where stride * i + r - padding >= 0 & stride * i + r - padding < h
              *     & stride * j + s - padding >= 0 & stride * j + s - padding < w
              */
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t e = 0; e < d; ++e) {
                     for (size_t k = 0; k < h * w; ++k) {
                         grad_parts[(g * d + e) * h * w + k] = 0.0;
@@ -272,7 +284,7 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
             for (size_t i = 0; i < c * h * w; ++i) {
                 grad_x[b * c * h * w + i] = 0.0;
             }
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t l = 0; l < d; ++l) {
                     for (size_t t = 0; t < h; ++t) {
                         const size_t grad_x_row = ((b * c + g * d + l) * h + t) * w;
@@ -289,11 +301,11 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
     if (grad_weight) {
         /* parts[b,g,l,t,u] = x[b, g * d + l, t, u] */
         for (size_t b = 0; b < n; ++b) {
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_g; ++g) {
                 for (size_t l = 0; l < d; ++l) {
                     for (size_t t = 0; t < h; ++t) {
-                        const size_t parts_row =
-                            (((b * (size_t)groups + g) * d + l) * h + t) * w;
+                        const size_t parts_row = (((b * size_g + g) * d + l) * h + t)
+                            * w;
                         const size_t x_row = ((b * c + g * d + l) * h + t) * w;
                         for (size_t u = 0; u < w; ++u) {
                             parts[parts_row + u] = x[x_row + u];
@@ -310,7 +322,7 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
          *     * parts[b, g, e, stride * i + r - padding, stride * j + s - padding],
          *     0))
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t e = 0; e < d; ++e) {
                     for (size_t r = 0; r < p; ++r) {
@@ -331,10 +343,10 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
                                             && stride * (ptrdiff_t)j + (ptrdiff_t)s
                                             - padding < (ptrdiff_t)w
                                             ? grad_output[grad_output_row + j]
-                                            * parts[(((b * (size_t)groups + g) * d + e)
-                                            * h + (size_t)stride * i + r
-                                            - (size_t)padding) * w + (size_t)stride * j
-                                            + s - (size_t)padding] : 0.0;
+                                            * parts[(((b * size_g + g) * d + e) * h
+                                            + (size_t)stride * i + r - (size_t)padding)
+                                            * w + (size_t)stride * j + s
+                                            - (size_t)padding] : 0.0;
                                     }
                                 }
                             }
@@ -349,7 +361,7 @@ int grouped_conv2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o, si
         for (size_t i = 0; i < o * d * p * q; ++i) {
             grad_weight[i] = 0.0;
         }
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_g; ++g) {
             for (size_t f = 0; f < size_f; ++f) {
                 for (size_t l = 0; l < d; ++l) {
                     for (size_t v = 0; v < p; ++v) {

@@ -52,8 +52,8 @@ extern "C" {
 /* Compute out.
  * work has room for GROUPED_CONV2D_FORWARD_WORK(n, h, w, o, d, p, q, stride, padding,
  *     groups) doubles.
- * Return 2, with nothing written, unless groups >= 1,
- *     o % groups == 0 and c == groups * d.
+ * Return 2, with nothing written, unless groups >= 1, o % groups == 0, c == groups * d,
+ *     o // groups >= 0 and stride >= 1.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV2D_FORWARD_WORK(n, h, w, o, d, p, q, stride, padding, groups) \
@@ -74,8 +74,8 @@ int grouped_conv2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, siz
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for GROUPED_CONV2D_BACKWARD_WORK(n, h, w, o, d, p, q, groups) doubles.
- * Return 2, with nothing written, unless groups >= 1,
- *     o % groups == 0 and c == groups * d.
+ * Return 2, with nothing written, unless groups >= 1, o % groups == 0, c == groups * d,
+ *     o // groups >= 0 and stride >= 1.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV2D_BACKWARD_WORK(n, h, w, o, d, p, q, groups) \

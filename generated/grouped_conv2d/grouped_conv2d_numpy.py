@@ -66,12 +66,16 @@ def forward(x, weight, *, stride=1, padding=0, groups=2):
             f"grouped_conv2d: needs c == groups * d, here c = {c}, groups = {groups}, "
             f"d = {d}"
         )
+    if not o // groups >= 0:
+        raise ValueError(
+            f"grouped_conv2d: needs o // groups >= 0, here o = {o}, groups = {groups}"
+        )
+    if not stride >= 1:
+        raise ValueError(f"grouped_conv2d: needs stride >= 1, here stride = {stride}")
     if not padding >= 0:
         raise ValueError(
             f"grouped_conv2d: needs padding >= 0, here padding = {padding}"
         )
-    if not stride >= 1:
-        raise ValueError(f"grouped_conv2d: needs stride >= 1, here stride = {stride}")
     count_i = max((h + 2 * padding - p) // stride + 1, 0)
     count_j = max((w + 2 * padding - q) // stride + 1, 0)
 

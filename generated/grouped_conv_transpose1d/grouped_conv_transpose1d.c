@@ -35,6 +35,11 @@
  */
 #include "grouped_conv_transpose1d.h"
 
+static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
 {
     const ptrdiff_t rest = a % b;
@@ -52,28 +57,42 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
                                      const double *restrict weight,
                                      double *restrict out, double *work)
 {
-    const size_t size_s = c / (size_t)groups;
-    const size_t size_j = extent(((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k);
-    const size_t size_p =
-        extent((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - 2 * padding);
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - padding <= ((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k)) {
+        return 2;
+    }
+
+    const size_t size_q = extent(groups);
+    const size_t size_s = c / (size_t)groups;
+    const size_t size_j = extent(((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k);
+    const size_t out_size_1 = extent(groups * (ptrdiff_t)o);
+    const size_t size_p =
+        extent((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - 2 * padding);
 
     double *restrict const parts = work;
-    double *restrict const filters = work + n * (size_t)groups * size_s * w;
+    double *restrict const filters = work + n * size_q * size_s * w;
     double *restrict const full = work
-        + (n * (size_t)groups * size_s * w + (size_t)groups * size_s * o * k);
+        + (n * size_q * size_s * w + size_q * size_s * o * k);
 
     /* parts[j,q,s,t] = x[j, q * (c // groups) + s, t] */
     for (size_t j = 0; j < n; ++j) {
-        for (size_t q = 0; q < (size_t)groups; ++q) {
+        for (size_t q = 0; q < size_q; ++q) {
             for (size_t s = 0; s < size_s; ++s) {
-                const size_t parts_row = ((j * (size_t)groups + q) * size_s + s) * w;
+                const size_t parts_row = ((j * size_q + q) * size_s + s) * w;
                 const size_t x_row = (j * c + q * size_s + s) * w;
                 for (size_t t = 0; t < w; ++t) {
                     parts[parts_row + t] = x[x_row + t];
@@ -83,7 +102,7 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
     }
 
     /* filters[q,s,u,v] = weight[q * (c // groups) + s, u, v] */
-    for (size_t q = 0; q < (size_t)groups; ++q) {
+    for (size_t q = 0; q < size_q; ++q) {
         for (size_t s = 0; s < size_s; ++s) {
             for (size_t u = 0; u < o; ++u) {
                 const size_t filters_row = ((q * size_s + s) * o + u) * k;
@@ -98,7 +117,7 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
         /* full[b,g,f,stride * i + r] =
          *     sum[d](parts[b, g, d, i] * filters[g, d, f, r])
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_q; ++g) {
             for (size_t f = 0; f < o; ++f) {
                 for (size_t j = 0; j < size_j; ++j) {
                     full[(g * o + f) * size_j + j] = 0.0;
@@ -106,8 +125,7 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
                 for (size_t i = 0; i < w; ++i) {
                     for (size_t d = 0; d < size_s; ++d) {
                         const size_t full_row = (g * o + f) * size_j;
-                        const size_t parts_row = ((b * (size_t)groups + g) * size_s + d)
-                            * w;
+                        const size_t parts_row = ((b * size_q + g) * size_s + d) * w;
                         const size_t filters_row = ((g * size_s + d) * o + f) * k;
                         for (size_t r = 0; r < k; ++r) {
                             full[full_row + (size_t)stride * i + r] +=
@@ -118,12 +136,12 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
             }
         }
         /* out[b,q * o + u,p] = full[b, q, u, p + padding] */
-        for (size_t i = 0; i < (size_t)groups * o * size_p; ++i) {
-            out[b * ((size_t)groups * o) * size_p + i] = 0.0;
+        for (size_t i = 0; i < out_size_1 * size_p; ++i) {
+            out[b * out_size_1 * size_p + i] = 0.0;
         }
-        for (size_t q = 0; q < (size_t)groups; ++q) {
+        for (size_t q = 0; q < size_q; ++q) {
             for (size_t u = 0; u < o; ++u) {
-                const size_t out_row = (b * ((size_t)groups * o) + q * o + u) * size_p;
+                const size_t out_row = (b * out_size_1 + q * o + u) * size_p;
                 const size_t full_row = (q * o + u) * size_j;
                 for (size_t p = 0; p < size_p; ++p) {
                     out[out_row + p] += full[full_row + p + (size_t)padding];
@@ -142,41 +160,53 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
                                       double *restrict grad_x,
                                       double *restrict grad_weight, double *work)
 {
-    const size_t size_s = c / (size_t)groups;
-    const size_t size_i = extent(((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k);
-    const size_t size_p =
-        extent((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - 2 * padding);
-
     if (!(groups >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)c, groups) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)c, groups) >= 0)) {
+        return 2;
+    }
+    if (!(stride >= 0)) {
+        return 2;
+    }
+    if (!(padding >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - padding <= ((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k)) {
+        return 2;
+    }
+
+    const size_t size_q = extent(groups);
+    const size_t size_s = c / (size_t)groups;
+    const size_t size_i = extent(((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k);
+    const size_t out_size_1 = extent(groups * (ptrdiff_t)o);
+    const size_t size_p =
+        extent((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - 2 * padding);
 
     double *restrict const grad_full = work;
-    double *restrict const filters = work + n * (size_t)groups * o * size_i;
+    double *restrict const filters = work + n * size_q * o * size_i;
     double *restrict const grad_parts = work
-        + (n * (size_t)groups * o * size_i + (size_t)groups * size_s * o * k);
+        + (n * size_q * o * size_i + size_q * size_s * o * k);
     double *restrict const parts = work
-        + (n * (size_t)groups * o * size_i + (size_t)groups * size_s * o * k
-        + (size_t)groups * size_s * w);
+        + (n * size_q * o * size_i + size_q * size_s * o * k + size_q * size_s * w);
     double *restrict const grad_filters = work
-        + (n * (size_t)groups * o * size_i + (size_t)groups * size_s * o * k
-        + (size_t)groups * size_s * w + n * (size_t)groups * size_s * w);
+        + (n * size_q * o * size_i + size_q * size_s * o * k + size_q * size_s * w
+        + n * size_q * size_s * w);
 
     if (grad_x || grad_weight) {
         /* grad_full[j,q,u,p + padding] = grad_output[j, q * o + u, p] */
         for (size_t j = 0; j < n; ++j) {
-            for (size_t q = 0; q < (size_t)groups; ++q) {
+            for (size_t q = 0; q < size_q; ++q) {
                 for (size_t u = 0; u < o; ++u) {
-                    const size_t grad_full_row = ((j * (size_t)groups + q) * o + u)
-                        * size_i;
                     for (size_t i = 0; i < size_i; ++i) {
-                        grad_full[grad_full_row + i] = 0.0;
+                        grad_full[((j * size_q + q) * o + u) * size_i + i] = 0.0;
                     }
-                    const size_t grad_output_row =
-                        (j * ((size_t)groups * o) + q * o + u) * size_p;
+                    const size_t grad_full_row = ((j * size_q + q) * o + u) * size_i;
+                    const size_t grad_output_row = (j * out_size_1 + q * o + u)
+                        * size_p;
                     for (size_t p = 0; p < size_p; ++p) {
                         grad_full[grad_full_row + p + (size_t)padding] =
                             grad_output[grad_output_row + p];
@@ -188,7 +218,7 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
 
     if (grad_x) {
         /* filters[q,s,u,v] = weight[q * (c // groups) + s, u, v] */
-        for (size_t q = 0; q < (size_t)groups; ++q) {
+        for (size_t q = 0; q < size_q; ++q) {
             for (size_t s = 0; s < size_s; ++s) {
                 for (size_t u = 0; u < o; ++u) {
                     const size_t filters_row = ((q * size_s + s) * o + u) * k;
@@ -203,13 +233,13 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
             /* grad_parts[b,g,d,i] =
              *     sum[f,r](grad_full[b, g, f, stride * i + r] * filters[g, d, f, r])
              */
-            for (size_t g = 0; g < (size_t)groups; ++g) {
+            for (size_t g = 0; g < size_q; ++g) {
                 for (size_t d = 0; d < size_s; ++d) {
                     for (size_t i = 0; i < w; ++i) {
                         double total = 0.0;
                         for (size_t f = 0; f < o; ++f) {
-                            const size_t grad_full_row =
-                                ((b * (size_t)groups + g) * o + f) * size_i;
+                            const size_t grad_full_row = ((b * size_q + g) * o + f)
+                                * size_i;
                             const size_t filters_row = ((g * size_s + d) * o + f) * k;
                             for (size_t r = 0; r < k; ++r) {
                                 total +=
@@ -225,7 +255,7 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
             for (size_t i = 0; i < c * w; ++i) {
                 grad_x[b * c * w + i] = 0.0;
             }
-            for (size_t q = 0; q < (size_t)groups; ++q) {
+            for (size_t q = 0; q < size_q; ++q) {
                 for (size_t s = 0; s < size_s; ++s) {
                     const size_t grad_x_row = (b * c + q * size_s + s) * w;
                     const size_t grad_parts_row = (q * size_s + s) * w;
@@ -240,10 +270,9 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
     if (grad_weight) {
         /* parts[j,q,s,t] = x[j, q * (c // groups) + s, t] */
         for (size_t j = 0; j < n; ++j) {
-            for (size_t q = 0; q < (size_t)groups; ++q) {
+            for (size_t q = 0; q < size_q; ++q) {
                 for (size_t s = 0; s < size_s; ++s) {
-                    const size_t parts_row = ((j * (size_t)groups + q) * size_s + s)
-                        * w;
+                    const size_t parts_row = ((j * size_q + q) * size_s + s) * w;
                     const size_t x_row = (j * c + q * size_s + s) * w;
                     for (size_t t = 0; t < w; ++t) {
                         parts[parts_row + t] = x[x_row + t];
@@ -254,7 +283,7 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
         /* grad_filters[g,d,f,r] =
          *     sum[b,i](grad_full[b, g, f, stride * i + r] * parts[b, g, d, i])
          */
-        for (size_t g = 0; g < (size_t)groups; ++g) {
+        for (size_t g = 0; g < size_q; ++g) {
             for (size_t d = 0; d < size_s; ++d) {
                 for (size_t f = 0; f < o; ++f) {
                     for (size_t r = 0; r < k; ++r) {
@@ -264,10 +293,10 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
                         for (size_t i = 0; i < w; ++i) {
                             const size_t grad_filters_row = ((g * size_s + d) * o + f)
                                 * k;
-                            const size_t grad_full_row =
-                                ((b * (size_t)groups + g) * o + f) * size_i;
-                            const size_t parts_row =
-                                ((b * (size_t)groups + g) * size_s + d) * w;
+                            const size_t grad_full_row = ((b * size_q + g) * o + f)
+                                * size_i;
+                            const size_t parts_row = ((b * size_q + g) * size_s + d)
+                                * w;
                             for (size_t r = 0; r < k; ++r) {
                                 grad_filters[grad_filters_row + r] +=
                                     grad_full[grad_full_row + (size_t)stride * i + r]
@@ -282,7 +311,7 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
         for (size_t i = 0; i < c * o * k; ++i) {
             grad_weight[i] = 0.0;
         }
-        for (size_t q = 0; q < (size_t)groups; ++q) {
+        for (size_t q = 0; q < size_q; ++q) {
             for (size_t s = 0; s < size_s; ++s) {
                 for (size_t u = 0; u < o; ++u) {
                     const size_t grad_weight_row = ((q * size_s + s) * o + u) * k;

@@ -57,9 +57,24 @@ def forward(x, weight, *, stride=1, padding=0, groups=2):
             f"grouped_conv_transpose1d: needs c % groups == 0, here c = {c}, "
             f"groups = {groups}"
         )
+    if not c // groups >= 0:
+        raise ValueError(
+            f"grouped_conv_transpose1d: needs c // groups >= 0, here c = {c}, "
+            f"groups = {groups}"
+        )
+    if not stride >= 0:
+        raise ValueError(
+            f"grouped_conv_transpose1d: needs stride >= 0, here stride = {stride}"
+        )
     if not padding >= 0:
         raise ValueError(
             f"grouped_conv_transpose1d: needs padding >= 0, here padding = {padding}"
+        )
+    if not w * stride + k - stride - padding <= (w - 1) * stride + k:
+        raise ValueError(
+            "grouped_conv_transpose1d: needs w * stride + k - stride - padding <= (w "
+            "- 1) * stride + k, "
+            f"here w = {w}, stride = {stride}, k = {k}, padding = {padding}"
         )
     if not stride >= 1:
         raise ValueError(

@@ -31,38 +31,32 @@
  *         sum[i](grad_hidden_weight_hidden2[t, r, i] * weight_hidden[2, i, j])
  *     grad_update[t,r,i] = grad_hidden_total[t + 1, r, i]
  *         * (hidden[t, r, i] - candidate[t, r, i])
- *     grad_hidden_weight_hidden1[t,r,i] = grad_update[t, r, i] * update[t, r, i]
+ *     grad_pre_update[t,r,i] = grad_update[t, r, i] * update[t, r, i]
  *         * (1 - update[t, r, i])
  *     grad_hidden_total[t,r,j] +=
- *         sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_hidden[1, i, j])
+ *         sum[i](grad_pre_update[t, r, i] * weight_hidden[1, i, j])
  *     grad_reset[t,r,i] = grad_candidate[t, r, i] * hidden_weight_hidden2[t, r, i]
  *         * (1 - candidate[t, r, i]**2)
- *     grad_hidden_weight_hidden0[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
+ *     grad_pre_reset[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
  *         * (1 - reset[t, r, i])
  *     grad_hidden_total[t,r,j] +=
- *         sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_hidden[0, i, j])
+ *         sum[i](grad_pre_reset[t, r, i] * weight_hidden[0, i, j])
  *     grad_x_weight_input2[t,r,i] = grad_candidate[t, r, i]
  *         * (1 - candidate[t, r, i]**2)
  *     row_sum[t,r,l] = sum[i](grad_x_weight_input2[t, r, i] * weight_input[2, i, l])
- *     row_sum_2[t,r,l] =
- *         sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_input[1, i, l])
- *     row_sum_3[t,r,l] =
- *         sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_input[0, i, l])
+ *     row_sum_2[t,r,l] = sum[i](grad_pre_update[t, r, i] * weight_input[1, i, l])
+ *     row_sum_3[t,r,l] = sum[i](grad_pre_reset[t, r, i] * weight_input[0, i, l])
  *     grad_x[t,r,l] = row_sum[t, r, l] + row_sum_2[t, r, l] + row_sum_3[t, r, l]
  *     grad_weight_input[2,i,l] = sum[t,r](grad_x_weight_input2[t, r, i] * x[t, r, l])
- *     grad_weight_input[1,i,l] =
- *         sum[t,r](grad_hidden_weight_hidden1[t, r, i] * x[t, r, l])
- *     grad_weight_input[0,i,l] =
- *         sum[t,r](grad_hidden_weight_hidden0[t, r, i] * x[t, r, l])
+ *     grad_weight_input[1,i,l] = sum[t,r](grad_pre_update[t, r, i] * x[t, r, l])
+ *     grad_weight_input[0,i,l] = sum[t,r](grad_pre_reset[t, r, i] * x[t, r, l])
  *     grad_weight_hidden[2,i,j] =
  *         sum[t,r](grad_hidden_weight_hidden2[t, r, i] * hidden[t, r, j])
- *     grad_weight_hidden[1,i,j] =
- *         sum[t,r](grad_hidden_weight_hidden1[t, r, i] * hidden[t, r, j])
- *     grad_weight_hidden[0,i,j] =
- *         sum[t,r](grad_hidden_weight_hidden0[t, r, i] * hidden[t, r, j])
- *     grad_bias[2,i] = sum[t,r](grad_candidate[t, r, i] * (1 - candidate[t, r, i]**2))
- *     grad_bias[0,i] = sum[t,r](grad_hidden_weight_hidden0[t, r, i])
- *     grad_bias[1,i] = sum[t,r](grad_hidden_weight_hidden1[t, r, i])
+ *     grad_weight_hidden[1,i,j] = sum[t,r](grad_pre_update[t, r, i] * hidden[t, r, j])
+ *     grad_weight_hidden[0,i,j] = sum[t,r](grad_pre_reset[t, r, i] * hidden[t, r, j])
+ *     grad_bias[2,i] = sum[t,r](grad_x_weight_input2[t, r, i])
+ *     grad_bias[0,i] = sum[t,r](grad_pre_reset[t, r, i])
+ *     grad_bias[1,i] = sum[t,r](grad_pre_update[t, r, i])
  *     grad_start[r,i] = grad_hidden_total[0, r, i]
  *
  * Saved
@@ -229,10 +223,8 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
     double *restrict const grad_candidate = work + (n + 1) * b * m;
     double *restrict const grad_hidden_weight_hidden2 = work
         + ((n + 1) * b * m + n * b * m);
-    double *restrict const grad_hidden_weight_hidden1 = work
-        + ((n + 1) * b * m + 2 * (n * b * m));
-    double *restrict const grad_hidden_weight_hidden0 = work
-        + ((n + 1) * b * m + 3 * (n * b * m));
+    double *restrict const grad_pre_update = work + ((n + 1) * b * m + 2 * (n * b * m));
+    double *restrict const grad_pre_reset = work + ((n + 1) * b * m + 3 * (n * b * m));
     double *restrict const grad_x_weight_input2 = work
         + ((n + 1) * b * m + 4 * (n * b * m));
     double *restrict const row_sum_2 = work + ((n + 1) * b * m + 5 * (n * b * m));
@@ -290,15 +282,15 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                             + i] * weight_hidden[weight_hidden_row + j];
                     }
                 }
-                /* grad_hidden_weight_hidden1[t,r,i] = grad_update[r, i]
-                 *     * update[t, r, i] * (1 - update[t, r, i])
-                 * grad_hidden_weight_hidden0[t,r,i] = grad_reset[r, i]
-                 *     * reset[t, r, i] * (1 - reset[t, r, i])
+                /* grad_pre_update[t,r,i] = grad_update[r, i] * update[t, r, i]
+                 *     * (1 - update[t, r, i])
+                 * grad_pre_reset[t,r,i] = grad_reset[r, i] * reset[t, r, i]
+                 *     * (1 - reset[t, r, i])
                  */
                 const size_t hidden_row = (t * b + r) * m;
                 const size_t hidden_weight_hidden2_row = (t * b + r) * m;
-                const size_t grad_hidden_weight_hidden1_row = (t * b + r) * m;
-                const size_t grad_hidden_weight_hidden0_row = (t * b + r) * m;
+                const size_t grad_pre_update_row = (t * b + r) * m;
+                const size_t grad_pre_reset_row = (t * b + r) * m;
                 for (size_t i = 0; i < m; ++i) {
                     const double grad_update =
                         grad_hidden_total[grad_hidden_total_row_2 + i]
@@ -307,42 +299,38 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                         * hidden_weight_hidden2[hidden_weight_hidden2_row + i]
                         * (1.0 - candidate[candidate_row + i]
                         * candidate[candidate_row + i]);
-                    grad_hidden_weight_hidden1[grad_hidden_weight_hidden1_row + i] =
-                        grad_update * update[update_row + i]
-                        * (1.0 - update[update_row + i]);
-                    grad_hidden_weight_hidden0[grad_hidden_weight_hidden0_row + i] =
-                        grad_reset * reset[reset_row + i]
-                        * (1.0 - reset[reset_row + i]);
+                    grad_pre_update[grad_pre_update_row + i] = grad_update
+                        * update[update_row + i] * (1.0 - update[update_row + i]);
+                    grad_pre_reset[grad_pre_reset_row + i] = grad_reset
+                        * reset[reset_row + i] * (1.0 - reset[reset_row + i]);
                 }
                 /* grad_hidden_total[t,r,j] +=
-                 *     sum[i](grad_hidden_weight_hidden1[t, r, i]
-                 *     * weight_hidden[1, i, j])
+                 *     sum[i](grad_pre_update[t, r, i] * weight_hidden[1, i, j])
                  */
                 for (size_t i = 0; i < m; ++i) {
                     const size_t weight_hidden_row = (m + i) * m;
                     for (size_t j = 0; j < m; ++j) {
                         grad_hidden_total[grad_hidden_total_row + j] +=
-                            grad_hidden_weight_hidden1[grad_hidden_weight_hidden1_row
-                            + i] * weight_hidden[weight_hidden_row + j];
+                            grad_pre_update[grad_pre_update_row + i]
+                            * weight_hidden[weight_hidden_row + j];
                     }
                 }
                 /* grad_hidden_total[t,r,j] +=
-                 *     sum[i](grad_hidden_weight_hidden0[t, r, i]
-                 *     * weight_hidden[0, i, j])
+                 *     sum[i](grad_pre_reset[t, r, i] * weight_hidden[0, i, j])
                  */
                 for (size_t i = 0; i < m; ++i) {
                     const size_t weight_hidden_row = i * m;
                     for (size_t j = 0; j < m; ++j) {
                         grad_hidden_total[grad_hidden_total_row + j] +=
-                            grad_hidden_weight_hidden0[grad_hidden_weight_hidden0_row
-                            + i] * weight_hidden[weight_hidden_row + j];
+                            grad_pre_reset[grad_pre_reset_row + i]
+                            * weight_hidden[weight_hidden_row + j];
                     }
                 }
             }
         }
     }
 
-    if (grad_x || grad_weight_input) {
+    if (grad_x || grad_weight_input || grad_bias) {
         /* grad_x_weight_input2[t,r,i] = grad_candidate[t, r, i]
          *     * (1 - candidate[t, r, i]**2)
          */
@@ -383,7 +371,7 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
             }
         }
         /* row_sum_2[t,r,l] =
-         *     sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_input[1, i, l])
+         *     sum[i](grad_pre_update[t, r, i] * weight_input[1, i, l])
          */
         for (size_t t = 0; t < n; ++t) {
             for (size_t r = 0; r < b; ++r) {
@@ -392,31 +380,30 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
                 }
                 for (size_t i = 0; i < m; ++i) {
                     const size_t row_sum_2_row = (t * b + r) * d;
-                    const size_t grad_hidden_weight_hidden1_row = (t * b + r) * m;
+                    const size_t grad_pre_update_row = (t * b + r) * m;
                     const size_t weight_input_row = (m + i) * d;
                     for (size_t l = 0; l < d; ++l) {
                         row_sum_2[row_sum_2_row + l] +=
-                            grad_hidden_weight_hidden1[grad_hidden_weight_hidden1_row
-                            + i] * weight_input[weight_input_row + l];
+                            grad_pre_update[grad_pre_update_row + i]
+                            * weight_input[weight_input_row + l];
                     }
                 }
             }
         }
         for (size_t t = 0; t < n; ++t) {
             for (size_t r = 0; r < b; ++r) {
-                /* row_sum_3[t,r,l] = sum[i](grad_hidden_weight_hidden0[t, r, i]
-                 *     * weight_input[0, i, l])
+                /* row_sum_3[t,r,l] =
+                 *     sum[i](grad_pre_reset[t, r, i] * weight_input[0, i, l])
                  */
                 for (size_t l = 0; l < d; ++l) {
                     row_sum_3[l] = 0.0;
                 }
                 for (size_t i = 0; i < m; ++i) {
-                    const size_t grad_hidden_weight_hidden0_row = (t * b + r) * m;
+                    const size_t grad_pre_reset_row = (t * b + r) * m;
                     const size_t weight_input_row = i * d;
                     for (size_t l = 0; l < d; ++l) {
-                        row_sum_3[l] +=
-                            grad_hidden_weight_hidden0[grad_hidden_weight_hidden0_row
-                            + i] * weight_input[weight_input_row + l];
+                        row_sum_3[l] += grad_pre_reset[grad_pre_reset_row + i]
+                            * weight_input[weight_input_row + l];
                     }
                 }
                 /* grad_x[t,r,l] = row_sum[t, r, l] + row_sum_2[t, r, l]
@@ -435,10 +422,8 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
     if (grad_weight_input) {
         /* grad_weight_input[2,i,l] =
          *     sum[t,r](grad_x_weight_input2[t, r, i] * x[t, r, l])
-         * grad_weight_input[1,i,l] =
-         *     sum[t,r](grad_hidden_weight_hidden1[t, r, i] * x[t, r, l])
-         * grad_weight_input[0,i,l] =
-         *     sum[t,r](grad_hidden_weight_hidden0[t, r, i] * x[t, r, l])
+         * grad_weight_input[1,i,l] = sum[t,r](grad_pre_update[t, r, i] * x[t, r, l])
+         * grad_weight_input[0,i,l] = sum[t,r](grad_pre_reset[t, r, i] * x[t, r, l])
          */
         for (size_t i = 0; i < m; ++i) {
             for (size_t l = 0; l < d; ++l) {
@@ -462,12 +447,11 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
             for (size_t t = 0; t < n; ++t) {
                 for (size_t r = 0; r < b; ++r) {
                     const size_t grad_weight_input_row = (m + i) * d;
-                    const size_t grad_hidden_weight_hidden1_row = (t * b + r) * m;
+                    const size_t grad_pre_update_row = (t * b + r) * m;
                     const size_t x_row = (t * b + r) * d;
                     for (size_t l = 0; l < d; ++l) {
                         grad_weight_input[grad_weight_input_row + l] +=
-                            grad_hidden_weight_hidden1[grad_hidden_weight_hidden1_row
-                            + i] * x[x_row + l];
+                            grad_pre_update[grad_pre_update_row + i] * x[x_row + l];
                     }
                 }
             }
@@ -477,12 +461,11 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
             for (size_t t = 0; t < n; ++t) {
                 for (size_t r = 0; r < b; ++r) {
                     const size_t grad_weight_input_row = i * d;
-                    const size_t grad_hidden_weight_hidden0_row = (t * b + r) * m;
+                    const size_t grad_pre_reset_row = (t * b + r) * m;
                     const size_t x_row = (t * b + r) * d;
                     for (size_t l = 0; l < d; ++l) {
                         grad_weight_input[grad_weight_input_row + l] +=
-                            grad_hidden_weight_hidden0[grad_hidden_weight_hidden0_row
-                            + i] * x[x_row + l];
+                            grad_pre_reset[grad_pre_reset_row + i] * x[x_row + l];
                     }
                 }
             }
@@ -493,9 +476,9 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
         /* grad_weight_hidden[2,i,j] =
          *     sum[t,r](grad_hidden_weight_hidden2[t, r, i] * hidden[t, r, j])
          * grad_weight_hidden[1,i,j] =
-         *     sum[t,r](grad_hidden_weight_hidden1[t, r, i] * hidden[t, r, j])
+         *     sum[t,r](grad_pre_update[t, r, i] * hidden[t, r, j])
          * grad_weight_hidden[0,i,j] =
-         *     sum[t,r](grad_hidden_weight_hidden0[t, r, i] * hidden[t, r, j])
+         *     sum[t,r](grad_pre_reset[t, r, i] * hidden[t, r, j])
          */
         for (size_t i = 0; i < m; ++i) {
             for (size_t j = 0; j < m; ++j) {
@@ -519,12 +502,12 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
             for (size_t t = 0; t < n; ++t) {
                 for (size_t r = 0; r < b; ++r) {
                     const size_t grad_weight_hidden_row = (m + i) * m;
-                    const size_t grad_hidden_weight_hidden1_row = (t * b + r) * m;
+                    const size_t grad_pre_update_row = (t * b + r) * m;
                     const size_t hidden_row = (t * b + r) * m;
                     for (size_t j = 0; j < m; ++j) {
                         grad_weight_hidden[grad_weight_hidden_row + j] +=
-                            grad_hidden_weight_hidden1[grad_hidden_weight_hidden1_row
-                            + i] * hidden[hidden_row + j];
+                            grad_pre_update[grad_pre_update_row + i]
+                            * hidden[hidden_row + j];
                     }
                 }
             }
@@ -534,12 +517,12 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
             for (size_t t = 0; t < n; ++t) {
                 for (size_t r = 0; r < b; ++r) {
                     const size_t grad_weight_hidden_row = i * m;
-                    const size_t grad_hidden_weight_hidden0_row = (t * b + r) * m;
+                    const size_t grad_pre_reset_row = (t * b + r) * m;
                     const size_t hidden_row = (t * b + r) * m;
                     for (size_t j = 0; j < m; ++j) {
                         grad_weight_hidden[grad_weight_hidden_row + j] +=
-                            grad_hidden_weight_hidden0[grad_hidden_weight_hidden0_row
-                            + i] * hidden[hidden_row + j];
+                            grad_pre_reset[grad_pre_reset_row + i]
+                            * hidden[hidden_row + j];
                     }
                 }
             }
@@ -547,22 +530,17 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
     }
 
     if (grad_bias) {
-        /* grad_bias[2,i] =
-         *     sum[t,r](grad_candidate[t, r, i] * (1 - candidate[t, r, i]**2))
-         * grad_bias[0,i] = sum[t,r](grad_hidden_weight_hidden0[t, r, i])
-         * grad_bias[1,i] = sum[t,r](grad_hidden_weight_hidden1[t, r, i])
+        /* grad_bias[2,i] = sum[t,r](grad_x_weight_input2[t, r, i])
+         * grad_bias[0,i] = sum[t,r](grad_pre_reset[t, r, i])
+         * grad_bias[1,i] = sum[t,r](grad_pre_update[t, r, i])
          */
         for (size_t i = 0; i < m; ++i) {
             grad_bias[2 * m + i] = 0.0;
         }
         for (size_t t = 0; t < n; ++t) {
             for (size_t r = 0; r < b; ++r) {
-                const size_t grad_candidate_row = (t * b + r) * m;
-                const size_t candidate_row = (t * b + r) * m;
                 for (size_t i = 0; i < m; ++i) {
-                    grad_bias[2 * m + i] += grad_candidate[grad_candidate_row + i]
-                        * (1.0 - candidate[candidate_row + i]
-                        * candidate[candidate_row + i]);
+                    grad_bias[2 * m + i] += grad_x_weight_input2[(t * b + r) * m + i];
                 }
             }
         }
@@ -572,7 +550,7 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
         for (size_t t = 0; t < n; ++t) {
             for (size_t r = 0; r < b; ++r) {
                 for (size_t i = 0; i < m; ++i) {
-                    grad_bias[i] += grad_hidden_weight_hidden0[(t * b + r) * m + i];
+                    grad_bias[i] += grad_pre_reset[(t * b + r) * m + i];
                 }
             }
         }
@@ -582,7 +560,7 @@ void gru_backward(size_t n, size_t b, size_t d, size_t m, const double *restrict
         for (size_t t = 0; t < n; ++t) {
             for (size_t r = 0; r < b; ++r) {
                 for (size_t i = 0; i < m; ++i) {
-                    grad_bias[m + i] += grad_hidden_weight_hidden1[(t * b + r) * m + i];
+                    grad_bias[m + i] += grad_pre_update[(t * b + r) * m + i];
                 }
             }
         }

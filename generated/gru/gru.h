@@ -31,38 +31,32 @@
  *         sum[i](grad_hidden_weight_hidden2[t, r, i] * weight_hidden[2, i, j])
  *     grad_update[t,r,i] = grad_hidden_total[t + 1, r, i]
  *         * (hidden[t, r, i] - candidate[t, r, i])
- *     grad_hidden_weight_hidden1[t,r,i] = grad_update[t, r, i] * update[t, r, i]
+ *     grad_pre_update[t,r,i] = grad_update[t, r, i] * update[t, r, i]
  *         * (1 - update[t, r, i])
  *     grad_hidden_total[t,r,j] +=
- *         sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_hidden[1, i, j])
+ *         sum[i](grad_pre_update[t, r, i] * weight_hidden[1, i, j])
  *     grad_reset[t,r,i] = grad_candidate[t, r, i] * hidden_weight_hidden2[t, r, i]
  *         * (1 - candidate[t, r, i]**2)
- *     grad_hidden_weight_hidden0[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
+ *     grad_pre_reset[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
  *         * (1 - reset[t, r, i])
  *     grad_hidden_total[t,r,j] +=
- *         sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_hidden[0, i, j])
+ *         sum[i](grad_pre_reset[t, r, i] * weight_hidden[0, i, j])
  *     grad_x_weight_input2[t,r,i] = grad_candidate[t, r, i]
  *         * (1 - candidate[t, r, i]**2)
  *     row_sum[t,r,l] = sum[i](grad_x_weight_input2[t, r, i] * weight_input[2, i, l])
- *     row_sum_2[t,r,l] =
- *         sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_input[1, i, l])
- *     row_sum_3[t,r,l] =
- *         sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_input[0, i, l])
+ *     row_sum_2[t,r,l] = sum[i](grad_pre_update[t, r, i] * weight_input[1, i, l])
+ *     row_sum_3[t,r,l] = sum[i](grad_pre_reset[t, r, i] * weight_input[0, i, l])
  *     grad_x[t,r,l] = row_sum[t, r, l] + row_sum_2[t, r, l] + row_sum_3[t, r, l]
  *     grad_weight_input[2,i,l] = sum[t,r](grad_x_weight_input2[t, r, i] * x[t, r, l])
- *     grad_weight_input[1,i,l] =
- *         sum[t,r](grad_hidden_weight_hidden1[t, r, i] * x[t, r, l])
- *     grad_weight_input[0,i,l] =
- *         sum[t,r](grad_hidden_weight_hidden0[t, r, i] * x[t, r, l])
+ *     grad_weight_input[1,i,l] = sum[t,r](grad_pre_update[t, r, i] * x[t, r, l])
+ *     grad_weight_input[0,i,l] = sum[t,r](grad_pre_reset[t, r, i] * x[t, r, l])
  *     grad_weight_hidden[2,i,j] =
  *         sum[t,r](grad_hidden_weight_hidden2[t, r, i] * hidden[t, r, j])
- *     grad_weight_hidden[1,i,j] =
- *         sum[t,r](grad_hidden_weight_hidden1[t, r, i] * hidden[t, r, j])
- *     grad_weight_hidden[0,i,j] =
- *         sum[t,r](grad_hidden_weight_hidden0[t, r, i] * hidden[t, r, j])
- *     grad_bias[2,i] = sum[t,r](grad_candidate[t, r, i] * (1 - candidate[t, r, i]**2))
- *     grad_bias[0,i] = sum[t,r](grad_hidden_weight_hidden0[t, r, i])
- *     grad_bias[1,i] = sum[t,r](grad_hidden_weight_hidden1[t, r, i])
+ *     grad_weight_hidden[1,i,j] = sum[t,r](grad_pre_update[t, r, i] * hidden[t, r, j])
+ *     grad_weight_hidden[0,i,j] = sum[t,r](grad_pre_reset[t, r, i] * hidden[t, r, j])
+ *     grad_bias[2,i] = sum[t,r](grad_x_weight_input2[t, r, i])
+ *     grad_bias[0,i] = sum[t,r](grad_pre_reset[t, r, i])
+ *     grad_bias[1,i] = sum[t,r](grad_pre_update[t, r, i])
  *     grad_start[r,i] = grad_hidden_total[0, r, i]
  *
  * Saved

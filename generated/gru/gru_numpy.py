@@ -30,38 +30,32 @@ Gradients
         sum[i](grad_hidden_weight_hidden2[t, r, i] * weight_hidden[2, i, j])
     grad_update[t,r,i] = grad_hidden_total[t + 1, r, i]
         * (hidden[t, r, i] - candidate[t, r, i])
-    grad_hidden_weight_hidden1[t,r,i] = grad_update[t, r, i] * update[t, r, i]
+    grad_pre_update[t,r,i] = grad_update[t, r, i] * update[t, r, i]
         * (1 - update[t, r, i])
     grad_hidden_total[t,r,j] +=
-        sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_hidden[1, i, j])
+        sum[i](grad_pre_update[t, r, i] * weight_hidden[1, i, j])
     grad_reset[t,r,i] = grad_candidate[t, r, i] * hidden_weight_hidden2[t, r, i]
         * (1 - candidate[t, r, i]**2)
-    grad_hidden_weight_hidden0[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
+    grad_pre_reset[t,r,i] = grad_reset[t, r, i] * reset[t, r, i]
         * (1 - reset[t, r, i])
     grad_hidden_total[t,r,j] +=
-        sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_hidden[0, i, j])
+        sum[i](grad_pre_reset[t, r, i] * weight_hidden[0, i, j])
     grad_x_weight_input2[t,r,i] = grad_candidate[t, r, i]
         * (1 - candidate[t, r, i]**2)
     row_sum[t,r,l] = sum[i](grad_x_weight_input2[t, r, i] * weight_input[2, i, l])
-    row_sum_2[t,r,l] =
-        sum[i](grad_hidden_weight_hidden1[t, r, i] * weight_input[1, i, l])
-    row_sum_3[t,r,l] =
-        sum[i](grad_hidden_weight_hidden0[t, r, i] * weight_input[0, i, l])
+    row_sum_2[t,r,l] = sum[i](grad_pre_update[t, r, i] * weight_input[1, i, l])
+    row_sum_3[t,r,l] = sum[i](grad_pre_reset[t, r, i] * weight_input[0, i, l])
     grad_x[t,r,l] = row_sum[t, r, l] + row_sum_2[t, r, l] + row_sum_3[t, r, l]
     grad_weight_input[2,i,l] = sum[t,r](grad_x_weight_input2[t, r, i] * x[t, r, l])
-    grad_weight_input[1,i,l] =
-        sum[t,r](grad_hidden_weight_hidden1[t, r, i] * x[t, r, l])
-    grad_weight_input[0,i,l] =
-        sum[t,r](grad_hidden_weight_hidden0[t, r, i] * x[t, r, l])
+    grad_weight_input[1,i,l] = sum[t,r](grad_pre_update[t, r, i] * x[t, r, l])
+    grad_weight_input[0,i,l] = sum[t,r](grad_pre_reset[t, r, i] * x[t, r, l])
     grad_weight_hidden[2,i,j] =
         sum[t,r](grad_hidden_weight_hidden2[t, r, i] * hidden[t, r, j])
-    grad_weight_hidden[1,i,j] =
-        sum[t,r](grad_hidden_weight_hidden1[t, r, i] * hidden[t, r, j])
-    grad_weight_hidden[0,i,j] =
-        sum[t,r](grad_hidden_weight_hidden0[t, r, i] * hidden[t, r, j])
-    grad_bias[2,i] = sum[t,r](grad_candidate[t, r, i] * (1 - candidate[t, r, i]**2))
-    grad_bias[0,i] = sum[t,r](grad_hidden_weight_hidden0[t, r, i])
-    grad_bias[1,i] = sum[t,r](grad_hidden_weight_hidden1[t, r, i])
+    grad_weight_hidden[1,i,j] = sum[t,r](grad_pre_update[t, r, i] * hidden[t, r, j])
+    grad_weight_hidden[0,i,j] = sum[t,r](grad_pre_reset[t, r, i] * hidden[t, r, j])
+    grad_bias[2,i] = sum[t,r](grad_x_weight_input2[t, r, i])
+    grad_bias[0,i] = sum[t,r](grad_pre_reset[t, r, i])
+    grad_bias[1,i] = sum[t,r](grad_pre_update[t, r, i])
     grad_start[r,i] = grad_hidden_total[0, r, i]
 
 Saved
@@ -104,31 +98,13 @@ def forward(x, weight_input, weight_hidden, bias, start):
     update = np.zeros((n, b, m), dtype=x.dtype)
     candidate = np.zeros((n, b, m), dtype=x.dtype)
     for t in range(n):
-        hidden_weight_hidden0 = hidden[t] @ weight_hidden[0].T
-        hidden_weight_hidden1 = hidden[t] @ weight_hidden[1].T
         hidden_weight_hidden2[t] = hidden[t] @ weight_hidden[2].T
-        exp_x_weight_input0 = np.exp(
-            -np.abs(x_weight_input0[t] + bias[0] + hidden_weight_hidden0)
-        )
-        reset[t] = (
-            np.where(
-                x_weight_input0[t] + bias[0] + hidden_weight_hidden0 >= 0,
-                1,
-                exp_x_weight_input0,
-            )
-            / (1 + exp_x_weight_input0)
-        )
-        exp_x_weight_input1 = np.exp(
-            -np.abs(x_weight_input1[t] + bias[1] + hidden_weight_hidden1)
-        )
-        update[t] = (
-            np.where(
-                x_weight_input1[t] + bias[1] + hidden_weight_hidden1 >= 0,
-                1,
-                exp_x_weight_input1,
-            )
-            / (1 + exp_x_weight_input1)
-        )
+        pre_reset = x_weight_input0[t] + bias[0] + hidden[t] @ weight_hidden[0].T
+        exp_pre_reset = np.exp(-np.abs(pre_reset))
+        reset[t] = np.where(pre_reset >= 0, 1, exp_pre_reset) / (1 + exp_pre_reset)
+        pre_update = x_weight_input1[t] + bias[1] + hidden[t] @ weight_hidden[1].T
+        exp_pre_update = np.exp(-np.abs(pre_update))
+        update[t] = np.where(pre_update >= 0, 1, exp_pre_update) / (1 + exp_pre_update)
         candidate[t] = np.tanh(
             x_weight_input2[t] + bias[2] + reset[t] * hidden_weight_hidden2[t]
         )
@@ -167,8 +143,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     grad_hidden_total = grad_output.copy()
     grad_candidate = np.zeros((n, b, m), dtype=x.dtype)
     grad_hidden_weight_hidden2 = np.zeros((n, b, m), dtype=x.dtype)
-    grad_hidden_weight_hidden1 = np.zeros((n, b, m), dtype=x.dtype)
-    grad_hidden_weight_hidden0 = np.zeros((n, b, m), dtype=x.dtype)
+    grad_pre_update = np.zeros((n, b, m), dtype=x.dtype)
+    grad_pre_reset = np.zeros((n, b, m), dtype=x.dtype)
     for t in reversed(range(n)):
         grad_hidden_total[t] += grad_hidden_total[t + 1] * update[t]
         grad_candidate[t] = grad_hidden_total[t + 1] * (1 - update[t])
@@ -176,35 +152,34 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
             1 - candidate[t] ** 2
         )
         grad_hidden_total[t] += grad_hidden_weight_hidden2[t] @ weight_hidden[2]
-        grad_hidden_weight_hidden1[t] = (
+        grad_pre_update[t] = (
             grad_hidden_total[t + 1]
             * (hidden[t] - candidate[t])
             * update[t]
             * (1 - update[t])
         )
-        grad_hidden_total[t] += grad_hidden_weight_hidden1[t] @ weight_hidden[1]
-        grad_hidden_weight_hidden0[t] = (
+        grad_hidden_total[t] += grad_pre_update[t] @ weight_hidden[1]
+        grad_pre_reset[t] = (
             grad_candidate[t]
             * hidden_weight_hidden2[t]
             * (1 - candidate[t] ** 2)
             * reset[t]
             * (1 - reset[t])
         )
-        grad_hidden_total[t] += grad_hidden_weight_hidden0[t] @ weight_hidden[0]
-    if needs_input_grad[0] or needs_input_grad[1]:
+        grad_hidden_total[t] += grad_pre_reset[t] @ weight_hidden[0]
+    if any(needs_input_grad[:2]) or needs_input_grad[3]:
         grad_x_weight_input2 = grad_candidate * (1 - candidate**2)
     if needs_input_grad[0]:
-        row_sum_3 = grad_hidden_weight_hidden0 @ weight_input[0]
         grad_x = (
             grad_x_weight_input2 @ weight_input[2]
-            + grad_hidden_weight_hidden1 @ weight_input[1]
-            + row_sum_3
+            + grad_pre_update @ weight_input[1]
+            + grad_pre_reset @ weight_input[0]
         )
     if needs_input_grad[1]:
         grad_weight_input = np.stack(
             [
-                grad_hidden_weight_hidden0.reshape(n * b, m).T @ x.reshape(n * b, d),
-                grad_hidden_weight_hidden1.reshape(n * b, m).T @ x.reshape(n * b, d),
+                grad_pre_reset.reshape(n * b, m).T @ x.reshape(n * b, d),
+                grad_pre_update.reshape(n * b, m).T @ x.reshape(n * b, d),
                 grad_x_weight_input2.reshape(n * b, m).T @ x.reshape(n * b, d),
             ],
             axis=0,
@@ -212,10 +187,8 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if needs_input_grad[2]:
         grad_weight_hidden = np.stack(
             [
-                grad_hidden_weight_hidden0.reshape(n * b, m).T
-                @ hidden[:-1].reshape(n * b, m),
-                grad_hidden_weight_hidden1.reshape(n * b, m).T
-                @ hidden[:-1].reshape(n * b, m),
+                grad_pre_reset.reshape(n * b, m).T @ hidden[:-1].reshape(n * b, m),
+                grad_pre_update.reshape(n * b, m).T @ hidden[:-1].reshape(n * b, m),
                 grad_hidden_weight_hidden2.reshape(n * b, m).T
                 @ hidden[:-1].reshape(n * b, m),
             ],
@@ -224,9 +197,9 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True, 
     if needs_input_grad[3]:
         grad_bias = np.stack(
             [
-                grad_hidden_weight_hidden0.sum(axis=(0, 1)),
-                grad_hidden_weight_hidden1.sum(axis=(0, 1)),
-                (grad_candidate * (1 - candidate**2)).sum(axis=(0, 1)),
+                grad_pre_reset.sum(axis=(0, 1)),
+                grad_pre_update.sum(axis=(0, 1)),
+                grad_x_weight_input2.sum(axis=(0, 1)),
             ],
             axis=0,
         )

@@ -22,9 +22,9 @@
  *         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
  *     grad_seen[...,j,p] = quotient[..., j, p]
  *         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j])
- *     grad_q_k[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
- *     grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
- *     grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
+ *     grad_pre_score[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
+ *     grad_q[...,j,r] = sum[p](grad_pre_score[..., j, p] * k[..., p, r])
+ *     grad_k[...,p,r] = sum[j](grad_pre_score[..., j, p] * q[..., j, r])
  *     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
  *
  * Saved
@@ -104,7 +104,7 @@ void masked_attention_backward(size_t batch, size_t n, size_t d, size_t m, size_
                                double *restrict grad_q, double *restrict grad_k,
                                double *restrict grad_v, double *work)
 {
-    double *restrict const grad_q_k = work;
+    double *restrict const grad_pre_score = work;
     double *restrict const grad_quotient = work + batch * n * m;
 
     if (grad_q || grad_k) {
@@ -130,23 +130,23 @@ void masked_attention_backward(size_t batch, size_t n, size_t d, size_t m, size_
                     sum_grad_quotient_quotient += grad_quotient_2
                         * quotient[(b * n + j) * m + p];
                 }
-                /* grad_q_k[b,j,p] = where(mask[j, p], grad_seen[b, j, p], 0)
+                /* grad_pre_score[b,j,p] = where(mask[j, p], grad_seen[b, j, p], 0)
                  *     / sqrt(d)
                  */
                 const size_t quotient_row = (b * n + j) * m;
-                const size_t grad_q_k_row = (b * n + j) * m;
+                const size_t grad_pre_score_row = (b * n + j) * m;
                 for (size_t p = 0; p < m; ++p) {
                     const double grad_seen = quotient[quotient_row + p]
                         * (grad_quotient[p] - sum_grad_quotient_quotient);
-                    grad_q_k[grad_q_k_row + p] = (mask[j * m + p] ? grad_seen : 0.0)
-                        / sqrt_d;
+                    grad_pre_score[grad_pre_score_row + p] =
+                        (mask[j * m + p] ? grad_seen : 0.0) / sqrt_d;
                 }
             }
         }
     }
 
     if (grad_q) {
-        /* grad_q[b,j,r] = sum[p](grad_q_k[b, j, p] * k[b, p, r]) */
+        /* grad_q[b,j,r] = sum[p](grad_pre_score[b, j, p] * k[b, p, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < n; ++j) {
                 for (size_t r = 0; r < d; ++r) {
@@ -154,10 +154,10 @@ void masked_attention_backward(size_t batch, size_t n, size_t d, size_t m, size_
                 }
                 for (size_t p = 0; p < m; ++p) {
                     const size_t grad_q_row = (b * n + j) * d;
-                    const size_t grad_q_k_row = (b * n + j) * m;
+                    const size_t grad_pre_score_row = (b * n + j) * m;
                     const size_t k_row = (b * m + p) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_q[grad_q_row + r] += grad_q_k[grad_q_k_row + p]
+                        grad_q[grad_q_row + r] += grad_pre_score[grad_pre_score_row + p]
                             * k[k_row + r];
                     }
                 }
@@ -166,7 +166,7 @@ void masked_attention_backward(size_t batch, size_t n, size_t d, size_t m, size_
     }
 
     if (grad_k) {
-        /* grad_k[b,p,r] = sum[j](grad_q_k[b, j, p] * q[b, j, r]) */
+        /* grad_k[b,p,r] = sum[j](grad_pre_score[b, j, p] * q[b, j, r]) */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t p = 0; p < m; ++p) {
                 for (size_t r = 0; r < d; ++r) {
@@ -174,10 +174,10 @@ void masked_attention_backward(size_t batch, size_t n, size_t d, size_t m, size_
                 }
                 for (size_t j = 0; j < n; ++j) {
                     const size_t grad_k_row = (b * m + p) * d;
-                    const size_t grad_q_k_row = (b * n + j) * m;
+                    const size_t grad_pre_score_row = (b * n + j) * m;
                     const size_t q_row = (b * n + j) * d;
                     for (size_t r = 0; r < d; ++r) {
-                        grad_k[grad_k_row + r] += grad_q_k[grad_q_k_row + p]
+                        grad_k[grad_k_row + r] += grad_pre_score[grad_pre_score_row + p]
                             * q[q_row + r];
                     }
                 }

@@ -22,9 +22,9 @@
  *         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
  *     grad_seen[...,j,p] = quotient[..., j, p]
  *         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j])
- *     grad_q_k[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
- *     grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
- *     grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
+ *     grad_pre_score[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
+ *     grad_q[...,j,r] = sum[p](grad_pre_score[..., j, p] * k[..., p, r])
+ *     grad_k[...,p,r] = sum[j](grad_pre_score[..., j, p] * q[..., j, r])
  *     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
  *
  * Saved

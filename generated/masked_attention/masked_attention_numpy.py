@@ -21,9 +21,9 @@ Gradients
         sum[p](grad_quotient[..., j, p] * quotient[..., j, p])
     grad_seen[...,j,p] = quotient[..., j, p]
         * (grad_quotient[..., j, p] - sum_grad_quotient_quotient[..., j])
-    grad_q_k[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
-    grad_q[...,j,r] = sum[p](grad_q_k[..., j, p] * k[..., p, r])
-    grad_k[...,p,r] = sum[j](grad_q_k[..., j, p] * q[..., j, r])
+    grad_pre_score[...,j,p] = where(mask[j, p], grad_seen[..., j, p], 0) / sqrt(d)
+    grad_q[...,j,r] = sum[p](grad_pre_score[..., j, p] * k[..., p, r])
+    grad_k[...,p,r] = sum[j](grad_pre_score[..., j, p] * q[..., j, r])
     grad_v[...,p,l] = sum[j](grad_output[..., j, l] * quotient[..., j, p])
 
 Saved
@@ -74,21 +74,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True, True))
     grad_q = grad_k = grad_v = None
     if needs_input_grad[0] or needs_input_grad[1]:
         grad_quotient = grad_output @ v.swapaxes(-1, -2)
-        grad_q_k = (
-            np.where(
-                mask,
-                quotient * (
-                    grad_quotient
-                    - (grad_quotient * quotient).sum(axis=-1, keepdims=True)
-                ),
-                0,
-            )
-            / math.sqrt(d)
+        grad_seen = quotient * (
+            grad_quotient - (grad_quotient * quotient).sum(axis=-1, keepdims=True)
         )
+        grad_pre_score = np.where(mask, grad_seen, 0) / math.sqrt(d)
     if needs_input_grad[0]:
-        grad_q = grad_q_k @ k
+        grad_q = grad_pre_score @ k
     if needs_input_grad[1]:
-        grad_k = grad_q_k.swapaxes(-1, -2) @ q
+        grad_k = grad_pre_score.swapaxes(-1, -2) @ q
     if needs_input_grad[2]:
         grad_v = quotient.swapaxes(-1, -2) @ grad_output
     return grad_q, grad_k, grad_v, None

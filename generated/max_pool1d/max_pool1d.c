@@ -41,12 +41,17 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                        ptrdiff_t padding, const double *restrict x,
-                        double *restrict out)
+int max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                       ptrdiff_t padding, const double *restrict x,
+                       double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     /* out[b,d,i] = max[r](x[b, d, stride * i + r - padding])
      *     where stride * i + r - padding >= 0 & stride * i + r - padding < w
@@ -55,8 +60,7 @@ void max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t 
         for (size_t d = 0; d < c; ++d) {
             for (size_t i = 0; i < size_i; ++i) {
                 double largest = -INFINITY;
-                ptrdiff_t found = 0;
-                for (size_t r = 0; r < (size_t)size; ++r) {
+                for (size_t r = 0; r < size_r; ++r) {
                     if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                         && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
                         < (ptrdiff_t)w) {
@@ -68,22 +72,27 @@ void max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t 
                                 x[(b * c + d) * w + (size_t)stride * i + r
                                 - (size_t)padding];
                         }
-                        found = 1;
                     }
                 }
-                out[(b * c + d) * size_i + i] = found != 0 ? largest : 0.0;
+                out[(b * c + d) * size_i + i] = largest;
             }
         }
     }
+    return 0;
 }
 
-void max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                         ptrdiff_t padding, const double *restrict x,
-                         const double *restrict out, const double *restrict grad_output,
-                         double *restrict grad_x, double *work)
+int max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                        ptrdiff_t padding, const double *restrict x,
+                        const double *restrict out, const double *restrict grad_output,
+                        double *restrict grad_x, double *work)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     double *restrict const count_out = work;
 
@@ -99,7 +108,7 @@ void max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t
                 for (size_t i = 0; i < size_i; ++i) {
                     count_out[i] = 0.0;
                 }
-                for (size_t r = 0; r < (size_t)size; ++r) {
+                for (size_t r = 0; r < size_r; ++r) {
                     for (size_t i = 0; i < size_i; ++i) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
@@ -120,7 +129,7 @@ void max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t
                 for (size_t j = 0; j < w; ++j) {
                     grad_x[(b * c + d) * w + j] = 0.0;
                 }
-                for (size_t r = 0; r < (size_t)size; ++r) {
+                for (size_t r = 0; r < size_r; ++r) {
                     for (size_t i = 0; i < size_i; ++i) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
@@ -137,4 +146,5 @@ void max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t
             }
         }
     }
+    return 0;
 }

@@ -37,20 +37,25 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                        ptrdiff_t padding, const double *x, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
+ */
+int max_pool1d_forward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                       ptrdiff_t padding, const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
  * work has room for MAX_POOL1D_BACKWARD_WORK(w, size, stride, padding) doubles.
+ * Return 2, with nothing written, unless stride >= 1.
+ * Return 0 otherwise.
  */
 #define MAX_POOL1D_BACKWARD_WORK(w, size, stride, padding) \
     (((ptrdiff_t)(w) + 2 * ((ptrdiff_t)(padding)) >= ((ptrdiff_t)(size)) \
         ? (size_t)(((ptrdiff_t)(w) + 2 * ((ptrdiff_t)(padding)) - ((ptrdiff_t)(size))) \
         / ((ptrdiff_t)(stride)) + 1) : 0))
-void max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
-                         ptrdiff_t padding, const double *x, const double *out,
-                         const double *grad_output, double *grad_x, double *work);
+int max_pool1d_backward(size_t n, size_t c, size_t w, ptrdiff_t size, ptrdiff_t stride,
+                        ptrdiff_t padding, const double *x, const double *out,
+                        const double *grad_output, double *grad_x, double *work);
 
 #ifdef __cplusplus
 }

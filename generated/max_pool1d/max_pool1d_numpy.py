@@ -40,10 +40,10 @@ def forward(x, *, size=2, stride=2, padding=0):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
-    if not padding >= 0:
-        raise ValueError(f"max_pool1d: needs padding >= 0, here padding = {padding}")
     if not stride >= 1:
         raise ValueError(f"max_pool1d: needs stride >= 1, here stride = {stride}")
+    if not padding >= 0:
+        raise ValueError(f"max_pool1d: needs padding >= 0, here padding = {padding}")
     if not size >= 0:
         raise ValueError(f"max_pool1d: needs size >= 0, here size = {size}")
 

@@ -48,14 +48,19 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void max_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                               ptrdiff_t stride, ptrdiff_t padding,
-                               const double *restrict x, double *restrict out)
+int max_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                              ptrdiff_t stride, ptrdiff_t padding,
+                              const double *restrict x, double *restrict out)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - size, stride) + 1);
     const size_t size_j =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     /* out[b,d,i,j] =
      *     max[r,s](x[b, d, stride * i + r - padding, stride * j + s - padding])
@@ -67,12 +72,11 @@ void max_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t
             for (size_t i = 0; i < size_i; ++i) {
                 for (size_t j = 0; j < size_j; ++j) {
                     double largest = -INFINITY;
-                    ptrdiff_t found = 0;
-                    for (size_t r = 0; r < (size_t)size; ++r) {
+                    for (size_t r = 0; r < size_r; ++r) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
                             < (ptrdiff_t)h) {
-                            for (size_t s = 0; s < (size_t)size; ++s) {
+                            for (size_t s = 0; s < size_r; ++s) {
                                 if (stride * (ptrdiff_t)j + (ptrdiff_t)s - padding >= 0
                                     && stride * (ptrdiff_t)j + (ptrdiff_t)s - padding
                                     < (ptrdiff_t)w) {
@@ -87,29 +91,33 @@ void max_pool2d_padded_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t
                                             - (size_t)padding) * w + (size_t)stride * j
                                             + s - (size_t)padding];
                                     }
-                                    found = 1;
                                 }
                             }
                         }
                     }
-                    out[((b * c + d) * size_i + i) * size_j + j] = found != 0
-                        ? largest : 0.0;
+                    out[((b * c + d) * size_i + i) * size_j + j] = largest;
                 }
             }
         }
     }
+    return 0;
 }
 
-void max_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
-                                ptrdiff_t stride, ptrdiff_t padding,
-                                const double *restrict x, const double *restrict out,
-                                const double *restrict grad_output,
-                                double *restrict grad_x, double *work)
+int max_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t size,
+                               ptrdiff_t stride, ptrdiff_t padding,
+                               const double *restrict x, const double *restrict out,
+                               const double *restrict grad_output,
+                               double *restrict grad_x, double *work)
 {
+    if (!(stride >= 1)) {
+        return 2;
+    }
+
     const size_t size_i =
         extent(floor_div((ptrdiff_t)h + 2 * padding - size, stride) + 1);
     const size_t size_j =
         extent(floor_div((ptrdiff_t)w + 2 * padding - size, stride) + 1);
+    const size_t size_r = extent(size);
 
     double *restrict const count_out = work;
 
@@ -127,11 +135,11 @@ void max_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_
                     for (size_t j = 0; j < size_j; ++j) {
                         count_out[i * size_j + j] = 0.0;
                     }
-                    for (size_t r = 0; r < (size_t)size; ++r) {
+                    for (size_t r = 0; r < size_r; ++r) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
                             < (ptrdiff_t)h) {
-                            for (size_t s = 0; s < (size_t)size; ++s) {
+                            for (size_t s = 0; s < size_r; ++s) {
                                 for (size_t j = 0; j < size_j; ++j) {
                                     if (stride * (ptrdiff_t)j + (ptrdiff_t)s - padding
                                         >= 0 && stride * (ptrdiff_t)j + (ptrdiff_t)s
@@ -160,11 +168,11 @@ void max_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_
                     grad_x[(b * c + d) * h * w + k] = 0.0;
                 }
                 for (size_t i = 0; i < size_i; ++i) {
-                    for (size_t r = 0; r < (size_t)size; ++r) {
+                    for (size_t r = 0; r < size_r; ++r) {
                         if (stride * (ptrdiff_t)i + (ptrdiff_t)r - padding >= 0
                             && stride * (ptrdiff_t)i + (ptrdiff_t)r - padding
                             < (ptrdiff_t)h) {
-                            for (size_t s = 0; s < (size_t)size; ++s) {
+                            for (size_t s = 0; s < size_r; ++s) {
                                 for (size_t j = 0; j < size_j; ++j) {
                                     if (stride * (ptrdiff_t)j + (ptrdiff_t)s - padding
                                         >= 0 && stride * (ptrdiff_t)j + (ptrdiff_t)s
@@ -188,4 +196,5 @@ void max_pool2d_padded_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_
             }
         }
     }
+    return 0;
 }

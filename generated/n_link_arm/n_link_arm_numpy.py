@@ -37,14 +37,7 @@ def forward(angle, length):
     TypeError and ValueError tell which argument has another type or shape.
     """
     angle, length = _inputs(angle, length)
-    n = angle.shape[0]
-
-    heading = np.zeros((n,), dtype=angle.dtype)
-    for i in range(n):
-        if i > 0:
-            heading[i] = heading[i - 1] + angle[i]
-        else:
-            heading[i] = angle[i]
+    heading = np.cumsum(angle)
     out0 = (length * np.cos(heading)).sum()
     out1 = (length * np.sin(heading)).sum()
     return (out0, out1), (length, heading)
@@ -56,17 +49,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output is (grad_out0, grad_out1); None in it counts as zero.
     """
     length, heading = saved
-    n = length.shape[0]
     grad_out0, grad_out1 = _cotangents(grad_output, ((), ()), length.dtype)
     grad_angle = grad_length = None
     cos_heading = np.cos(heading)
     sin_heading = np.sin(heading)
     if needs_input_grad[0]:
-        grad_heading = length * (grad_out1 * cos_heading - grad_out0 * sin_heading)
-        for i in reversed(range(n)):
-            if i > 0:
-                grad_heading[i - 1] += grad_heading[i]
-        grad_angle = grad_heading
+        grad_angle = (
+            np.cumsum(
+                (length * (grad_out1 * cos_heading - grad_out0 * sin_heading))[::-1]
+            )[::-1]
+        )
     if needs_input_grad[1]:
         grad_length = grad_out0 * cos_heading + grad_out1 * sin_heading
     return grad_angle, grad_length

@@ -33,7 +33,7 @@ def forward(target, weight):
     target, weight = _inputs(target, weight)
     c = weight.shape[0]
 
-    one_hot = np.arange(c) == target[:, None]
+    one_hot = np.where(np.arange(c) == target[:, None], 1, 0)
     out = one_hot.astype(weight.dtype) @ weight
     return out, (target, c, weight.shape[1])
 

@@ -26,32 +26,50 @@
  */
 #include "pad_circular.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                          const double *restrict x, double *restrict out)
 {
+    if (!(left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
     if (!((ptrdiff_t)n - left >= 0)) {
+        return 2;
+    }
+    if (!(left >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left + (ptrdiff_t)n >= 0)) {
         return 2;
     }
     if (!(right <= (ptrdiff_t)n)) {
         return 2;
     }
 
+    const size_t out_size_1 = extent(left + (ptrdiff_t)n + right);
+    const size_t size_k = extent(left);
+    const size_t size_p = extent(right);
+
     /* out[i,k] = x[i, k + (n - left)]
      * out[i,l + left] += x[i, l]
      * out[i,p + (left + n)] += x[i, p]
      */
     for (size_t i = 0; i < m; ++i) {
-        for (size_t k = 0; k < (size_t)left; ++k) {
-            out[i * ((size_t)left + n + (size_t)right) + k] =
-                x[i * n + k + n - (size_t)left];
+        for (size_t k = 0; k < size_k; ++k) {
+            out[i * out_size_1 + k] = x[i * n + k + n - size_k];
         }
         for (size_t l = 0; l < n; ++l) {
-            out[i * ((size_t)left + n + (size_t)right) + l + (size_t)left] =
-                x[i * n + l];
+            out[i * out_size_1 + l + size_k] = x[i * n + l];
         }
-        for (size_t p = 0; p < (size_t)right; ++p) {
-            out[i * ((size_t)left + n + (size_t)right) + p + (size_t)left + n] =
-                x[i * n + p];
+        for (size_t p = 0; p < size_p; ++p) {
+            out[i * out_size_1 + p + size_k + n] = x[i * n + p];
         }
     }
     return 0;
@@ -60,12 +78,28 @@ int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
 int pad_circular_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                           const double *restrict grad_output, double *restrict grad_x)
 {
+    if (!(left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
     if (!((ptrdiff_t)n - left >= 0)) {
+        return 2;
+    }
+    if (!(left >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left + (ptrdiff_t)n >= 0)) {
         return 2;
     }
     if (!(right <= (ptrdiff_t)n)) {
         return 2;
     }
+
+    const size_t out_size_1 = extent(left + (ptrdiff_t)n + right);
+    const size_t size_p = extent(right);
+    const size_t size_k = extent(left);
 
     if (grad_x) {
         /* grad_x[i,l] = grad_output[i, l + left]
@@ -74,18 +108,13 @@ int pad_circular_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
          */
         for (size_t i = 0; i < m; ++i) {
             for (size_t l = 0; l < n; ++l) {
-                grad_x[i * n + l] =
-                    grad_output[i * ((size_t)left + n + (size_t)right) + l
-                    + (size_t)left];
+                grad_x[i * n + l] = grad_output[i * out_size_1 + l + size_k];
             }
-            for (size_t p = 0; p < (size_t)right; ++p) {
-                grad_x[i * n + p] +=
-                    grad_output[i * ((size_t)left + n + (size_t)right) + p
-                    + (size_t)left + n];
+            for (size_t p = 0; p < size_p; ++p) {
+                grad_x[i * n + p] += grad_output[i * out_size_1 + p + size_k + n];
             }
-            for (size_t k = 0; k < (size_t)left; ++k) {
-                grad_x[i * n + k + n - (size_t)left] +=
-                    grad_output[i * ((size_t)left + n + (size_t)right) + k];
+            for (size_t k = 0; k < size_k; ++k) {
+                grad_x[i * n + k + n - size_k] += grad_output[i * out_size_1 + k];
             }
         }
     }

@@ -25,38 +25,74 @@
  */
 #include "pad_constant.h"
 
-void pad_constant_forward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
-                          double value, const double *restrict x, double *restrict out)
+static size_t extent(ptrdiff_t n)
 {
+    return n > 0 ? (size_t)n : 0;
+}
+
+int pad_constant_forward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
+                         double value, const double *restrict x, double *restrict out)
+{
+    if (!(left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left + (ptrdiff_t)n >= 0)) {
+        return 2;
+    }
+
+    const size_t out_size_1 = extent(left + (ptrdiff_t)n + right);
+    const size_t size_k = extent(left);
+    const size_t size_p = extent(right);
+
     /* out[b,k] = value
      * out[b,l + left] += x[b, l]
      * out[b,p + (left + n)] += value
      */
     for (size_t b = 0; b < batch; ++b) {
-        for (size_t k = 0; k < (size_t)left; ++k) {
-            out[b * ((size_t)left + n + (size_t)right) + k] = value;
+        for (size_t k = 0; k < size_k; ++k) {
+            out[b * out_size_1 + k] = value;
         }
         for (size_t l = 0; l < n; ++l) {
-            out[b * ((size_t)left + n + (size_t)right) + l + (size_t)left] =
-                x[b * n + l];
+            out[b * out_size_1 + l + size_k] = x[b * n + l];
         }
-        for (size_t p = 0; p < (size_t)right; ++p) {
-            out[b * ((size_t)left + n + (size_t)right) + p + (size_t)left + n] = value;
+        for (size_t p = 0; p < size_p; ++p) {
+            out[b * out_size_1 + p + size_k + n] = value;
         }
     }
+    return 0;
 }
 
-void pad_constant_backward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
-                           const double *restrict grad_output, double *restrict grad_x)
+int pad_constant_backward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
+                          const double *restrict grad_output, double *restrict grad_x)
 {
+    if (!(left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left >= 0)) {
+        return 2;
+    }
+    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+        return 2;
+    }
+    if (!(left + (ptrdiff_t)n >= 0)) {
+        return 2;
+    }
+
+    const size_t out_size_1 = extent(left + (ptrdiff_t)n + right);
+
     if (grad_x) {
         /* grad_x[b,l] = grad_output[b, l + left] */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t l = 0; l < n; ++l) {
-                grad_x[b * n + l] =
-                    grad_output[b * ((size_t)left + n + (size_t)right) + l
-                    + (size_t)left];
+                grad_x[b * n + l] = grad_output[b * out_size_1 + l + (size_t)left];
             }
         }
     }
+    return 0;
 }

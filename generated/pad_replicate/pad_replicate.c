@@ -22,6 +22,11 @@
 #include <math.h>
 #include "pad_replicate.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int pad_replicate_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                           const double *restrict x, double *restrict out)
 {
@@ -29,10 +34,12 @@ int pad_replicate_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
         return 2;
     }
 
+    const size_t size_j = extent(left + (ptrdiff_t)n + right);
+
     /* out[i,j] = x[i, minimum(maximum(j - left, 0), n - 1)] */
     for (size_t i = 0; i < m; ++i) {
-        for (size_t j = 0; j < (size_t)left + n + (size_t)right; ++j) {
-            out[i * ((size_t)left + n + (size_t)right) + j] =
+        for (size_t j = 0; j < size_j; ++j) {
+            out[i * size_j + j] =
                 x[i * n + (((ptrdiff_t)j - left < 0 ? 0 : (ptrdiff_t)j - left)
                 <= (ptrdiff_t)n - 1
                 || isnan((ptrdiff_t)j - left < 0 ? 0.0 : (double)j - (double)left)
@@ -49,19 +56,21 @@ int pad_replicate_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
         return 2;
     }
 
+    const size_t size_j = extent(left + (ptrdiff_t)n + right);
+
     if (grad_x) {
         /* grad_x[i,minimum(maximum(j - left, 0), n - 1)] = grad_output[i, j] */
         for (size_t i = 0; i < m; ++i) {
             for (size_t k = 0; k < n; ++k) {
                 grad_x[i * n + k] = 0.0;
             }
-            for (size_t j = 0; j < (size_t)left + n + (size_t)right; ++j) {
+            for (size_t j = 0; j < size_j; ++j) {
                 grad_x[i * n
                     + (((ptrdiff_t)j - left < 0 ? 0 : (ptrdiff_t)j - left)
                     <= (ptrdiff_t)n - 1
                     || isnan((ptrdiff_t)j - left < 0 ? 0.0 : (double)j - (double)left)
                     ? ((ptrdiff_t)j - left < 0 ? 0 : j - (size_t)left) : n - 1)] +=
-                    grad_output[i * ((size_t)left + n + (size_t)right) + j];
+                    grad_output[i * size_j + j];
             }
         }
     }

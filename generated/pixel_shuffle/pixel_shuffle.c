@@ -30,38 +30,48 @@ static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int pixel_shuffle_forward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t factor,
                           const double *restrict x, double *restrict out)
 {
-    const size_t size_c = k / ((size_t)factor * (size_t)factor);
-
     if (!(factor >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)k, factor * factor) == 0)) {
         return 2;
     }
+    if (!(factor * factor >= 1)) {
+        return 2;
+    }
+    if (!(factor >= 0)) {
+        return 2;
+    }
+
+    const size_t size_c = k / ((size_t)factor * (size_t)factor);
+    const size_t size_r = extent(factor);
+    const size_t out_size_2 = extent((ptrdiff_t)h * factor);
+    const size_t out_size_3 = extent((ptrdiff_t)w * factor);
 
     /* out[b,c,i * factor + r,j * factor + s] = parts[b, c, r, s, i, j] */
     for (size_t b = 0; b < n; ++b) {
         for (size_t c = 0; c < size_c; ++c) {
-            const size_t out_row = (b * size_c + c) * (h * (size_t)factor)
-                * (w * (size_t)factor);
-            for (size_t l = 0; l < h * (size_t)factor * (w * (size_t)factor); ++l) {
-                out[out_row + l] = 0.0;
+            for (size_t l = 0; l < out_size_2 * out_size_3; ++l) {
+                out[(b * size_c + c) * out_size_2 * out_size_3 + l] = 0.0;
             }
             for (size_t i = 0; i < h; ++i) {
-                for (size_t r = 0; r < (size_t)factor; ++r) {
-                    for (size_t s = 0; s < (size_t)factor; ++s) {
+                for (size_t r = 0; r < size_r; ++r) {
+                    for (size_t s = 0; s < size_r; ++s) {
                         const size_t x_row =
-                            ((b * k + (c * (size_t)factor + r) * (size_t)factor + s) * h
-                            + i) * w;
-                        const size_t out_row_2 = ((b * size_c + c)
-                            * (h * (size_t)factor) + i * (size_t)factor + r)
-                            * (w * (size_t)factor);
+                            ((b * k + (c * size_r + r) * size_r + s) * h + i) * w;
+                        const size_t out_row = ((b * size_c + c) * out_size_2
+                            + i * size_r + r) * out_size_3;
                         for (size_t j = 0; j < w; ++j) {
                             const double parts = x[x_row + j];
-                            out[out_row_2 + j * (size_t)factor + s] += parts;
+                            out[out_row + j * size_r + s] += parts;
                         }
                     }
                 }
@@ -74,14 +84,23 @@ int pixel_shuffle_forward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t fact
 int pixel_shuffle_backward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t factor,
                            const double *restrict grad_output, double *restrict grad_x)
 {
-    const size_t size_p = k / ((size_t)factor * (size_t)factor);
-
     if (!(factor >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)k, factor * factor) == 0)) {
         return 2;
     }
+    if (!(factor * factor >= 1)) {
+        return 2;
+    }
+    if (!(factor >= 0)) {
+        return 2;
+    }
+
+    const size_t size_p = k / ((size_t)factor * (size_t)factor);
+    const size_t size_u = extent(factor);
+    const size_t out_size_2 = extent((ptrdiff_t)h * factor);
+    const size_t out_size_3 = extent((ptrdiff_t)w * factor);
 
     if (grad_x) {
         /* grad_x[l,(p * factor + u) * factor + v,a,d] =
@@ -92,19 +111,16 @@ int pixel_shuffle_backward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t fac
                 grad_x[l * k * h * w + i] = 0.0;
             }
             for (size_t p = 0; p < size_p; ++p) {
-                for (size_t u = 0; u < (size_t)factor; ++u) {
-                    for (size_t v = 0; v < (size_t)factor; ++v) {
+                for (size_t u = 0; u < size_u; ++u) {
+                    for (size_t v = 0; v < size_u; ++v) {
                         for (size_t a = 0; a < h; ++a) {
                             const size_t grad_x_row =
-                                ((l * k + (p * (size_t)factor + u) * (size_t)factor + v)
-                                * h + a) * w;
+                                ((l * k + (p * size_u + u) * size_u + v) * h + a) * w;
                             const size_t grad_output_row = ((l * size_p + p)
-                                * (h * (size_t)factor) + a * (size_t)factor + u)
-                                * (w * (size_t)factor);
+                                * out_size_2 + a * size_u + u) * out_size_3;
                             for (size_t d = 0; d < w; ++d) {
                                 grad_x[grad_x_row + d] +=
-                                    grad_output[grad_output_row + d * (size_t)factor
-                                    + v];
+                                    grad_output[grad_output_row + d * size_u + v];
                             }
                         }
                     }

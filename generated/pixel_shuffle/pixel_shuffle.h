@@ -32,14 +32,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless factor >= 1 and k % (factor * factor) == 0.
+ * Return 2, with nothing written, unless factor >= 1, k % (factor * factor) == 0,
+ *     factor * factor >= 1 and factor >= 0.
  * Return 0 otherwise.
  */
 int pixel_shuffle_forward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t factor,
                           const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless factor >= 1 and k % (factor * factor) == 0.
+ * Return 2, with nothing written, unless factor >= 1, k % (factor * factor) == 0,
+ *     factor * factor >= 1 and factor >= 0.
  * Return 0 otherwise.
  */
 int pixel_shuffle_backward(size_t n, size_t k, size_t h, size_t w, ptrdiff_t factor,

@@ -42,6 +42,12 @@ def forward(x, *, factor=2):
             f"pixel_shuffle: needs k % (factor * factor) == 0, here k = {k}, "
             f"factor = {factor}"
         )
+    if not factor * factor >= 1:
+        raise ValueError(
+            f"pixel_shuffle: needs factor * factor >= 1, here factor = {factor}"
+        )
+    if not factor >= 0:
+        raise ValueError(f"pixel_shuffle: needs factor >= 0, here factor = {factor}")
 
     parts = x.reshape(n, k // (factor * factor), factor, factor, h, w)
     out = (

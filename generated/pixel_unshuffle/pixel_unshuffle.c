@@ -30,12 +30,14 @@ static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int pixel_unshuffle_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t factor,
                             const double *restrict x, double *restrict out)
 {
-    const size_t size_i = h / (size_t)factor;
-    const size_t size_j = w / (size_t)factor;
-
     if (!(factor >= 1)) {
         return 2;
     }
@@ -45,25 +47,30 @@ int pixel_unshuffle_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t fa
     if (!(floor_mod((ptrdiff_t)w, factor) == 0)) {
         return 2;
     }
+    if (!(factor * factor >= 0)) {
+        return 2;
+    }
+
+    const size_t size_i = h / (size_t)factor;
+    const size_t size_r = extent(factor);
+    const size_t size_j = w / (size_t)factor;
+    const size_t out_size_1 = extent((ptrdiff_t)c * factor * factor);
 
     /* out[b,(d * factor + r) * factor + s,i,j] = blocks[b, d, i, r, j, s] */
     for (size_t b = 0; b < n; ++b) {
-        for (size_t k = 0; k < c * (size_t)factor * (size_t)factor * size_i * size_j;
-            ++k) {
-            out[b * (c * (size_t)factor * (size_t)factor) * size_i * size_j + k] = 0.0;
+        for (size_t k = 0; k < out_size_1 * size_i * size_j; ++k) {
+            out[b * out_size_1 * size_i * size_j + k] = 0.0;
         }
         for (size_t d = 0; d < c; ++d) {
-            for (size_t r = 0; r < (size_t)factor; ++r) {
-                for (size_t s = 0; s < (size_t)factor; ++s) {
+            for (size_t r = 0; r < size_r; ++r) {
+                for (size_t s = 0; s < size_r; ++s) {
                     for (size_t i = 0; i < size_i; ++i) {
-                        const size_t x_row = ((b * c + d) * h + i * (size_t)factor + r)
-                            * w;
+                        const size_t x_row = ((b * c + d) * h + i * size_r + r) * w;
                         const size_t out_row =
-                            ((b * (c * (size_t)factor * (size_t)factor)
-                            + (d * (size_t)factor + r) * (size_t)factor + s) * size_i
+                            ((b * out_size_1 + (d * size_r + r) * size_r + s) * size_i
                             + i) * size_j;
                         for (size_t j = 0; j < size_j; ++j) {
-                            const double blocks = x[x_row + j * (size_t)factor + s];
+                            const double blocks = x[x_row + j * size_r + s];
                             out[out_row + j] += blocks;
                         }
                     }
@@ -78,9 +85,6 @@ int pixel_unshuffle_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t f
                              const double *restrict grad_output,
                              double *restrict grad_x)
 {
-    const size_t size_p = h / (size_t)factor;
-    const size_t size_q = w / (size_t)factor;
-
     if (!(factor >= 1)) {
         return 2;
     }
@@ -90,6 +94,14 @@ int pixel_unshuffle_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t f
     if (!(floor_mod((ptrdiff_t)w, factor) == 0)) {
         return 2;
     }
+    if (!(factor * factor >= 0)) {
+        return 2;
+    }
+
+    const size_t size_p = h / (size_t)factor;
+    const size_t size_u = extent(factor);
+    const size_t size_q = w / (size_t)factor;
+    const size_t out_size_1 = extent((ptrdiff_t)c * factor * factor);
 
     if (grad_x) {
         /* grad_x[k,t,p * factor + u,q * factor + v] =
@@ -101,16 +113,15 @@ int pixel_unshuffle_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t f
                     grad_x[(k * c + t) * h * w + i] = 0.0;
                 }
                 for (size_t p = 0; p < size_p; ++p) {
-                    for (size_t u = 0; u < (size_t)factor; ++u) {
-                        for (size_t v = 0; v < (size_t)factor; ++v) {
-                            const size_t grad_x_row =
-                                ((k * c + t) * h + p * (size_t)factor + u) * w;
+                    for (size_t u = 0; u < size_u; ++u) {
+                        for (size_t v = 0; v < size_u; ++v) {
+                            const size_t grad_x_row = ((k * c + t) * h + p * size_u + u)
+                                * w;
                             const size_t grad_output_row =
-                                ((k * (c * (size_t)factor * (size_t)factor)
-                                + (t * (size_t)factor + u) * (size_t)factor + v)
+                                ((k * out_size_1 + (t * size_u + u) * size_u + v)
                                 * size_p + p) * size_q;
                             for (size_t q = 0; q < size_q; ++q) {
-                                grad_x[grad_x_row + q * (size_t)factor + v] +=
+                                grad_x[grad_x_row + q * size_u + v] +=
                                     grad_output[grad_output_row + q];
                             }
                         }

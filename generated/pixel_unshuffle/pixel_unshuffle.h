@@ -32,16 +32,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless factor >= 1,
- *     h % factor == 0 and w % factor == 0.
+ * Return 2, with nothing written, unless factor >= 1, h % factor == 0,
+ *     w % factor == 0 and factor * factor >= 0.
  * Return 0 otherwise.
  */
 int pixel_unshuffle_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t factor,
                             const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless factor >= 1,
- *     h % factor == 0 and w % factor == 0.
+ * Return 2, with nothing written, unless factor >= 1, h % factor == 0,
+ *     w % factor == 0 and factor * factor >= 0.
  * Return 0 otherwise.
  */
 int pixel_unshuffle_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t factor,

@@ -45,6 +45,10 @@ def forward(x, *, factor=2):
         raise ValueError(
             f"pixel_unshuffle: needs w % factor == 0, here w = {w}, factor = {factor}"
         )
+    if not factor * factor >= 0:
+        raise ValueError(
+            f"pixel_unshuffle: needs factor * factor >= 0, here factor = {factor}"
+        )
 
     blocks = x.reshape(n, c, h // factor, factor, w // factor, factor)
     out = (

@@ -41,18 +41,14 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
     """
     (x,) = saved
     batch = x.shape[:-1]
-    n = x.shape[-1]
     grad_output = _cotangent(grad_output, batch, x.dtype)
     grad_x = None
     if needs_input_grad[0]:
-        before_out = np.zeros((*batch, n + 1), dtype=x.dtype)
-        before_out[..., 0] = 1
-        for j in range(n):
-            before_out[..., j + 1] = before_out[..., j] * x[..., j]
-        after_out = np.zeros((*batch, n + 1), dtype=x.dtype)
-        after_out[..., n] = 1
-        for j in reversed(range(n)):
-            after_out[..., j] = after_out[..., j + 1] * x[..., j]
+        before_out = np.cumprod(
+            np.concatenate([np.ones((*batch, 1), dtype=x.dtype), x], axis=-1), axis=-1
+        )
+        terms_x = np.concatenate([x, np.ones((*batch, 1), dtype=x.dtype)], axis=-1)
+        after_out = np.cumprod(terms_x[..., ::-1], axis=-1)[..., ::-1]
         grad_x = grad_output[..., None] * before_out[..., :-1] * after_out[..., 1:]
     return (grad_x,)
 

@@ -19,36 +19,56 @@
  */
 #include "repeat.h"
 
-void repeat_forward(size_t n, size_t m, ptrdiff_t times, const double *restrict x,
-                    double *restrict out)
+static size_t extent(ptrdiff_t n)
 {
+    return n > 0 ? (size_t)n : 0;
+}
+
+int repeat_forward(size_t n, size_t m, ptrdiff_t times, const double *restrict x,
+                   double *restrict out)
+{
+    if (!(times >= 0)) {
+        return 2;
+    }
+
+    const size_t size_k = extent((ptrdiff_t)m * times);
+    const size_t size_r = extent(times);
+
     /* out[i,j * times + r] = x[i, j] */
     for (size_t i = 0; i < n; ++i) {
-        for (size_t k = 0; k < m * (size_t)times; ++k) {
-            out[i * (m * (size_t)times) + k] = 0.0;
+        for (size_t k = 0; k < size_k; ++k) {
+            out[i * size_k + k] = 0.0;
         }
         for (size_t j = 0; j < m; ++j) {
-            for (size_t r = 0; r < (size_t)times; ++r) {
-                out[i * (m * (size_t)times) + j * (size_t)times + r] += x[i * m + j];
+            for (size_t r = 0; r < size_r; ++r) {
+                out[i * size_k + j * size_r + r] += x[i * m + j];
             }
         }
     }
+    return 0;
 }
 
-void repeat_backward(size_t n, size_t m, ptrdiff_t times,
-                     const double *restrict grad_output, double *restrict grad_x)
+int repeat_backward(size_t n, size_t m, ptrdiff_t times,
+                    const double *restrict grad_output, double *restrict grad_x)
 {
+    if (!(times >= 0)) {
+        return 2;
+    }
+
+    const size_t out_size_1 = extent((ptrdiff_t)m * times);
+    const size_t size_r = extent(times);
+
     if (grad_x) {
         /* grad_x[i,j] = sum[r](grad_output[i, j * times + r]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
                 double total = 0.0;
-                for (size_t r = 0; r < (size_t)times; ++r) {
-                    total +=
-                        grad_output[i * (m * (size_t)times) + j * (size_t)times + r];
+                for (size_t r = 0; r < size_r; ++r) {
+                    total += grad_output[i * out_size_1 + j * size_r + r];
                 }
                 grad_x[i * m + j] = total;
             }
         }
     }
+    return 0;
 }

@@ -26,12 +26,18 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void repeat_forward(size_t n, size_t m, ptrdiff_t times, const double *x, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless times >= 0.
+ * Return 0 otherwise.
+ */
+int repeat_forward(size_t n, size_t m, ptrdiff_t times, const double *x, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void repeat_backward(size_t n, size_t m, ptrdiff_t times, const double *grad_output,
-                     double *grad_x);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless times >= 0.
+ * Return 0 otherwise.
+ */
+int repeat_backward(size_t n, size_t m, ptrdiff_t times, const double *grad_output,
+                    double *grad_x);
 
 #ifdef __cplusplus
 }

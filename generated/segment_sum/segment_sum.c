@@ -20,18 +20,25 @@
  */
 #include "segment_sum.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int segment_sum_forward(size_t n, size_t d, ptrdiff_t segments,
                         const double *restrict x, const int64_t *restrict index,
                         double *restrict out)
 {
+    const size_t out_size_0 = extent(segments);
+
     for (size_t i = 0; i < n; ++i) {
-        if (index[i] < 0 || (size_t)index[i] >= (size_t)segments) {
+        if (index[i] < 0 || (size_t)index[i] >= out_size_0) {
             return 1;
         }
     }
 
     /* out[index[i],j] = x[i, j] */
-    for (size_t k = 0; k < (size_t)segments * d; ++k) {
+    for (size_t k = 0; k < out_size_0 * d; ++k) {
         out[k] = 0.0;
     }
     for (size_t i = 0; i < n; ++i) {
@@ -46,8 +53,10 @@ int segment_sum_backward(size_t n, size_t d, ptrdiff_t segments,
                          const int64_t *restrict index,
                          const double *restrict grad_output, double *restrict grad_x)
 {
+    const size_t out_size_0 = extent(segments);
+
     for (size_t i = 0; i < n; ++i) {
-        if (index[i] < 0 || (size_t)index[i] >= (size_t)segments) {
+        if (index[i] < 0 || (size_t)index[i] >= out_size_0) {
             return 1;
         }
     }

@@ -20,29 +20,43 @@
  */
 #include "split_heads.h"
 
+static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 static ptrdiff_t floor_mod(ptrdiff_t a, ptrdiff_t b)
 {
     const ptrdiff_t rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 int split_heads_forward(size_t b, size_t n, size_t d, ptrdiff_t heads,
                         const double *restrict x, double *restrict out)
 {
-    const size_t size_l = d / (size_t)heads;
-
     if (!(heads >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)d, heads) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)d, heads) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_j = extent(heads);
+    const size_t size_l = d / (size_t)heads;
 
     /* out[i,j,k,l] = x[i, k, j * (d // heads) + l] */
     for (size_t i = 0; i < b; ++i) {
-        for (size_t j = 0; j < (size_t)heads; ++j) {
+        for (size_t j = 0; j < size_j; ++j) {
             for (size_t k = 0; k < n; ++k) {
-                const size_t out_row = ((i * (size_t)heads + j) * n + k) * size_l;
+                const size_t out_row = ((i * size_j + j) * n + k) * size_l;
                 const size_t x_row = (i * n + k) * d;
                 for (size_t l = 0; l < size_l; ++l) {
                     out[out_row + l] = x[x_row + j * size_l + l];
@@ -56,14 +70,18 @@ int split_heads_forward(size_t b, size_t n, size_t d, ptrdiff_t heads,
 int split_heads_backward(size_t b, size_t n, size_t d, ptrdiff_t heads,
                          const double *restrict grad_output, double *restrict grad_x)
 {
-    const size_t size_l = d / (size_t)heads;
-
     if (!(heads >= 1)) {
         return 2;
     }
     if (!(floor_mod((ptrdiff_t)d, heads) == 0)) {
         return 2;
     }
+    if (!(floor_div((ptrdiff_t)d, heads) >= 0)) {
+        return 2;
+    }
+
+    const size_t size_j = extent(heads);
+    const size_t size_l = d / (size_t)heads;
 
     if (grad_x) {
         /* grad_x[i,k,j * (d // heads) + l] = grad_output[i, j, k, l] */
@@ -72,10 +90,9 @@ int split_heads_backward(size_t b, size_t n, size_t d, ptrdiff_t heads,
                 for (size_t p = 0; p < d; ++p) {
                     grad_x[(i * n + k) * d + p] = 0.0;
                 }
-                for (size_t j = 0; j < (size_t)heads; ++j) {
+                for (size_t j = 0; j < size_j; ++j) {
                     const size_t grad_x_row = (i * n + k) * d;
-                    const size_t grad_output_row = ((i * (size_t)heads + j) * n + k)
-                        * size_l;
+                    const size_t grad_output_row = ((i * size_j + j) * n + k) * size_l;
                     for (size_t l = 0; l < size_l; ++l) {
                         grad_x[grad_x_row + j * size_l + l] +=
                             grad_output[grad_output_row + l];

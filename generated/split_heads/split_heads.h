@@ -28,14 +28,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless heads >= 1 and d % heads == 0.
+ * Return 2, with nothing written, unless heads >= 1,
+ *     d % heads == 0 and d // heads >= 0.
  * Return 0 otherwise.
  */
 int split_heads_forward(size_t b, size_t n, size_t d, ptrdiff_t heads, const double *x,
                         double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless heads >= 1 and d % heads == 0.
+ * Return 2, with nothing written, unless heads >= 1,
+ *     d % heads == 0 and d // heads >= 0.
  * Return 0 otherwise.
  */
 int split_heads_backward(size_t b, size_t n, size_t d, ptrdiff_t heads,

@@ -37,6 +37,10 @@ def forward(x, *, heads=2):
         raise ValueError(
             f"split_heads: needs d % heads == 0, here d = {d}, heads = {heads}"
         )
+    if not d // heads >= 0:
+        raise ValueError(
+            f"split_heads: needs d // heads >= 0, here d = {d}, heads = {heads}"
+        )
 
     out = x.reshape(b, n, heads, d // heads).transpose(0, 2, 1, 3).copy()
     return out, (b, n, d, heads)

@@ -31,9 +31,16 @@ static size_t extent(ptrdiff_t n)
     return n > 0 ? (size_t)n : 0;
 }
 
-void strided_slice_forward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
-                           const double *restrict x, double *restrict out)
+int strided_slice_forward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
+                          const double *restrict x, double *restrict out)
 {
+    if (!(step >= 1)) {
+        return 2;
+    }
+    if (!(start >= 0)) {
+        return 2;
+    }
+
     const size_t size_k = extent(floor_div((ptrdiff_t)n - start + step - 1, step));
 
     /* out[b,k] = x[b, start + step * k] */
@@ -42,11 +49,19 @@ void strided_slice_forward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t st
             out[b * size_k + k] = x[b * n + (size_t)start + (size_t)step * k];
         }
     }
+    return 0;
 }
 
-void strided_slice_backward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
-                            const double *restrict grad_output, double *restrict grad_x)
+int strided_slice_backward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
+                           const double *restrict grad_output, double *restrict grad_x)
 {
+    if (!(step >= 1)) {
+        return 2;
+    }
+    if (!(start >= 0)) {
+        return 2;
+    }
+
     const size_t size_k = extent(floor_div((ptrdiff_t)n - start + step - 1, step));
 
     if (grad_x) {
@@ -61,4 +76,5 @@ void strided_slice_backward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t s
             }
         }
     }
+    return 0;
 }

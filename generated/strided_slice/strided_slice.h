@@ -28,13 +28,19 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void strided_slice_forward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
-                           const double *x, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless step >= 1 and start >= 0.
+ * Return 0 otherwise.
+ */
+int strided_slice_forward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
+                          const double *x, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void strided_slice_backward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
-                            const double *grad_output, double *grad_x);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless step >= 1 and start >= 0.
+ * Return 0 otherwise.
+ */
+int strided_slice_backward(size_t batch, size_t n, ptrdiff_t start, ptrdiff_t step,
+                           const double *grad_output, double *grad_x);
 
 #ifdef __cplusplus
 }

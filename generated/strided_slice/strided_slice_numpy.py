@@ -31,10 +31,10 @@ def forward(x, *, start=0, step=2):
     TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
-    if not start >= 0:
-        raise ValueError(f"strided_slice: needs start >= 0, here start = {start}")
     if not step >= 1:
         raise ValueError(f"strided_slice: needs step >= 1, here step = {step}")
+    if not start >= 0:
+        raise ValueError(f"strided_slice: needs start >= 0, here start = {start}")
 
     out = x[..., start::step].copy()
     return out, (x.shape[:-1], x.shape[-1], start, step)

@@ -19,17 +19,25 @@
  */
 #include "tile.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void tile_forward(size_t n, size_t m, ptrdiff_t times, const double *restrict x,
                   double *restrict out)
 {
+    const size_t size_k = extent(times * (ptrdiff_t)m);
+    const size_t size_r = extent(times);
+
     /* out[i,r * m + j] = x[i, j] */
     for (size_t i = 0; i < n; ++i) {
-        for (size_t k = 0; k < (size_t)times * m; ++k) {
-            out[i * ((size_t)times * m) + k] = 0.0;
+        for (size_t k = 0; k < size_k; ++k) {
+            out[i * size_k + k] = 0.0;
         }
-        for (size_t r = 0; r < (size_t)times; ++r) {
+        for (size_t r = 0; r < size_r; ++r) {
             for (size_t j = 0; j < m; ++j) {
-                out[i * ((size_t)times * m) + r * m + j] += x[i * m + j];
+                out[i * size_k + r * m + j] += x[i * m + j];
             }
         }
     }
@@ -38,16 +46,18 @@ void tile_forward(size_t n, size_t m, ptrdiff_t times, const double *restrict x,
 void tile_backward(size_t n, size_t m, ptrdiff_t times,
                    const double *restrict grad_output, double *restrict grad_x)
 {
+    const size_t out_size_1 = extent(times * (ptrdiff_t)m);
+    const size_t size_r = extent(times);
+
     if (grad_x) {
         /* grad_x[i,j] = sum[r](grad_output[i, r * m + j]) */
         for (size_t i = 0; i < n; ++i) {
             for (size_t j = 0; j < m; ++j) {
                 grad_x[i * m + j] = 0.0;
             }
-            for (size_t r = 0; r < (size_t)times; ++r) {
+            for (size_t r = 0; r < size_r; ++r) {
                 for (size_t j = 0; j < m; ++j) {
-                    grad_x[i * m + j] +=
-                        grad_output[i * ((size_t)times * m) + r * m + j];
+                    grad_x[i * m + j] += grad_output[i * out_size_1 + r * m + j];
                 }
             }
         }

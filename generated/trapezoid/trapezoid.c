@@ -10,11 +10,11 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...]
- *     grad_y[...,j + 1] = grad_total[...] * (x[j + 1] - x[j])
- *     grad_y[...,j] += grad_total[...] * (x[j + 1] - x[j])
- *     grad_x[j + 1] = sum[...](grad_total[...] * (y[..., j + 1] + y[..., j]))
- *     grad_x[j] += sum[...](-grad_total[...] * (y[..., j + 1] + y[..., j]))
+ *     grad_pre_out[...] = 0.5 * grad_output[...]
+ *     grad_y[...,j + 1] = grad_pre_out[...] * (x[j + 1] - x[j])
+ *     grad_y[...,j] += grad_pre_out[...] * (x[j + 1] - x[j])
+ *     grad_x[j + 1] = sum[...](grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
+ *     grad_x[j] += sum[...](-grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
  *
  * Saved
  *     y  (..., n)  for grad_x
@@ -43,47 +43,47 @@ void trapezoid_backward(size_t batch, size_t n, const double *restrict y,
 {
     const size_t size_j = n > 1 ? n - 1 : 0;
 
-    double *restrict const grad_total = work;
+    double *restrict const grad_pre_out = work;
 
     if (grad_y || grad_x) {
-        /* grad_total[b] = 0.5 * grad_output[b] */
+        /* grad_pre_out[b] = 0.5 * grad_output[b] */
         for (size_t b = 0; b < batch; ++b) {
-            grad_total[b] = 0.5 * grad_output[b];
+            grad_pre_out[b] = 0.5 * grad_output[b];
         }
     }
 
     if (grad_y) {
-        /* grad_y[b,j] = grad_total[b] * (x[j + 1] - x[j])
-         * grad_y[b,j + 1] += grad_total[b] * (x[j + 1] - x[j])
+        /* grad_y[b,j] = grad_pre_out[b] * (x[j + 1] - x[j])
+         * grad_y[b,j + 1] += grad_pre_out[b] * (x[j + 1] - x[j])
          */
         for (size_t b = 0; b < batch; ++b) {
             for (size_t i = 0; i < n; ++i) {
                 grad_y[b * n + i] = 0.0;
             }
             for (size_t j = 0; j < size_j; ++j) {
-                grad_y[b * n + j] += grad_total[b] * (x[j + 1] - x[j]);
+                grad_y[b * n + j] += grad_pre_out[b] * (x[j + 1] - x[j]);
             }
             for (size_t j = 0; j < size_j; ++j) {
-                grad_y[b * n + j + 1] += grad_total[b] * (x[j + 1] - x[j]);
+                grad_y[b * n + j + 1] += grad_pre_out[b] * (x[j + 1] - x[j]);
             }
         }
     }
 
     if (grad_x) {
-        /* grad_x[j] = sum[b](-grad_total[b] * (y[b, j + 1] + y[b, j]))
-         * grad_x[j + 1] += sum[b](grad_total[b] * (y[b, j + 1] + y[b, j]))
+        /* grad_x[j] = sum[b](-grad_pre_out[b] * (y[b, j + 1] + y[b, j]))
+         * grad_x[j + 1] += sum[b](grad_pre_out[b] * (y[b, j + 1] + y[b, j]))
          */
         for (size_t i = 0; i < n; ++i) {
             grad_x[i] = 0.0;
         }
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < size_j; ++j) {
-                grad_x[j] -= grad_total[b] * (y[b * n + j + 1] + y[b * n + j]);
+                grad_x[j] -= grad_pre_out[b] * (y[b * n + j + 1] + y[b * n + j]);
             }
         }
         for (size_t b = 0; b < batch; ++b) {
             for (size_t j = 0; j < size_j; ++j) {
-                grad_x[j + 1] += grad_total[b] * (y[b * n + j + 1] + y[b * n + j]);
+                grad_x[j + 1] += grad_pre_out[b] * (y[b * n + j + 1] + y[b * n + j]);
             }
         }
     }

@@ -10,11 +10,11 @@
  *     out  (...,)
  *
  * Gradients
- *     grad_total[...] = 0.5 * grad_output[...]
- *     grad_y[...,j + 1] = grad_total[...] * (x[j + 1] - x[j])
- *     grad_y[...,j] += grad_total[...] * (x[j + 1] - x[j])
- *     grad_x[j + 1] = sum[...](grad_total[...] * (y[..., j + 1] + y[..., j]))
- *     grad_x[j] += sum[...](-grad_total[...] * (y[..., j + 1] + y[..., j]))
+ *     grad_pre_out[...] = 0.5 * grad_output[...]
+ *     grad_y[...,j + 1] = grad_pre_out[...] * (x[j + 1] - x[j])
+ *     grad_y[...,j] += grad_pre_out[...] * (x[j + 1] - x[j])
+ *     grad_x[j + 1] = sum[...](grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
+ *     grad_x[j] += sum[...](-grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
  *
  * Saved
  *     y  (..., n)  for grad_x

@@ -9,11 +9,11 @@ Shapes
     out  (...,)
 
 Gradients
-    grad_total[...] = 0.5 * grad_output[...]
-    grad_y[...,j + 1] = grad_total[...] * (x[j + 1] - x[j])
-    grad_y[...,j] += grad_total[...] * (x[j + 1] - x[j])
-    grad_x[j + 1] = sum[...](grad_total[...] * (y[..., j + 1] + y[..., j]))
-    grad_x[j] += sum[...](-grad_total[...] * (y[..., j + 1] + y[..., j]))
+    grad_pre_out[...] = 0.5 * grad_output[...]
+    grad_y[...,j + 1] = grad_pre_out[...] * (x[j + 1] - x[j])
+    grad_y[...,j] += grad_pre_out[...] * (x[j + 1] - x[j])
+    grad_x[j + 1] = sum[...](grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
+    grad_x[j] += sum[...](-grad_pre_out[...] * (y[..., j + 1] + y[..., j]))
 
 Saved
     y  (..., n)  for grad_x
@@ -48,20 +48,20 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     n = y.shape[-1]
     grad_output = _cotangent(grad_output, batch, y.dtype)
     grad_y = grad_x = None
-    grad_total = 0.5 * grad_output
+    grad_pre_out = 0.5 * grad_output
     if needs_input_grad[0]:
         grad_y = np.zeros((*batch, n), dtype=y.dtype)
-        grad_y[..., :-1] = grad_total[..., None] * (x[1:] - x[:-1])
-        grad_y[..., 1:] += grad_total[..., None] * (x[1:] - x[:-1])
+        grad_y[..., :-1] = grad_pre_out[..., None] * (x[1:] - x[:-1])
+        grad_y[..., 1:] += grad_pre_out[..., None] * (x[1:] - x[:-1])
     if needs_input_grad[1]:
         grad_x = np.zeros((n,), dtype=y.dtype)
         grad_x[:-1] = (
-            -grad_total.reshape(-1) @ (y[..., 1:] + y[..., :-1]).reshape(
+            -grad_pre_out.reshape(-1) @ (y[..., 1:] + y[..., :-1]).reshape(
                 math.prod(batch), max(n - 1, 0)
             )
         )
         grad_x[1:] += (
-            grad_total.reshape(-1) @ (y[..., 1:] + y[..., :-1]).reshape(
+            grad_pre_out.reshape(-1) @ (y[..., 1:] + y[..., :-1]).reshape(
                 math.prod(batch), max(n - 1, 0)
             )
         )

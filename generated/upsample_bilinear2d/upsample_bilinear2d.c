@@ -28,16 +28,23 @@
 #include <math.h>
 #include "upsample_bilinear2d.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void upsample_bilinear2d_forward(size_t n, size_t c, size_t h, size_t w,
                                  ptrdiff_t scale, const double *restrict x,
                                  double *restrict out, double *work)
 {
-    double *restrict const rows = work;
-    double *restrict const columns = work + h * (size_t)scale * h;
-    double *restrict const rows_x = work
-        + (h * (size_t)scale * h + w * (size_t)scale * w);
+    const size_t size_i = extent((ptrdiff_t)h * scale);
+    const size_t size_j = extent((ptrdiff_t)w * scale);
 
-    for (size_t i = 0; i < h * (size_t)scale; ++i) {
+    double *restrict const rows = work;
+    double *restrict const columns = work + size_i * h;
+    double *restrict const rows_x = work + (size_i * h + size_j * w);
+
+    for (size_t i = 0; i < size_i; ++i) {
         const double part = ((double)(2 * i + 1) - (double)scale)
             / (2.0 * (double)scale);
         const double part_2 = part < 0.0 ? 0.0 : part;
@@ -50,7 +57,7 @@ void upsample_bilinear2d_forward(size_t n, size_t c, size_t h, size_t w,
                 ? 0.0 : one_minus_abs_row_minus_k;
         }
     }
-    for (size_t j = 0; j < w * (size_t)scale; ++j) {
+    for (size_t j = 0; j < size_j; ++j) {
         const double part = ((double)(2 * j + 1) - (double)scale)
             / (2.0 * (double)scale);
         const double part_2 = part < 0.0 ? 0.0 : part;
@@ -65,7 +72,7 @@ void upsample_bilinear2d_forward(size_t n, size_t c, size_t h, size_t w,
     }
     for (size_t p = 0; p < n; ++p) {
         for (size_t q = 0; q < c; ++q) {
-            for (size_t i = 0; i < h * (size_t)scale; ++i) {
+            for (size_t i = 0; i < size_i; ++i) {
                 /* rows_x[p,q,i,l] = sum[k](rows[i, k] * x[p, q, k, l]) */
                 for (size_t l = 0; l < w; ++l) {
                     rows_x[l] = 0.0;
@@ -76,13 +83,12 @@ void upsample_bilinear2d_forward(size_t n, size_t c, size_t h, size_t w,
                     }
                 }
                 /* out[p,q,i,j] = sum[l](rows_x[p, q, i, l] * columns[j, l]) */
-                for (size_t j = 0; j < w * (size_t)scale; ++j) {
+                for (size_t j = 0; j < size_j; ++j) {
                     double total = 0.0;
                     for (size_t l = 0; l < w; ++l) {
                         total += rows_x[l] * columns[j * w + l];
                     }
-                    out[((p * c + q) * (h * (size_t)scale) + i) * (w * (size_t)scale)
-                        + j] = total;
+                    out[((p * c + q) * size_i + i) * size_j + j] = total;
                 }
             }
         }
@@ -93,13 +99,15 @@ void upsample_bilinear2d_backward(size_t n, size_t c, size_t h, size_t w,
                                   ptrdiff_t scale, const double *restrict grad_output,
                                   double *restrict grad_x, double *work)
 {
+    const size_t size_i = extent((ptrdiff_t)h * scale);
+    const size_t size_j = extent((ptrdiff_t)w * scale);
+
     double *restrict const columns = work;
-    double *restrict const grad_rows_x = work + w * (size_t)scale * w;
-    double *restrict const rows = work
-        + (w * (size_t)scale * w + n * c * (h * (size_t)scale) * w);
+    double *restrict const grad_rows_x = work + size_j * w;
+    double *restrict const rows = work + (size_j * w + n * c * size_i * w);
 
     if (grad_x) {
-        for (size_t j = 0; j < w * (size_t)scale; ++j) {
+        for (size_t j = 0; j < size_j; ++j) {
             const double part = ((double)(2 * j + 1) - (double)scale)
                 / (2.0 * (double)scale);
             const double part_2 = part < 0.0 ? 0.0 : part;
@@ -116,15 +124,14 @@ void upsample_bilinear2d_backward(size_t n, size_t c, size_t h, size_t w,
         /* grad_rows_x[p,q,i,l] = sum[j](grad_output[p, q, i, j] * columns[j, l]) */
         for (size_t p = 0; p < n; ++p) {
             for (size_t q = 0; q < c; ++q) {
-                for (size_t i = 0; i < h * (size_t)scale; ++i) {
-                    const size_t grad_rows_x_row =
-                        ((p * c + q) * (h * (size_t)scale) + i) * w;
+                for (size_t i = 0; i < size_i; ++i) {
                     for (size_t l = 0; l < w; ++l) {
-                        grad_rows_x[grad_rows_x_row + l] = 0.0;
+                        grad_rows_x[((p * c + q) * size_i + i) * w + l] = 0.0;
                     }
-                    for (size_t j = 0; j < w * (size_t)scale; ++j) {
-                        const size_t grad_output_row = ((p * c + q)
-                            * (h * (size_t)scale) + i) * (w * (size_t)scale);
+                    for (size_t j = 0; j < size_j; ++j) {
+                        const size_t grad_rows_x_row = ((p * c + q) * size_i + i) * w;
+                        const size_t grad_output_row = ((p * c + q) * size_i + i)
+                            * size_j;
                         for (size_t l = 0; l < w; ++l) {
                             grad_rows_x[grad_rows_x_row + l] +=
                                 grad_output[grad_output_row + j] * columns[j * w + l];
@@ -133,7 +140,7 @@ void upsample_bilinear2d_backward(size_t n, size_t c, size_t h, size_t w,
                 }
             }
         }
-        for (size_t i = 0; i < h * (size_t)scale; ++i) {
+        for (size_t i = 0; i < size_i; ++i) {
             const double part = ((double)(2 * i + 1) - (double)scale)
                 / (2.0 * (double)scale);
             const double part_2 = part < 0.0 ? 0.0 : part;
@@ -153,10 +160,9 @@ void upsample_bilinear2d_backward(size_t n, size_t c, size_t h, size_t w,
                     for (size_t l = 0; l < w; ++l) {
                         grad_x[((p * c + q) * h + k) * w + l] = 0.0;
                     }
-                    for (size_t i = 0; i < h * (size_t)scale; ++i) {
+                    for (size_t i = 0; i < size_i; ++i) {
                         const size_t grad_x_row = ((p * c + q) * h + k) * w;
-                        const size_t grad_rows_x_row =
-                            ((p * c + q) * (h * (size_t)scale) + i) * w;
+                        const size_t grad_rows_x_row = ((p * c + q) * size_i + i) * w;
                         for (size_t l = 0; l < w; ++l) {
                             grad_x[grad_x_row + l] += grad_rows_x[grad_rows_x_row + l]
                                 * rows[i * h + k];

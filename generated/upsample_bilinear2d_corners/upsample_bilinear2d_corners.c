@@ -31,16 +31,24 @@
 #include <math.h>
 #include "upsample_bilinear2d_corners.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void upsample_bilinear2d_corners_forward(size_t n, size_t c, size_t h, size_t w,
                                          ptrdiff_t height, ptrdiff_t width,
                                          const double *restrict x, double *restrict out,
                                          double *work)
 {
-    double *restrict const rows = work;
-    double *restrict const columns = work + (size_t)height * h;
-    double *restrict const rows_x = work + ((size_t)height * h + (size_t)width * w);
+    const size_t size_i = extent(height);
+    const size_t size_j = extent(width);
 
-    for (size_t i = 0; i < (size_t)height; ++i) {
+    double *restrict const rows = work;
+    double *restrict const columns = work + size_i * h;
+    double *restrict const rows_x = work + (size_i * h + size_j * w);
+
+    for (size_t i = 0; i < size_i; ++i) {
         const double row = (double)i * ((double)h - 1.0) / ((double)height - 1.0);
         /* rows[i,k] = maximum(1 - abs(row[i] - k), 0) */
         for (size_t k = 0; k < h; ++k) {
@@ -49,7 +57,7 @@ void upsample_bilinear2d_corners_forward(size_t n, size_t c, size_t h, size_t w,
                 ? 0.0 : one_minus_abs_row_minus_k;
         }
     }
-    for (size_t j = 0; j < (size_t)width; ++j) {
+    for (size_t j = 0; j < size_j; ++j) {
         const double column = (double)j * ((double)w - 1.0) / ((double)width - 1.0);
         /* columns[j,l] = maximum(1 - abs(column[j] - l), 0) */
         for (size_t l = 0; l < w; ++l) {
@@ -60,7 +68,7 @@ void upsample_bilinear2d_corners_forward(size_t n, size_t c, size_t h, size_t w,
     }
     for (size_t p = 0; p < n; ++p) {
         for (size_t q = 0; q < c; ++q) {
-            for (size_t i = 0; i < (size_t)height; ++i) {
+            for (size_t i = 0; i < size_i; ++i) {
                 /* rows_x[p,q,i,l] = sum[k](rows[i, k] * x[p, q, k, l]) */
                 for (size_t l = 0; l < w; ++l) {
                     rows_x[l] = 0.0;
@@ -71,12 +79,12 @@ void upsample_bilinear2d_corners_forward(size_t n, size_t c, size_t h, size_t w,
                     }
                 }
                 /* out[p,q,i,j] = sum[l](rows_x[p, q, i, l] * columns[j, l]) */
-                for (size_t j = 0; j < (size_t)width; ++j) {
+                for (size_t j = 0; j < size_j; ++j) {
                     double total = 0.0;
                     for (size_t l = 0; l < w; ++l) {
                         total += rows_x[l] * columns[j * w + l];
                     }
-                    out[((p * c + q) * (size_t)height + i) * (size_t)width + j] = total;
+                    out[((p * c + q) * size_i + i) * size_j + j] = total;
                 }
             }
         }
@@ -88,13 +96,15 @@ void upsample_bilinear2d_corners_backward(size_t n, size_t c, size_t h, size_t w
                                           const double *restrict grad_output,
                                           double *restrict grad_x, double *work)
 {
+    const size_t size_i = extent(height);
+    const size_t size_j = extent(width);
+
     double *restrict const columns = work;
-    double *restrict const grad_rows_x = work + (size_t)width * w;
-    double *restrict const rows = work
-        + ((size_t)width * w + n * c * (size_t)height * w);
+    double *restrict const grad_rows_x = work + size_j * w;
+    double *restrict const rows = work + (size_j * w + n * c * size_i * w);
 
     if (grad_x) {
-        for (size_t j = 0; j < (size_t)width; ++j) {
+        for (size_t j = 0; j < size_j; ++j) {
             const double column = (double)j * ((double)w - 1.0) / ((double)width - 1.0);
             /* columns[j,l] = maximum(1 - abs(column[j] - l), 0) */
             for (size_t l = 0; l < w; ++l) {
@@ -107,15 +117,14 @@ void upsample_bilinear2d_corners_backward(size_t n, size_t c, size_t h, size_t w
         /* grad_rows_x[p,q,i,l] = sum[j](grad_output[p, q, i, j] * columns[j, l]) */
         for (size_t p = 0; p < n; ++p) {
             for (size_t q = 0; q < c; ++q) {
-                for (size_t i = 0; i < (size_t)height; ++i) {
+                for (size_t i = 0; i < size_i; ++i) {
                     for (size_t l = 0; l < w; ++l) {
-                        grad_rows_x[((p * c + q) * (size_t)height + i) * w + l] = 0.0;
+                        grad_rows_x[((p * c + q) * size_i + i) * w + l] = 0.0;
                     }
-                    for (size_t j = 0; j < (size_t)width; ++j) {
-                        const size_t grad_rows_x_row =
-                            ((p * c + q) * (size_t)height + i) * w;
-                        const size_t grad_output_row =
-                            ((p * c + q) * (size_t)height + i) * (size_t)width;
+                    for (size_t j = 0; j < size_j; ++j) {
+                        const size_t grad_rows_x_row = ((p * c + q) * size_i + i) * w;
+                        const size_t grad_output_row = ((p * c + q) * size_i + i)
+                            * size_j;
                         for (size_t l = 0; l < w; ++l) {
                             grad_rows_x[grad_rows_x_row + l] +=
                                 grad_output[grad_output_row + j] * columns[j * w + l];
@@ -124,7 +133,7 @@ void upsample_bilinear2d_corners_backward(size_t n, size_t c, size_t h, size_t w
                 }
             }
         }
-        for (size_t i = 0; i < (size_t)height; ++i) {
+        for (size_t i = 0; i < size_i; ++i) {
             const double row = (double)i * ((double)h - 1.0) / ((double)height - 1.0);
             /* rows[i,k] = maximum(1 - abs(row[i] - k), 0) */
             for (size_t k = 0; k < h; ++k) {
@@ -140,10 +149,9 @@ void upsample_bilinear2d_corners_backward(size_t n, size_t c, size_t h, size_t w
                     for (size_t l = 0; l < w; ++l) {
                         grad_x[((p * c + q) * h + k) * w + l] = 0.0;
                     }
-                    for (size_t i = 0; i < (size_t)height; ++i) {
+                    for (size_t i = 0; i < size_i; ++i) {
                         const size_t grad_x_row = ((p * c + q) * h + k) * w;
-                        const size_t grad_rows_x_row =
-                            ((p * c + q) * (size_t)height + i) * w;
+                        const size_t grad_rows_x_row = ((p * c + q) * size_i + i) * w;
                         for (size_t l = 0; l < w; ++l) {
                             grad_x[grad_x_row + l] += grad_rows_x[grad_rows_x_row + l]
                                 * rows[i * h + k];

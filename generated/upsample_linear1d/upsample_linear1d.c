@@ -24,13 +24,20 @@
 #include <math.h>
 #include "upsample_linear1d.h"
 
+static size_t extent(ptrdiff_t n)
+{
+    return n > 0 ? (size_t)n : 0;
+}
+
 void upsample_linear1d_forward(size_t n, size_t c, size_t w, ptrdiff_t scale,
                                const double *restrict x, double *restrict out,
                                double *work)
 {
+    const size_t size_i = extent((ptrdiff_t)w * scale);
+
     double *restrict const weight = work;
 
-    for (size_t i = 0; i < w * (size_t)scale; ++i) {
+    for (size_t i = 0; i < size_i; ++i) {
         const double part = ((double)(2 * i + 1) - (double)scale)
             / (2.0 * (double)scale);
         const double part_2 = part < 0.0 ? 0.0 : part;
@@ -47,12 +54,12 @@ void upsample_linear1d_forward(size_t n, size_t c, size_t w, ptrdiff_t scale,
     /* out[j,l,i] = sum[k](x[j, l, k] * weight[i, k]) */
     for (size_t j = 0; j < n; ++j) {
         for (size_t l = 0; l < c; ++l) {
-            for (size_t i = 0; i < w * (size_t)scale; ++i) {
+            for (size_t i = 0; i < size_i; ++i) {
                 double total = 0.0;
                 for (size_t k = 0; k < w; ++k) {
                     total += x[(j * c + l) * w + k] * weight[i * w + k];
                 }
-                out[(j * c + l) * (w * (size_t)scale) + i] = total;
+                out[(j * c + l) * size_i + i] = total;
             }
         }
     }
@@ -62,10 +69,12 @@ void upsample_linear1d_backward(size_t n, size_t c, size_t w, ptrdiff_t scale,
                                 const double *restrict grad_output,
                                 double *restrict grad_x, double *work)
 {
+    const size_t size_i = extent((ptrdiff_t)w * scale);
+
     double *restrict const weight = work;
 
     if (grad_x) {
-        for (size_t i = 0; i < w * (size_t)scale; ++i) {
+        for (size_t i = 0; i < size_i; ++i) {
             const double part = ((double)(2 * i + 1) - (double)scale)
                 / (2.0 * (double)scale);
             const double part_2 = part < 0.0 ? 0.0 : part;
@@ -85,9 +94,9 @@ void upsample_linear1d_backward(size_t n, size_t c, size_t w, ptrdiff_t scale,
                 for (size_t k = 0; k < w; ++k) {
                     grad_x[(j * c + l) * w + k] = 0.0;
                 }
-                for (size_t i = 0; i < w * (size_t)scale; ++i) {
+                for (size_t i = 0; i < size_i; ++i) {
                     const size_t grad_x_row = (j * c + l) * w;
-                    const size_t grad_output_row = (j * c + l) * (w * (size_t)scale);
+                    const size_t grad_output_row = (j * c + l) * size_i;
                     for (size_t k = 0; k < w; ++k) {
                         grad_x[grad_x_row + k] += grad_output[grad_output_row + i]
                             * weight[i * w + k];

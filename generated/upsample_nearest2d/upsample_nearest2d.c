@@ -21,35 +21,57 @@
  */
 #include "upsample_nearest2d.h"
 
-void upsample_nearest2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
-                                const double *restrict x, double *restrict out)
+static size_t extent(ptrdiff_t n)
 {
+    return n > 0 ? (size_t)n : 0;
+}
+
+int upsample_nearest2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
+                               const double *restrict x, double *restrict out)
+{
+    if (!(scale >= 0)) {
+        return 2;
+    }
+
+    const size_t out_size_2 = extent((ptrdiff_t)h * scale);
+    const size_t out_size_3 = extent((ptrdiff_t)w * scale);
+    const size_t size_r = extent(scale);
+
     /* out[b,d,i * scale + r,j * scale + s] = x[b, d, i, j] */
     for (size_t b = 0; b < n; ++b) {
         for (size_t d = 0; d < c; ++d) {
-            for (size_t k = 0; k < h * (size_t)scale * (w * (size_t)scale); ++k) {
-                out[(b * c + d) * (h * (size_t)scale) * (w * (size_t)scale) + k] = 0.0;
+            for (size_t k = 0; k < out_size_2 * out_size_3; ++k) {
+                out[(b * c + d) * out_size_2 * out_size_3 + k] = 0.0;
             }
             for (size_t i = 0; i < h; ++i) {
-                for (size_t r = 0; r < (size_t)scale; ++r) {
+                for (size_t r = 0; r < size_r; ++r) {
                     for (size_t j = 0; j < w; ++j) {
-                        const size_t out_row = ((b * c + d) * (h * (size_t)scale)
-                            + i * (size_t)scale + r) * (w * (size_t)scale);
+                        const size_t out_row =
+                            ((b * c + d) * out_size_2 + i * size_r + r) * out_size_3;
                         const size_t x_row = ((b * c + d) * h + i) * w;
-                        for (size_t s = 0; s < (size_t)scale; ++s) {
-                            out[out_row + j * (size_t)scale + s] += x[x_row + j];
+                        for (size_t s = 0; s < size_r; ++s) {
+                            out[out_row + j * size_r + s] += x[x_row + j];
                         }
                     }
                 }
             }
         }
     }
+    return 0;
 }
 
-void upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w,
-                                 ptrdiff_t scale, const double *restrict grad_output,
-                                 double *restrict grad_x)
+int upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
+                                const double *restrict grad_output,
+                                double *restrict grad_x)
 {
+    if (!(scale >= 0)) {
+        return 2;
+    }
+
+    const size_t out_size_2 = extent((ptrdiff_t)h * scale);
+    const size_t out_size_3 = extent((ptrdiff_t)w * scale);
+    const size_t size_r = extent(scale);
+
     if (grad_x) {
         /* grad_x[b,d,i,j] =
          *     sum[r,s](grad_output[b, d, i * scale + r, j * scale + s])
@@ -59,14 +81,11 @@ void upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w,
                 for (size_t i = 0; i < h; ++i) {
                     for (size_t j = 0; j < w; ++j) {
                         double total = 0.0;
-                        for (size_t r = 0; r < (size_t)scale; ++r) {
-                            const size_t grad_output_row = ((b * c + d)
-                                * (h * (size_t)scale) + i * (size_t)scale + r)
-                                * (w * (size_t)scale);
-                            for (size_t s = 0; s < (size_t)scale; ++s) {
-                                total +=
-                                    grad_output[grad_output_row + j * (size_t)scale
-                                    + s];
+                        for (size_t r = 0; r < size_r; ++r) {
+                            const size_t grad_output_row = ((b * c + d) * out_size_2
+                                + i * size_r + r) * out_size_3;
+                            for (size_t s = 0; s < size_r; ++s) {
+                                total += grad_output[grad_output_row + j * size_r + s];
                             }
                         }
                         grad_x[((b * c + d) * h + i) * w + j] = total;
@@ -75,4 +94,5 @@ void upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w,
             }
         }
     }
+    return 0;
 }

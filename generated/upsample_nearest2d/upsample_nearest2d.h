@@ -28,14 +28,19 @@
 extern "C" {
 #endif
 
-/* Compute out. */
-void upsample_nearest2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
-                                const double *x, double *out);
+/* Compute out.
+ * Return 2, with nothing written, unless scale >= 0.
+ * Return 0 otherwise.
+ */
+int upsample_nearest2d_forward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
+                               const double *x, double *out);
 
-/* Overwrite each gradient; pass NULL for one that is not needed. */
-void upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w,
-                                 ptrdiff_t scale, const double *grad_output,
-                                 double *grad_x);
+/* Overwrite each gradient; pass NULL for one that is not needed.
+ * Return 2, with nothing written, unless scale >= 0.
+ * Return 0 otherwise.
+ */
+int upsample_nearest2d_backward(size_t n, size_t c, size_t h, size_t w, ptrdiff_t scale,
+                                const double *grad_output, double *grad_x);
 
 #ifdef __cplusplus
 }
