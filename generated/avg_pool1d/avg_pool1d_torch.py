@@ -82,7 +82,7 @@ class AvgPool1d(torch.autograd.Function):
             for r in range(size):
                 slice_i = slice(r, r + stride * count_i, stride)
                 _cut(padded_grad_x, 2, slice_i).add_(scaled_grad_output)
-            grad_x = padded_grad_x.narrow(2, padding, w)
+            grad_x = _cut(padded_grad_x, 2, slice(padding, padding + w))
         return grad_x, None, None, None
 
 

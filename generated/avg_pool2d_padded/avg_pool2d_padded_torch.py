@@ -100,7 +100,11 @@ class AvgPool2dPadded(torch.autograd.Function):
                         3,
                         slice_j).add_(scaled_grad_output,
                     )
-            grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
+            grad_x = _cut(
+                _cut(padded_grad_x, 2, slice(padding, padding + h)),
+                3,
+                slice(padding, padding + w),
+            )
         return grad_x, None, None, None
 
 

@@ -47,7 +47,7 @@ class Convolve(torch.autograd.Function):
 
         out = _zeros((max(n + k - 1, 0),), x, kernel)
         for r in range(k):
-            out.narrow(0, r, n).add_(x * kernel[r])
+            _cut(out, 0, slice(r, r + n)).add_(x * kernel[r])
         return out
 
     @staticmethod

@@ -66,7 +66,7 @@ class Correlate(torch.autograd.Function):
             if ctx.needs_input_grad[0]:
                 grad_x = _zeros((n,), grad_output, kernel)
                 for r in range(k):
-                    grad_x.narrow(0, r, count_i).add_(grad_output * kernel[r])
+                    _cut(grad_x, 0, slice(r, r + count_i)).add_(grad_output * kernel[r])
             if ctx.needs_input_grad[1]:
                 grad_kernel = grad_output @ _windows(x, 0, k)
         return grad_x, grad_kernel
@@ -99,6 +99,11 @@ def _promoted(*tensors):
     dtypes = [t.dtype for t in tensors if t is not None]
     dtype = functools.reduce(torch.promote_types, dtypes)
     return [None if t is None else t.to(dtype) for t in tensors]
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
 
 
 def _zeros(shape, *tensors):

@@ -307,12 +307,10 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_s2.narrow(
-                            2,
-                            r,
-                            10).narrow(3,
-                            s,
-                            10).add_(_einsum(
+                        _cut(
+                            _cut(grad_s2, 2, slice(r, r + 10)),
+                            3,
+                            slice(s, s + 10)).add_(_einsum(
                                 "bfij,fd->bdij", grad_total_c3, conv2_weight[:, :, r, s]
                             ),
                         )
@@ -342,12 +340,10 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_x.narrow(
-                            2,
-                            r,
-                            28).narrow(3,
-                            s,
-                            28).add_(_einsum(
+                        _cut(
+                            _cut(grad_x, 2, slice(r, r + 28)),
+                            3,
+                            slice(s, s + 28)).add_(_einsum(
                                 "bfij,fd->bdij", grad_total_c1, conv1_weight[:, :, r, s]
                             ),
                         )
@@ -595,6 +591,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -606,10 +607,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -619,7 +621,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

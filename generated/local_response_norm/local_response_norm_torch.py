@@ -111,11 +111,10 @@ class LocalResponseNorm(torch.autograd.Function):
             padded_grad_x = _zeros((n, c + 2 * reach, p), grad_output, x, out, square)
             padded_x = torch.nn.functional.pad(x, (0, 0, reach, reach))
             for i in range(c):
-                padded_grad_x.narrow(
+                _cut(
+                    padded_grad_x,
                     1,
-                    i,
-                    2 * reach
-                    + 1).add_(torch.where(
+                    slice(i, i + (2 * reach + 1))).add_(torch.where(
                         (
                             (
                                 i
@@ -130,7 +129,9 @@ class LocalResponseNorm(torch.autograd.Function):
                                 < c
                             )
                         )[:, None],
-                        2 * padded_x.narrow(1, i, 2 * reach + 1) * torch.where(
+                        2
+                        * _cut(padded_x, 1, slice(i, i + (2 * reach + 1)))
+                        * torch.where(
                             torch.tensor(beta == 0, device=grad_output.device),
                             0,
                             -(alpha * beta * grad_output[:, i] * out[:, i])[:, None, :]
@@ -220,7 +221,7 @@ class LocalResponseNorm(torch.autograd.Function):
                         0,
                     ),
                 )
-            grad_x = padded_grad_x.narrow(1, reach, c)
+            grad_x = _cut(padded_grad_x, 1, slice(reach, reach + c))
             grad_x = (
                 grad_x + grad_output / (k + alpha * square / (2 * reach + 1)) ** beta
             )
@@ -246,6 +247,11 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
 
 
 def _zeros(shape, *tensors):

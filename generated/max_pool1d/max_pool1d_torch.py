@@ -97,7 +97,7 @@ class MaxPool1d(torch.autograd.Function):
                         _cut(padded_x, 2, slice_i) == out, scaled_grad_output, 0
                     ),
                 )
-            grad_x = padded_grad_x.narrow(2, padding, w)
+            grad_x = _cut(padded_grad_x, 2, slice(padding, padding + w))
         return grad_x, None, None, None
 
 

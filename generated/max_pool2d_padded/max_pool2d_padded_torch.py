@@ -119,7 +119,11 @@ class MaxPool2dPadded(torch.autograd.Function):
                             0,
                         ),
                     )
-            grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
+            grad_x = _cut(
+                _cut(padded_grad_x, 2, slice(padding, padding + h)),
+                3,
+                slice(padding, padding + w),
+            )
         return grad_x, None, None, None
 
 

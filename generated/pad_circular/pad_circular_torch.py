@@ -87,7 +87,7 @@ class PadCircular(torch.autograd.Function):
         left, right = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = grad_output.narrow(1, left, n).clone()
+            grad_x = _cut(grad_output, 1, slice(left, left + n)).clone()
             _cut(
                 grad_x,
                 1,

@@ -37,14 +37,23 @@ from .torch_text import BACK, TorchPrinter, backward_axes, perhaps_whole, slice_
 class TorchLines(Lines):
     """The lines of one procedure.
 
-    reads  the tensors it is given, floating point first
+    reads     the tensors it is given, floating point first
+    optional  those of them that may be None
     """
 
     text: TorchPrinter
 
-    def __init__(self, text: TorchPrinter, asked: Asked, statements: Sequence[Statement], reads: Sequence[str]) -> None:
+    def __init__(
+        self,
+        text: TorchPrinter,
+        asked: Asked,
+        statements: Sequence[Statement],
+        reads: Sequence[str],
+        optional: Sequence[str],
+    ) -> None:
         super().__init__(text, asked)
         self.reads = reads
+        self.optional = optional
         self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
         self.sources = _sources(statements, reads)
         self.seen: set[str] = set()  # what has been read
@@ -66,6 +75,8 @@ class TorchLines(Lines):
         others = [r for r in self.reads if r in self.sources[s.name] and r not in own]
         if not others:
             return assigned(s.name, self.text(s.value), indent)
+        if any(n in self.optional for n in others) and self.text.like not in others:
+            others = [self.text.like, *others]  # one that is there
         if isinstance(value, Full) and self.text(value.value) == "0":
             shape = sizes.shape(value.shape)
             if len(others) == 1:

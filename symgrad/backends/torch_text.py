@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..expr import ATOM, ONE, const, is_exact, value_of
-from ..expr.sizes import tidy
 from ..plan.arrays.tree import (
     ALL,
     Array,
@@ -159,10 +158,6 @@ class TorchPrinter(ArrayPrinter):
             if not perhaps_whole(item):
                 continue
             axis = k - len(own) if "..." in own[:k] else k
-            if isinstance(item, Slice) and item.step is None and item.start is not None and item.stop is not None:
-                if not (is_exact(item.stop) and value_of(item.stop) <= 0):
-                    base = f"{base}.narrow({axis}, {sizes(item.start)}, {sizes(tidy(item.stop - item.start))})"
-                    continue
             base = f"_cut({base}, {axis}, {slice_of(item) if isinstance(item, Slice) else item})"
         return base, tuple(ALL if perhaps_whole(i) else i for i in items)
 
