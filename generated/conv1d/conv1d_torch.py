@@ -96,14 +96,11 @@ class Conv1d(torch.autograd.Function):
                     slice_i = slice(
                         dilation * r, dilation * r + stride * count_i, stride
                     )
-                    _cut(
-                        padded_grad_x,
-                        2,
-                        slice_i).add_(_einsum(
-                            "bfi,fd->bdi", grad_output, weight[:, :, r]
-                        ),
+                    padded_grad_x_part = _cut(padded_grad_x, (2, slice_i))
+                    padded_grad_x_part.add_(
+                        _einsum("bfi,fd->bdi", grad_output, weight[:, :, r])
                     )
-                grad_x = _cut(padded_grad_x, 2, slice(padding, padding + w))
+                grad_x = _cut(padded_grad_x, (2, slice(padding, padding + w)))
             if ctx.needs_input_grad[1]:
                 padded_x = torch.nn.functional.pad(x, (padding, padding))
                 windows_x = _windows(padded_x, 2, k, step=stride, dilation=dilation)
@@ -145,9 +142,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

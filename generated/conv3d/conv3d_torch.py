@@ -116,23 +116,21 @@ class Conv3d(torch.autograd.Function):
                         slice_i = slice(r, r + stride * count_i, stride)
                         for s in range(q):
                             slice_j = slice(s, s + stride * count_j, stride)
-                            _cut(
-                                _cut(_cut(padded_grad_x, 2, slice_k), 3, slice_i),
-                                4,
-                                slice_j).add_(_einsum(
+                            padded_grad_x_part = _cut(
+                                padded_grad_x, (2, slice_k), (3, slice_i), (4, slice_j)
+                            )
+                            padded_grad_x_part.add_(
+                                _einsum(
                                     "bfkij,fd->bdkij",
                                     grad_output,
                                     weight[:, :, l, r, s],
-                                ),
+                                )
                             )
                 grad_x = _cut(
-                    _cut(
-                        _cut(padded_grad_x, 2, slice(padding, padding + t)),
-                        3,
-                        slice(padding, padding + h),
-                    ),
-                    4,
-                    slice(padding, padding + w),
+                    padded_grad_x,
+                    (2, slice(padding, padding + t)),
+                    (3, slice(padding, padding + h)),
+                    (4, slice(padding, padding + w)),
                 )
             if ctx.needs_input_grad[1]:
                 padded_x = torch.nn.functional.pad(
@@ -192,9 +190,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

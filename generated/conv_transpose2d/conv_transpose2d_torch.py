@@ -137,15 +137,12 @@ class ConvTranspose2d(torch.autograd.Function):
             slice_i = slice(dilation * r, dilation * r + stride * h, stride)
             for s in range(q):
                 slice_j = slice(dilation * s, dilation * s + stride * w, stride)
-                _cut(
-                    _cut(full, 2, slice_i),
-                    3,
-                    slice_j).add_(_einsum("bdij,df->bfij", x, weight[:, :, r, s]),
-                )
+                full_part = _cut(full, (2, slice_i), (3, slice_j))
+                full_part.add_(_einsum("bdij,df->bfij", x, weight[:, :, r, s]))
         inner = _cut(
-            _cut(full, 2, slice(padding, padding + count_t)),
-            3,
-            slice(padding, padding + count_u),
+            full,
+            (2, slice(padding, padding + count_t)),
+            (3, slice(padding, padding + count_u)),
         )
         out = inner
         if bias is not None:
@@ -206,9 +203,12 @@ class ConvTranspose2d(torch.autograd.Function):
                         ),
                     )
                 )
-                _cut(_cut(grad_full, 2, slice(padding, padding + count_t)), 3, slice(padding, padding + count_u))[
-                    ...
-                ] = grad_output
+                grad_full_part = _cut(
+                    grad_full,
+                    (2, slice(padding, padding + count_t)),
+                    (3, slice(padding, padding + count_u)),
+                )
+                grad_full_part[...] = grad_output
             if ctx.needs_input_grad[0]:
                 windows_grad_full = _windows(
                     grad_full, 2, p, step=stride, dilation=dilation
@@ -218,7 +218,7 @@ class ConvTranspose2d(torch.autograd.Function):
                 )
                 grad_x = _einsum(
                     "bfijrs,dfrs->bdij",
-                    _cut(_cut(windows_grad_full, 2, slice(None, h)), 3, slice(None, w)),
+                    _cut(windows_grad_full, (2, slice(None, h)), (3, slice(None, w))),
                     weight,
                 )
             if ctx.needs_input_grad[1]:
@@ -230,7 +230,7 @@ class ConvTranspose2d(torch.autograd.Function):
                 )
                 grad_weight = _einsum(
                     "bfijrs,bdij->dfrs",
-                    _cut(_cut(windows_grad_full, 2, slice(None, h)), 3, slice(None, w)),
+                    _cut(windows_grad_full, (2, slice(None, h)), (3, slice(None, w))),
                     x,
                 )
             if ctx.needs_input_grad[2]:
@@ -288,9 +288,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

@@ -146,18 +146,17 @@ class GroupedConv1d(torch.autograd.Function):
                     slice_i = slice(
                         dilation * r, dilation * r + stride * count_i, stride
                     )
-                    _cut(
-                        padded_grad_parts,
-                        3,
-                        slice_i).add_(_einsum(
+                    padded_grad_parts_part = _cut(padded_grad_parts, (3, slice_i))
+                    padded_grad_parts_part.add_(
+                        _einsum(
                             "bgfi,gfe->bgei",
                             grad_output.reshape(n, groups, o // groups, count_i),
                             filters[:, :, :, r],
-                        ),
+                        )
                     )
                 grad_x = (
                     _cut(
-                        padded_grad_parts, 3, slice(padding, padding + w)
+                        padded_grad_parts, (3, slice(padding, padding + w))
                     ).reshape(n, c, w)
                 )
             if ctx.needs_input_grad[1]:
@@ -220,9 +219,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

@@ -96,14 +96,11 @@ class GroupedConvTranspose1d(torch.autograd.Function):
         full = _zeros((n, groups, o, max((w - 1) * stride + k, 0)), x, weight)
         for r in range(k):
             slice_i = slice(r, r + stride * w, stride)
-            _cut(
-                full,
-                3,
-                slice_i).add_(_einsum("bgdi,gdf->bgfi", parts, filters[:, :, :, r]),
-            )
+            full_part = _cut(full, (3, slice_i))
+            full_part.add_(_einsum("bgdi,gdf->bgfi", parts, filters[:, :, :, r]))
         out = (
             _cut(
-                full, 3, slice(padding, padding + count_p)
+                full, (3, slice(padding, padding + count_p))
             ).reshape(n, groups * o, count_p)
         )
         return out
@@ -130,27 +127,27 @@ class GroupedConvTranspose1d(torch.autograd.Function):
             grad_full = grad_output.new_zeros(
                 (n, groups, o, max((w - 1) * stride + k, 0))
             )
-            _cut(grad_full, 3, slice(padding, padding + count_p))[...] = (
-                grad_output.reshape(n, groups, o, count_p)
-            )
+            grad_full_part = _cut(grad_full, (3, slice(padding, padding + count_p)))
+            grad_full_part[...] = grad_output.reshape(n, groups, o, count_p)
             if ctx.needs_input_grad[0]:
                 filters = weight.reshape(groups, c // groups, o, k)
                 grad_x = (
                     _einsum(
                         "bgfir,gdfr->bgdi",
-                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
+                        _cut(
+                            _windows(grad_full, 3, k, step=stride), (3, slice(None, w))
+                        ),
                         filters,
                     ).reshape(n, c, w)
                 )
             if ctx.needs_input_grad[1]:
                 parts = x.reshape(n, groups, c // groups, w)
-                grad_weight = (
-                    _einsum(
-                        "bgfir,bgdi->gdfr",
-                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
-                        parts,
-                    ).reshape(c, o, k)
+                grad_filters = _einsum(
+                    "bgfir,bgdi->gdfr",
+                    _cut(_windows(grad_full, 3, k, step=stride), (3, slice(None, w))),
+                    parts,
                 )
+                grad_weight = grad_filters.reshape(c, o, k)
         return grad_x, grad_weight, None, None, None
 
 
@@ -194,9 +191,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

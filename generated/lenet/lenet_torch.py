@@ -307,12 +307,13 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        _cut(
-                            _cut(grad_s2, 2, slice(r, r + 10)),
-                            3,
-                            slice(s, s + 10)).add_(_einsum(
+                        grad_s2_part = _cut(
+                            grad_s2, (2, slice(r, r + 10)), (3, slice(s, s + 10))
+                        )
+                        grad_s2_part.add_(
+                            _einsum(
                                 "bfij,fd->bdij", grad_total_c3, conv2_weight[:, :, r, s]
-                            ),
+                            )
                         )
                 mask_s2 = c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None]
                 count_s2 = mask_s2.to(grad_output.dtype).sum(dim=(3, 5), keepdim=True)
@@ -340,12 +341,13 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        _cut(
-                            _cut(grad_x, 2, slice(r, r + 28)),
-                            3,
-                            slice(s, s + 28)).add_(_einsum(
+                        grad_x_part = _cut(
+                            grad_x, (2, slice(r, r + 28)), (3, slice(s, s + 28))
+                        )
+                        grad_x_part.add_(
+                            _einsum(
                                 "bfij,fd->bdij", grad_total_c1, conv1_weight[:, :, r, s]
-                            ),
+                            )
                         )
             if ctx.needs_input_grad[1]:
                 windows_x = _windows(x, 2, 5)
@@ -591,9 +593,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

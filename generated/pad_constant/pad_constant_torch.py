@@ -79,7 +79,7 @@ class PadConstant(torch.autograd.Function):
         (left,) = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = _cut(grad_output, -1, slice(left, left + n))
+            grad_x = _cut(grad_output, (-1, slice(left, left + n)))
         return grad_x, None, None, None
 
 
@@ -102,6 +102,8 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x

@@ -30,7 +30,7 @@ from ..plan.arrays.tree import (
     tops,
 )
 from .python_lines import Asked, Lines, is_negative
-from .python_text import assigned, called, sizes
+from .python_text import WIDTH, assigned, called, sizes
 from .torch_text import BACK, TorchPrinter, backward_axes, perhaps_whole, slice_of
 
 
@@ -103,14 +103,21 @@ class TorchLines(Lines):
         if s.name in self.seen:
             return self._replaced(s.name, s.items, s, indent)
         if any(map(perhaps_whole, s.items)):
-            target, rest = self.text.cut(s.name, s.items)
-            if all(i in (ALL, "...") for i in rest):
-                if s.first:
-                    return assigned(f"{target}[...]", self.text(s.value), indent)
-                return called(f"{target}.add_({self.text(s.value)})", indent)
-            sign = "=" if s.first else "+="
-            return assigned(f"{target}[{self.text.items(rest)}]", self.text(s.value), indent, sign)
+            return self._cut(s, indent)
         return super().update(s, indent)
+
+    def _cut(self, s: Update, indent: int) -> list[str]:
+        """`name[items] += value` where an index may be all that there is."""
+        target, rest = self.text.cut(s.name, s.items)
+        value, sign = self.text(s.value), "=" if s.first else "+="
+        lines: list[str] = []
+        if len(f"{target}[...] {sign} {value}") + indent > WIDTH:
+            lines, target = assigned(f"{s.name}_part", target, indent), f"{s.name}_part"
+        if not all(i in (ALL, "...") for i in rest):
+            return [*lines, *assigned(f"{target}[{self.text.items(rest)}]", value, indent, sign)]
+        if s.first:
+            return [*lines, *assigned(f"{target}[...]", value, indent)]
+        return [*lines, *called(f"{target}.add_({value})", indent)]
 
     def _replaced(self, name: str, items: Sequence[Item], s: Update, indent: int) -> list[str]:
         """`name[items] += value` as a new value of `name`."""
@@ -187,9 +194,11 @@ def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[s
 
 HELPERS: Mapping[str, tuple[str, ...]] = {
     "_cut": (
-        "def _cut(x, axis, places):",
-        '    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""',
-        "    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)",
+        "def _cut(x, *cuts):",
+        '    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""',
+        "    for axis, cut in cuts:",
+        "        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)",
+        "    return x",
     ),
     "_zeros": (
         "def _zeros(shape, *tensors):",

@@ -154,12 +154,12 @@ class TorchPrinter(ArrayPrinter):
     def cut(self, base: str, items: Sequence[Item]) -> tuple[str, tuple[Item, ...]]:
         """`base` cut along the axes where an index may be all that there is, and the rest of the index."""
         own = [i for i in items if i is not None]
-        for k, item in enumerate(own):
-            if not perhaps_whole(item):
-                continue
-            axis = k - len(own) if "..." in own[:k] else k
-            base = f"_cut({base}, {axis}, {slice_of(item) if isinstance(item, Slice) else item})"
-        return base, tuple(ALL if perhaps_whole(i) else i for i in items)
+        cuts = [
+            f"({k - len(own) if '...' in own[:k] else k}, {slice_of(item) if isinstance(item, Slice) else item})"
+            for k, item in enumerate(own)
+            if perhaps_whole(item)
+        ]
+        return f"_cut({', '.join([base, *cuts])})", tuple(ALL if perhaps_whole(i) else i for i in items)
 
     def _scan(self, op: str, base: str, axis: int | None, reverse: bool) -> str:
         dim = f"dim={axis or 0}"
