@@ -50,7 +50,8 @@ HELPERS = {
 class C:
     """The C99 backend."""
 
-    name = "c"
+    name = words = "c"
+    products = False
     style = "loops"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -32,7 +32,8 @@ from .python_text import assigned, called, pack_name, parameters, returned, unse
 class Jax:
     """The target `jax`."""
 
-    name = "jax"
+    name = words = "jax"
+    products = False
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

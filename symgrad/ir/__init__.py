@@ -32,6 +32,7 @@ from .text import (
     show_shape,
     show_target,
 )
+from .unknowns import single, unknowns
 
 __all__ = [
     "REDUCTIONS",
@@ -80,7 +81,9 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "single",
     "stretch",
     "unguarded",
+    "unknowns",
     "untold",
 ]
