@@ -24,7 +24,7 @@ from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError, UnsupportedError
 from .expr import ONE, Expr, Ref, ref, transform
-from .ir import Derivative, Dtype, Function, Role, alive, as_declared, single, unknowns
+from .ir import Derivative, Dtype, Function, Role, alive, as_declared, names_of, single, unknowns, with_names
 from .plan import Program, plan
 from .simplify import simplify, stable
 from .verify import Report
@@ -129,9 +129,15 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
         )
     point = single(function)
     if point.table[point.outputs[0]].shape:
-        found = simplify(tangent(stable(point), inputs))
+        found = tangent(stable(point), inputs)
     else:
-        found = simplify(differentiate(stable(gradient(point, *inputs)), inputs))
+        found = differentiate(stable(gradient(point, *inputs)), inputs)
+        wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
+        wishes |= {g: f"product_{n}" for n, g in found.gradients}
+        names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
+        seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
+        found = replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients)
+    found = simplify(found)
     return replace(found, primal=replace(found.primal, outputs=()))
 
 

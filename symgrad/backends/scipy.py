@@ -12,7 +12,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from ..expr import ONE, ZERO, Expr, Ref, const, product, ref, show, substitute, total
+from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, total
 from ..expr.sizes import tidy
 from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
@@ -67,7 +67,8 @@ class _Product(NumPyFile):
     def prepared(self) -> Printed:
         lines = [*self.computed(), *returned(tuple_of(self.kept()), 4)]
         doc = ["Return what _product needs."]
-        return {"name": "_prepared", "parameters": parameters("_prepared", self.parameters()), "doc": doc, "lines": lines}
+        head = parameters("_prepared", self.parameters())
+        return {"name": "_prepared", "parameters": head, "doc": doc, "lines": lines}
 
     def product(self, said: str) -> Printed:
         program = self.program
@@ -104,6 +105,7 @@ class _File(NumPyFile):
         self.vector = self.unknowns[0] if len(self.unknowns) == 1 else new("unknown")
         self.direction, self.operand = new("direction"), new("v")
         self.out, self.prepared, self.flat = new("value"), new("prepared"), new("flat")
+        self.size = new("size")
 
     def functions(self) -> list[Printed]:
         solver = [self._fun_and_grad(), self._hessp()] if self.is_scalar else [self._residuals(), self._jac()]
@@ -142,7 +144,7 @@ class _File(NumPyFile):
 
     def _jac(self) -> Printed:
         star, v = "" if len(self.unknowns) == 1 else "*", self.operand
-        lines = [*assigned("size", f"np.size({self.vector})", 4), *self._unpacked(), *self._called_forward()]
+        lines = [*assigned(self.size, f"np.size({self.vector})", 4), *self._unpacked(), *self._called_forward()]
         lines += assigned(self.prepared, f"_prepared({self._arguments(True)})", 4)
         parts = f"_parts({self._telling_arguments(v)})"
         lines += ["", f"def matvec({v}):"]
@@ -151,7 +153,7 @@ class _File(NumPyFile):
         inner = [*assigned(v, f"np.reshape({v}, np.shape({self.out}))", 8), *self._gradients(v, 8)]
         inner += returned(f"_flat({', '.join(self._own_gradients())})", 8)
         lines += [f"    {line}" for line in inner]
-        shape = f"(np.size({self.out}), size)"
+        shape = f"(np.size({self.out}), {self.size})"
         lines += ["", *returned(f"LinearOperator({shape}, matvec, rmatvec, dtype={self.out}.dtype)", 4)]
         said = f"Return the Jacobian of {self.output} as an operator: J @ v, and J.T @ v by rmatvec."
         return self._function("jac", [self.vector], said, lines)
@@ -159,10 +161,8 @@ class _File(NumPyFile):
     def _function(self, name: str, first: Sequence[str], said: str, lines: list[str]) -> Printed:
         primal = self.primal
         others = [p for p in self.parameters() if p.partition("=")[0] not in self.unknowns]
-        shown = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
-        vector = f"`{self.vector}` holds {listed(shown)}, one after the other."
-        if len(shown) == 1:
-            vector = f"`{self.vector}` is flat; its own shape is {show_shape(self.point.table[self.vector])}."
+        shapes = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
+        vector = f"`{self.vector}` holds {listed(shapes)}, flat{', one after the other' if len(shapes) > 1 else ''}."
         rest = [*map(pack_name, self._asked), *(n for n in primal.inputs if n not in self.unknowns)]
         given = f" Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
         doc = [said, "", f"    {vector}{given}" if len(vector + given) < 84 else f"    {vector}"]
@@ -254,16 +254,17 @@ class _File(NumPyFile):
             lines += self._count(pack_name(self._counted), shapes)
         expected = tidy(total(lengths))
         if expected != ref(pack_name(self._counted or "")):
-            message = f"{self.primal.name}: {self.vector} has {{{flat}.size}} elements, expected {{{sizes(expected)}}}"
-            if not isinstance(expected, Ref):
-                message += f" = {show(expected)}"
-            message = message if not expected.args and not isinstance(expected, Ref) else message
+            count = f"{{{sizes(expected)}}}" if expected.args or isinstance(expected, Ref) else sizes(expected)
+            formula = f"{show(expected)} = " if count[0] == "{" else ""
+            owner = self.vector if len(self.unknowns) == 1 else "the unknown"
+            message = f"{self.primal.name}: {{{flat}.size}} elements were given, {owner} has {formula}{count}"
             lines += if_lines(f"{flat}.size != {sizes(expected)}", 4)
             lines += raised("ValueError", message)
         lines += self._split(flat, shapes, lengths)
         shown = listed([f"{n} {show_shape(t)}" for n, t in zip(self.unknowns, self._shapes, strict=True)])
         parameter = parameters("_parts", [self._telling_arguments(self.vector)])
-        return {"name": "_parts", "parameters": parameter, "doc": [f"Return {shown} of a flat vector, in a new array."], "lines": lines}
+        doc = [f"Return {shown} of a flat vector, in a new array."]
+        return {"name": "_parts", "parameters": parameter, "doc": doc, "lines": lines}
 
     def _count(self, name: str, shapes: Sequence[tuple[Expr, ...]]) -> list[str]:
         """The size `name`, in a vector of the shapes: what is left is divided among those that have it."""
@@ -273,7 +274,7 @@ class _File(NumPyFile):
         left = f"{self.flat}.size" if rest == ZERO else f"({self.flat}.size - {sizes(rest)})"
         if each == ONE:
             return assigned(name, left.removeprefix("(").removesuffix(")"), 4)
-        return assigned(name, f"{left} // max({sizes(each)}, 1)", 4)
+        return assigned(name, f"{left} // {sizes(each) if isinstance(each, Const) else f'max({sizes(each)}, 1)'}", 4)
 
     def _split(self, flat: str, shapes: Sequence[tuple[Expr, ...]], lengths: Sequence[Expr]) -> list[str]:
         if not any(shapes):
@@ -281,12 +282,14 @@ class _File(NumPyFile):
         if len(shapes) == 1:
             return returned(flat if self._is_flat(shapes[0]) else f"{flat}.reshape({sizes.shape(shapes[0])})", 4)
         parts, start = [], ZERO
-        for shape, length in zip(shapes, lengths, strict=True):
+        for number, (shape, length) in enumerate(zip(shapes, lengths, strict=True), 1):
             end = tidy(total([start, length]))
             piece = f"{flat}[{sizes(start)}]"
             if shape:
-                first, last = "" if start == ZERO else sizes(start), "" if length is lengths[-1] else sizes(end)
-                piece = f"{flat}[{first} : {last}]".replace("[ :", "[:").replace(": ]", ":]")
+                first, last = "" if start == ZERO else sizes(start), "" if number == len(shapes) else sizes(end)
+                spaced = any(not part.isalnum() for part in (first, last) if part)  # as formatters have it
+                piece = f"{flat}[{first} : {last}]" if spaced else f"{flat}[{first}:{last}]"
+                piece = piece.replace("[ :", "[:").replace(" : ]", " :]")
                 piece += "" if self._is_flat(shape) else f".reshape({sizes.shape(shape)})"
             parts.append(piece)
             start = end

@@ -15,6 +15,7 @@ from .data import (
     as_declared,
     dtype_of_part,
     names_of,
+    with_names,
 )
 from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
@@ -86,4 +87,5 @@ __all__ = [
     "unguarded",
     "unknowns",
     "untold",
+    "with_names",
 ]
