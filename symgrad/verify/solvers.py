@@ -18,7 +18,7 @@ from .adjoint import draws_at
 from .numpy_text import NumpyText
 from .reference import Declaration
 from .rounding import DOUBLE, lift, rounding
-from .sizes import choose, fitting
+from .sizes import choose, cost, fitting
 from .symmetric import made_symmetric, symmetric_inputs
 from .text import Array
 
@@ -27,6 +27,7 @@ STEP = 60  # decimal places of the step, whose square is the error of a differen
 BITS = 330
 EXACT, FLOATS = mpmath.mpf(10) ** -40, mpmath.mpf(10) ** -8  # of 1 and the largest element
 COST = 600  # operations of one evaluation
+MOST = 50_000  # beyond which it takes minutes
 
 
 class Solvers:
@@ -60,7 +61,7 @@ class Solvers:
         options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
         packs: dict[str, tuple[int, ...]] = dict.fromkeys(self.function.packs, (3,))
         sizes = choose(self.function, options, self.rng, COST)
-        if fitting(self.function, sizes, packs, options):
+        if fitting(self.function, sizes, packs, options) and cost(self.function, sizes, options) <= MOST:
             yield from draws_at(self.function, self.rng, sizes, packs, options)
 
 
