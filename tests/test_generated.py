@@ -38,7 +38,7 @@ needs_cxx = pytest.mark.skipif(shutil.which(CXX[0]) is None, reason="no C++ comp
 
 # for solvers where somebody would solve: a scalar to minimise, an array of residuals
 FOR_SOLVERS = """rosenbrock himmelblau booth beale rastrigin ackley lennard_jones coulomb_energy gaussian_logpdf heat_step
-    linear linear_mse huber_loss cross_entropy""".split()
+    huber_loss cross_entropy""".split()
 
 each_function = pytest.mark.parametrize("name", library.__all__)
 

@@ -21,7 +21,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(unknown):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `unknown` holds x () and y (), flat, one after the other.
+    `unknown` holds x () and y (), one after the other.
     """
     x, y = _parts(unknown)
     value, saved = forward(x, y)
@@ -32,7 +32,7 @@ def fun_and_grad(unknown):
 def hessp(unknown, direction):
     """Return the Hessian of out times `direction`.
 
-    `unknown` holds x () and y (), flat, one after the other.
+    `unknown` holds x () and y (), one after the other.
     """
     x, y = _parts(unknown)
     prepared = _prepared(x, y)

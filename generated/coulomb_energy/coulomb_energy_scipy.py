@@ -41,7 +41,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(position, charge):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `position` holds position (n, 3), flat. Give the others by args=(charge,).
+    `position` is (n, 3), given flat. Give the others by args=(charge,).
     """
     position = _parts(position, charge)
     value, saved = forward(position, charge)
@@ -52,7 +52,7 @@ def fun_and_grad(position, charge):
 def hessp(position, direction, charge):
     """Return the Hessian of out times `direction`.
 
-    `position` holds position (n, 3), flat. Give the others by args=(charge,).
+    `position` is (n, 3), given flat. Give the others by args=(charge,).
     """
     position = _parts(position, charge)
     prepared = _prepared(position, charge)

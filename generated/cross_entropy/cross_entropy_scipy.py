@@ -30,7 +30,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(logits, target):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `logits` holds logits (n, c), flat. Give the others by args=(target,).
+    `logits` is (n, c), given flat. Give the others by args=(target,).
     """
     logits = _parts(logits, target)
     value, saved = forward(logits, target)
@@ -41,7 +41,7 @@ def fun_and_grad(logits, target):
 def hessp(logits, direction, target):
     """Return the Hessian of out times `direction`.
 
-    `logits` holds logits (n, c), flat. Give the others by args=(target,).
+    `logits` is (n, c), given flat. Give the others by args=(target,).
     """
     logits = _parts(logits, target)
     prepared = _prepared(logits, target)

@@ -26,7 +26,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(unknown):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `unknown` holds x (), mean () and std (), flat, one after the other.
+    `unknown` holds x (), mean () and std (), one after the other.
     """
     x, mean, std = _parts(unknown)
     value, saved = forward(x, mean, std)
@@ -37,7 +37,7 @@ def fun_and_grad(unknown):
 def hessp(unknown, direction):
     """Return the Hessian of out times `direction`.
 
-    `unknown` holds x (), mean () and std (), flat, one after the other.
+    `unknown` holds x (), mean () and std (), one after the other.
     """
     x, mean, std = _parts(unknown)
     prepared = _prepared(x, mean, std)

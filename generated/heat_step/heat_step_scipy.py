@@ -27,7 +27,7 @@ __all__ = ["backward", "forward", "jac", "residuals"]
 def residuals(u, *, rate=0.1):
     """Return out, flat, for scipy.optimize.least_squares.
 
-    `u` holds u (n,), flat.
+    `u` is (n,), given flat.
     """
     u = _parts(u)
     value, _ = forward(u, rate=rate)
@@ -37,7 +37,7 @@ def residuals(u, *, rate=0.1):
 def jac(u, *, rate=0.1):
     """Return the Jacobian of out as an operator: J @ v, and J.T @ v by rmatvec.
 
-    `u` holds u (n,), flat.
+    `u` is (n,), given flat.
     """
     size = np.size(u)
     u = _parts(u)

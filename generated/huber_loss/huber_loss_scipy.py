@@ -34,7 +34,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(prediction, target, *, delta=1.0):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `prediction` holds prediction (...,), flat. Give the others by args=(target,).
+    `prediction` is (...,), given flat. Give the others by args=(target,).
     """
     prediction = _parts(prediction, target)
     value, saved = forward(prediction, target, delta=delta)
@@ -45,7 +45,7 @@ def fun_and_grad(prediction, target, *, delta=1.0):
 def hessp(prediction, direction, target, *, delta=1.0):
     """Return the Hessian of out times `direction`.
 
-    `prediction` holds prediction (...,), flat. Give the others by args=(target,).
+    `prediction` is (...,), given flat. Give the others by args=(target,).
     """
     prediction = _parts(prediction, target)
     prepared = _prepared(prediction, target, delta=delta)

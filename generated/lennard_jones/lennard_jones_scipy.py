@@ -28,7 +28,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(r, *, epsilon=1.0, sigma=1.0):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `r` holds r (), flat.
+    `r` is (), given flat.
     """
     r = _parts(r)
     value, saved = forward(r, epsilon=epsilon, sigma=sigma)
@@ -39,7 +39,7 @@ def fun_and_grad(r, *, epsilon=1.0, sigma=1.0):
 def hessp(r, direction, *, epsilon=1.0, sigma=1.0):
     """Return the Hessian of out times `direction`.
 
-    `r` holds r (), flat.
+    `r` is (), given flat.
     """
     r = _parts(r)
     prepared = _prepared(r, epsilon=epsilon, sigma=sigma)

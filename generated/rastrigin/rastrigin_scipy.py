@@ -25,7 +25,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(x):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `x` holds x (n,), flat.
+    `x` is (n,), given flat.
     """
     x = _parts(x)
     value, saved = forward(x)
@@ -36,7 +36,7 @@ def fun_and_grad(x):
 def hessp(x, direction):
     """Return the Hessian of out times `direction`.
 
-    `x` holds x (n,), flat.
+    `x` is (n,), given flat.
     """
     x = _parts(x)
     prepared = _prepared(x)

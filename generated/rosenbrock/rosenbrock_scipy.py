@@ -28,7 +28,7 @@ __all__ = ["backward", "forward", "fun_and_grad", "hessp"]
 def fun_and_grad(unknown, *, a=1.0, b=100.0):
     """Return out and its gradient, for scipy.optimize.minimize(..., jac=True).
 
-    `unknown` holds x () and y (), flat, one after the other.
+    `unknown` holds x () and y (), one after the other.
     """
     x, y = _parts(unknown)
     value, saved = forward(x, y, a=a, b=b)
@@ -39,7 +39,7 @@ def fun_and_grad(unknown, *, a=1.0, b=100.0):
 def hessp(unknown, direction, *, a=1.0, b=100.0):
     """Return the Hessian of out times `direction`.
 
-    `unknown` holds x () and y (), flat, one after the other.
+    `unknown` holds x () and y (), one after the other.
     """
     x, y = _parts(unknown)
     prepared = _prepared(x, y, a=a, b=b)

@@ -162,7 +162,9 @@ class _File(NumPyFile):
         primal = self.primal
         others = [p for p in self.parameters() if p.partition("=")[0] not in self.unknowns]
         shapes = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
-        vector = f"`{self.vector}` holds {listed(shapes)}, flat{', one after the other' if len(shapes) > 1 else ''}."
+        vector = f"`{self.vector}` holds {listed(shapes)}, one after the other."
+        if len(shapes) == 1:
+            vector = f"`{shapes[0].replace(' ', '` is ', 1)}, given flat."
         rest = [*map(pack_name, self._asked), *(n for n in primal.inputs if n not in self.unknowns)]
         given = f" Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
         doc = [said, "", f"    {vector}{given}" if len(vector + given) < 84 else f"    {vector}"]
