@@ -131,7 +131,12 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
     if point.table[point.outputs[0]].shape:
         found = tangent(stable(point), inputs)
     else:
-        found = differentiate(stable(gradient(point, *inputs)), inputs)
+        try:
+            slope = gradient(point, *inputs)
+        except TargetError as error:  # it is 0 everywhere
+            said = f"{function.name} does not depend on all of its unknown, {', '.join(inputs)}"
+            raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.") from error
+        found = differentiate(stable(slope), inputs)
         wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
         wishes |= {g: f"product_{n}" for n, g in found.gradients}
         names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}

@@ -56,6 +56,8 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out[i] = h[i]", "scipy"),
     ("f(x[n]) = sum[i](x[i])", "scipy"),
     ("f(x[n])[i] = 2*x[i]", "scipy"),
+    ("f(x[n]; k=2)[i:n+k] = where(i < n, x[i]**2, 0)", "scipy"),  # an option that only the result's shape mentions
+    ("f(x, y) = 3*y**2", "scipy:y"),
 ]
 
 
@@ -171,6 +173,11 @@ def test_the_check_sees(formula, text, instead, said):
 def test_several_outputs_are_refused():
     with pytest.raises(UnsupportedError, match=r"squares gives \w+, \w+, \w+: .*Declare a function of one"):
         sg.generate(library.squares, to="scipy")
+
+
+def test_an_unknown_must_count():
+    with pytest.raises(UnsupportedError, match=r"f does not depend on all of its unknown, x, y\. .* --to scipy:y"):
+        sg.generate(sg.parse("f(x, y) = 3*y**2"), to="scipy")
 
 
 @pytest.mark.parametrize(
