@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +22,9 @@ from .backends import BACKENDS, Backend, header
 from .backends.base import Artefact
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
-from .errors import CheckError, TargetError
+from .errors import CheckError, TargetError, UnsupportedError
 from .expr import ONE, Expr, Ref, ref, transform
-from .ir import Derivative, Function, Role, alive, as_declared
+from .ir import Derivative, Dtype, Function, Role, alive, as_declared, names_of, single, unknowns, with_names
 from .plan import Program, plan
 from .simplify import simplify, stable
 from .verify import Report
@@ -55,10 +55,14 @@ def derive(declaration: Declaration) -> Derivative:
 
 def printed(declaration: Declaration, to: str) -> Printed:
     """Declaration -> text in the language `to`."""
-    backend = _backend(to)
+    backend, chosen = _backend(to)
     function = as_function(declaration)
     derivative = derive(function)
-    program = plan(derivative, to, backend.style)
+    program = plan(derivative, backend.words, backend.style)
+    if backend.products:
+        names = unknowns(function, chosen)
+        second = plan(product(function, names), backend.words, backend.style)
+        program = replace(program, unknowns=names, product=second)
     head = header(program, command(function, to), entries(derivative))
     files = backend.render(program, head)
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
@@ -67,7 +71,7 @@ def printed(declaration: Declaration, to: str) -> Printed:
 def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
     """Return {path: text} of the printed code, unchecked.
 
-    to      "numpy" or "c"
+    to      "numpy", "c", "torch", "jax" or "scipy"; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function
     """
     return dict(printed(_fixed(declaration, static), to).files)
@@ -119,6 +123,36 @@ def vjp(declaration: Declaration) -> Derivative:
 def jvp(declaration: Declaration) -> Derivative:
     """J v: the tangents of the outputs for tangents of the inputs."""
     return simplify(tangent(stable(as_function(declaration))))
+
+
+def product(function: Function, inputs: Sequence[str]) -> Derivative:
+    """What a solver multiplies a vector with: the Hessian of one scalar output, the Jacobian of one array.
+
+    inputs  the unknown, with respect to which
+    Its primal has no outputs: only what the product needs is computed.
+    """
+    if len(function.outputs) > 1 or function.table[function.outputs[0]].dtype != Dtype.REAL:
+        raise UnsupportedError(
+            f"{function.name} gives {', '.join(function.outputs)}: SciPy minimises one real scalar, or the squares of "
+            f"one array of residuals. Declare a function of one output, such as their sum, or sg.stack of them."
+        )
+    point = single(function)
+    if point.table[point.outputs[0]].shape:
+        found = tangent(stable(point), inputs)
+    else:
+        try:
+            slope = gradient(point, *inputs)
+        except TargetError as error:  # it is 0 everywhere
+            said = f"{function.name} does not depend on all of its unknown, {', '.join(inputs)}"
+            raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.") from error
+        found = differentiate(stable(slope), inputs)
+        wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
+        wishes |= {g: f"product_{n}" for n, g in found.gradients}
+        names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
+        seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
+        found = replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients)
+    found = simplify(found)
+    return replace(found, primal=replace(found.primal, outputs=()))
 
 
 def gradient(declaration: Declaration, *inputs: str) -> Function:
@@ -200,10 +234,12 @@ def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
     return declaration.with_static(**static)
 
 
-def _backend(to: str) -> Backend:
-    if to not in BACKENDS:
+def _backend(to: str) -> tuple[Backend, tuple[str, ...]]:
+    """The language, and the unknowns that were chosen for it: `scipy:w+b`."""
+    name, _, chosen = to.partition(":")
+    if name not in BACKENDS or (chosen and not BACKENDS[name].products):
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
-    return BACKENDS[to]
+    return BACKENDS[name], tuple(chosen.split("+")) if chosen else ()
 
 
 def _signed(text: str) -> str:

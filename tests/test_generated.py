@@ -22,6 +22,7 @@ from symgrad import library
 from symgrad.backends import BACKENDS
 from symgrad.cli.files import placed, write
 from symgrad.errors import UnsupportedError
+from symgrad.ir import single, unknowns
 from symgrad.pipeline import as_function, generate
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +35,10 @@ CXX = shlex.split(os.environ.get("CXX") or "c++")
 needs_cc = pytest.mark.skipif(shutil.which(CC[0]) is None, reason="no C compiler")
 needs_cxx = pytest.mark.skipif(shutil.which(CXX[0]) is None, reason="no C++ compiler")
 
+# for solvers where somebody would solve: a scalar to minimise, an array of residuals
+FOR_SOLVERS = """rosenbrock himmelblau booth beale rastrigin ackley lennard_jones coulomb_energy gaussian_logpdf
+    heat_step huber_loss cross_entropy""".split()
+
 each_function = pytest.mark.parametrize("name", library.__all__)
 
 
@@ -45,12 +50,17 @@ def in_c(name):
 each_function_in_c = pytest.mark.parametrize("name", [name for name in library.__all__ if in_c(name)])
 
 
+def languages(name):
+    """The languages that can express a function of the library; of those for solvers only where one is wanted."""
+    refused = [] if in_c(name) else ["c"]
+    return [to for to in BACKENDS if to not in refused and (not BACKENDS[to].products or name in FOR_SOLVERS)]
+
+
 @cache
 def printed(name):
-    """The files of a library function in every language that can express it."""
+    """The files of a library function."""
     declared = getattr(library, name)
-    languages = [to for to in BACKENDS if to != "c" or in_c(name)]
-    return [f for to in languages for f in placed(GENERATED, name, generate(declared, to=to))]
+    return [f for to in languages(name) for f in placed(GENERATED, name, generate(declared, to=to))]
 
 
 @pytest.mark.parametrize("name", [name for name in library.__all__ if not in_c(name)])
@@ -85,16 +95,21 @@ def test_nothing_else_is_there(request):
 
 def test_printing_again_gives_the_same_bytes():
     for name in ("softmax", "linear"):
-        again = [f for to in BACKENDS for f in placed(GENERATED, name, generate(getattr(library, name), to=to))]
+        again = [f for to in languages(name) for f in placed(GENERATED, name, generate(getattr(library, name), to=to))]
         assert again == printed(name)
+
+
+def imported(name, language):
+    path = GENERATED / name / f"{name}_{language}.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @each_function
 def test_numpy_runs(name):
-    path = GENERATED / name / f"{name}_numpy.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = imported(name, "numpy")
     function = as_function(getattr(library, name))
     inputs = list(arguments(function))
     output, saved = module.forward(*inputs)
@@ -103,6 +118,22 @@ def test_numpy_runs(name):
     shapes = [x.shape if x.dtype == float else None for x in inputs]
     assert [None if g is None else g.shape for g in gradients] == shapes
     assert all(np.isfinite(g).all() for g in gradients if g is not None)
+    assert "symgrad" not in vars(module), "printed code stands on its own"
+
+
+@pytest.mark.parametrize("name", FOR_SOLVERS)
+def test_scipy_runs(name):
+    module = imported(name, "scipy")
+    function = single(as_function(getattr(library, name)))
+    values = dict(zip(function.inputs, arguments(function), strict=True))
+    x = np.concatenate([np.ravel(values.pop(n)) for n in unknowns(function)])
+    if function.table[function.outputs[0]].shape:
+        operator = module.jac(x, *values.values())
+        u = module.residuals(x, *values.values())
+        assert np.isclose(u @ operator.matvec(x), x @ operator.rmatvec(u))
+    else:
+        value, gradient = module.fun_and_grad(x, *values.values())
+        assert np.isfinite(value) and gradient.shape == module.hessp(x, x, *values.values()).shape == x.shape
     assert "symgrad" not in vars(module), "printed code stands on its own"
 
 

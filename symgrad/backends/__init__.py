@@ -9,8 +9,9 @@ from .c import C
 from .header import header
 from .jax import Jax
 from .numpy import NumPy
+from .scipy import SciPy
 from .torch import Torch
 
-BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax())}
+BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax(), SciPy())}
 
 __all__ = ["BACKENDS", "Backend", "header"]

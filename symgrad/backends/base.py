@@ -60,6 +60,16 @@ class Backend(Protocol):
         ...
 
     @property
+    def words(self) -> str:
+        """The language in whose words operators are spelled: its own, or that of which it is a dialect."""
+        ...
+
+    @property
+    def products(self) -> bool:
+        """Whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`."""
+        ...
+
+    @property
     def style(self) -> str:
         """What the plan is made for: whole "arrays", or "loops"."""
         ...

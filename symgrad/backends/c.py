@@ -50,8 +50,9 @@ HELPERS = {
 class C:
     """The C99 backend."""
 
-    name = "c"
+    name = words = "c"
     executed = "c"
+    products = False
     style = "loops"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -34,8 +34,9 @@ from .python_text import assigned, called, pack_name, parameters, returned, unse
 class Jax:
     """The target `jax`."""
 
-    name = "jax"
+    name = words = "jax"
     executed = "numpy"
+    products = False
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

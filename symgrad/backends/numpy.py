@@ -37,14 +37,15 @@ MANY = 8  # inputs, from which their flags are not written out
 class NumPy:
     """The target `numpy`."""
 
-    name = "numpy"
+    name = words = "numpy"
     executed = "numpy"
+    products = False
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
         function = program.derivative.primal.name
-        return {f"{function}_numpy.py": _File(program).text(header)}
+        return {f"{function}_numpy.py": NumPyFile(program).text(header)}
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
         """Import the printed text as a module, without writing it anywhere."""
@@ -52,7 +53,7 @@ class NumPy:
         return module_from(path, text)
 
 
-class _Lines(Lines):
+class NumPyLines(Lines):
     def add_at(self, s: AddAt, indent: int) -> list[str]:
         inner = self.text.items(s.items)
         index = f"({inner})" if len(s.items) > 1 else inner
@@ -60,52 +61,70 @@ class _Lines(Lines):
         return called(f"np.add.at({s.name}, {index}, {self.text(s.value)})", indent)
 
 
-class _File(PythonFile):
+class NumPyFile(PythonFile):
     def printer(self, like: str) -> ArrayPrinter:
         return ArrayPrinter(f"{like}.dtype", self.options)
 
     def text(self, header: Sequence[str]) -> str:
-        forward, backward = self._forward(), self._backward()
-        helpers = self._helpers("\n".join([*forward["lines"], *backward["lines"]]))
-        body = [*forward["lines"], *backward["lines"], *(line for helper in helpers for line in helper)]
+        functions = self.functions()
+        helpers = self._helpers("\n".join(line for f in functions for line in f["lines"]))
+        body = [line for lines in (*(f["lines"] for f in functions), *helpers) for line in lines]
         imports = ["import math", ""] if any("math." in line for line in body) else []
         imports.append("import numpy as np")
         modules = [m for m in SCIPY if any(re.search(rf"(?<!\.)\b{m}\.", line) for line in body)]
         if modules:
             imports.append(f"from scipy import {', '.join(sorted(modules))}")
+        public = sorted(f["name"] for f in functions if not f["name"].startswith("_"))
         return template("numpy.j2").render(
             header=[in_docstring(line) for line in header],
-            imports=imports,
-            forward=forward,
-            backward=backward,
+            imports=[*imports, *self.imports(functions)],
+            exported=", ".join(f'"{name}"' for name in public),
+            functions=functions,
             helpers=helpers,
         )
+
+    def functions(self) -> list[dict[str, Any]]:
+        """The functions that are printed, each its name, parameters, docstring and lines."""
+        return [self._forward(), self._backward()]
+
+    def imports(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What they import besides NumPy."""
+        return []
 
     # forward
 
     def _forward(self) -> dict[str, Any]:
+        lines = with_return(self.computed(), self.primal.outputs, self.program.saved, tuple_of(self.kept()))
+        doc = [self.results_doc(", and what backward needs"), *self.arguments_doc()]
+        return {"name": "forward", "parameters": parameters("forward", self.parameters()), "doc": doc, "lines": lines}
+
+    def checked(self) -> list[str]:
+        """The options that `_inputs` is given."""
+        return checked_options(self.program)
+
+    def computed(self) -> list[str]:
+        """The lines of forward before its return."""
         primal = self.primal
-        printer = self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options)
         lines: list[str] = []
         if primal.inputs:
             names = ", ".join(primal.inputs)
-            lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *checked_options(self.program)])})", 4)
-        tensors = self.sure
-        saved_sizes = self.program.saved_sizes
-        sized = size_lines(self.forward_sizes(), tensors)
+            lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *self.checked()])})", 4)
         needs = [*dict.fromkeys((*primal.constraints, *self.forward.needs, *self.backward.needs))]
+        sized = size_lines(self.forward_sizes(), self.sure)
         sized += constraint_lines(primal, needs)
         sized += count_lines(self.forward.counts)
         lines += [*sized, ""] if sized else []
-        lines += _Lines(printer, lambda guard: conditions(guard, {}, None, ""))(self.forward.statements)
+        return lines + NumPyLines(self._typed(), lambda guard: conditions(guard, {}, None, ""))(self.forward.statements)
+
+    def _typed(self) -> ArrayPrinter:
+        return self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options)
+
+    def kept(self) -> list[str]:
+        """What forward saves."""
         saved = [*self.program.saved]
-        saved += [self.size_text(d, tensors) for d in saved_sizes]
+        saved += [self.size_text(d, self.sure) for d in self.program.saved_sizes]
         saved += [*self.program.saved_options, *(f"{n} is not None" for n in self.program.saved_presence)]
-        if self._saves_dtype():
-            saved.append(printer.dtype)
-        lines = with_return(lines, primal.outputs, self.program.saved, tuple_of(saved))
-        doc = [self.results_doc(", and what backward needs"), *self.arguments_doc()]
-        return {"parameters": parameters("forward", self.parameters()), "doc": doc, "lines": lines}
+        return [*saved, self._typed().dtype] if self._saves_dtype() else saved
 
     def _saves_dtype(self) -> bool:
         """Whether backward would have no array to take the type from."""
@@ -155,7 +174,7 @@ class _File(PythonFile):
         if gradients:
             lines += unset([*gradients], 4)
         asked = lambda guard: conditions(guard, gradients, program, "needs_input_grad")  # noqa: E731
-        lines += _Lines(printer, asked)(self.backward.statements)
+        lines += NumPyLines(printer, asked)(self.backward.statements)
         text = "\n".join(lines)
         names = [n if n in program.saved or mentions(text, n) else "_" for n in names]
         lines = [*(unpacked(names) if names else []), *lines]
@@ -164,6 +183,7 @@ class _File(PythonFile):
         count = len(primal.inputs)
         default = f"(True,) * {count}" if count > MANY else tuple_of(["True"] * count)
         return {
+            "name": "backward",
             "parameters": parameters("backward", ["saved", "grad_output=None", f"needs_input_grad={default}"]),
             "doc": self._backward_doc(),
             "lines": lines,

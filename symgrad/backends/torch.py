@@ -40,8 +40,9 @@ MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what aut
 class Torch:
     """The target `torch`."""
 
-    name = "torch"
+    name = words = "torch"
     executed = "numpy"
+    products = False
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -53,10 +53,10 @@ class Commands(click.Group):
 
 
 def _languages(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """`numpy,c`: the names, each once."""
+    """`numpy,c`: the names, each once; `scipy:w` says what is the unknown."""
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
     for name in names or ("",):
-        if name not in BACKENDS:
+        if name.partition(":")[0] not in BACKENDS:
             near = difflib.get_close_matches(name, BACKENDS, n=1)
             advice = f"Did you mean {near[0]}?" if near else f"Choose from {', '.join(BACKENDS)}."
             raise TargetError(f"{name!r} is no language that symgrad prints. {advice}")
@@ -308,8 +308,8 @@ def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[
         folder = out / function.name
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = [printed(function, to).files for to in BACKENDS if to not in languages]
-            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing)}
+            rest = _printed(function, [to for to in BACKENDS if to not in languages], [])
+            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing.files)}
             stale += leftovers(folder, names)
     others = abandoned(out, {f.name for f in found.functions}, found.whole)
     return [*stale, *(path for path, source in others if not _declared(source))]

@@ -64,19 +64,21 @@ from ..ops import OPS
 from .matrices import cotangents
 
 
-def differentiate(function: Function) -> Derivative:
+def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     """Return the joint equations of `function` and of its vector-Jacobian product.
+
+    inputs  with respect to which; all of them, if none is named
 
     The seeds are `grad_output` (one output) or `grad_<output>`, of the outputs' shapes; the gradients `grad_<input>`,
     of the inputs' shapes, one for each real input. What nothing contributes to has no equation, and is zero.
     """
-    return Sweep(function).derivative()
+    return Sweep(function, inputs).derivative()
 
 
 class Sweep:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, inputs: Sequence[str] = ()) -> None:
         self.function = function
-        self.active = _active(function)
+        self.active = _active(function, inputs or function.inputs)
         # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
         needed = {e.target for e in alive(function.statements, function.outputs)}
         self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
@@ -127,7 +129,7 @@ class Sweep:
                 self.statements.append(Equation(total, at, "none", ref(seed, *at), box))
                 self.cotangent[output] = total
         for tensor in function.tensors:
-            if tensor.role == Role.INPUT and tensor.dtype == Dtype.REAL:
+            if tensor.role == Role.INPUT and tensor.name in self.active:
                 self.cotangent[tensor.name] = self.new(f"grad_{tensor.name}", tensor.name, Role.GRADIENT)
                 self.gradients.append((tensor.name, self.cotangent[tensor.name]))
             elif tensor.name in self.active and tensor.name not in self.cotangent:
@@ -292,9 +294,9 @@ def _shown_first(box: Box, subscripts: tuple[Expr, ...]) -> Box:
     return (*((i, extents[i]) for i in shown), *((i, extent) for i, extent in box if i not in shown))
 
 
-def _active(function: Function) -> set[str]:
-    """The tensors that depend on a real input through real values."""
-    active = {name for name in function.inputs if function.table[name].dtype == Dtype.REAL}
+def _active(function: Function, inputs: Sequence[str]) -> set[str]:
+    """The tensors that depend on a real input among `inputs` through real values."""
+    active = {name for name in inputs if function.table[name].dtype == Dtype.REAL}
     real = [e for e in function.statements if function.table[e.target].dtype == Dtype.REAL]
     while more := {e.target for e in real if any(r.name in active for r in refs(e.body))} - active:
         active |= more

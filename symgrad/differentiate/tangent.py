@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, ref, select, total
 from ..ir import Derivative, Equation, Function, Role
 from .rule import Sweep, condition_of, everywhere, reverse, times
 
 
-def tangent(function: Function) -> Derivative:
+def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     """Return the joint equations of `function` and of J v: the tangent of each output for tangents of the inputs.
+
+    inputs  those that move; all of them, if none is named
 
     The seeds are `tangent_<input>` for the real inputs. With p the partial derivatives of the body, by element:
 
         tangent_out[f] = reduce{ sum over x[h] of p * tangent_x[h] }    (weights as in the table above)
     """
-    sweep = Sweep(function)
+    sweep = Sweep(function, inputs)
     names: dict[str, str] = {}
     seeds, results = [], []
     for tensor in function.tensors:

@@ -15,6 +15,7 @@ from .data import (
     as_declared,
     dtype_of_part,
     names_of,
+    with_names,
 )
 from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
@@ -32,6 +33,7 @@ from .text import (
     show_shape,
     show_target,
 )
+from .unknowns import single, unknowns
 
 __all__ = [
     "REDUCTIONS",
@@ -80,7 +82,10 @@ __all__ = [
     "show_right",
     "show_shape",
     "show_target",
+    "single",
     "stretch",
     "unguarded",
+    "unknowns",
     "untold",
+    "with_names",
 ]

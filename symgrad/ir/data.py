@@ -290,6 +290,14 @@ def as_declared(function: Function) -> Function:
                 name, number = f"{wish}_{number}", number + 1
             taken.add(name)
             names[t.name] = name
+    roles = dict.fromkeys(function.inputs, Role.INPUT) | dict.fromkeys(function.outputs, Role.OUTPUT)
+    renamed = with_names(function, names)
+    pairs = zip(function.tensors, renamed.tensors, strict=True)
+    return replace(renamed, tensors=tuple(replace(t, role=roles.get(old.name, Role.LOCAL)) for old, t in pairs))
+
+
+def with_names(function: Function, names: Mapping[str, str]) -> Function:
+    """The function with other names for some of its tensors."""
 
     def new(name: str) -> str:
         return names.get(name, name)
@@ -302,8 +310,7 @@ def as_declared(function: Function) -> Function:
         subscripts = tuple(transform(s, rewrite) for s in e.subscripts)
         return replace(e, target=new(e.target), subscripts=subscripts, body=transform(e.body, rewrite), where=where)
 
-    roles = dict.fromkeys(function.inputs, Role.INPUT) | dict.fromkeys(function.outputs, Role.OUTPUT)
-    tensors = tuple(replace(t, name=new(t.name), role=roles.get(t.name, Role.LOCAL)) for t in function.tensors)
+    tensors = tuple(replace(t, name=new(t.name)) for t in function.tensors)
     inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
     statements = tuple(map(put, function.statements))
     return replace(function, tensors=tensors, statements=statements, inputs=inputs, outputs=outputs)

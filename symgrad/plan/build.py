@@ -61,7 +61,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     second = Procedure(reads, steps(backward, gradients, tensors, results, twice), gradients)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
-    read |= {r.name for _, seed in derivative.seeds for r in refs(*tensors[seed].shape)}  # its shape is checked
+    # the shape of what is given is checked, that of a result is made
+    read |= {r.name for _, name in (*derivative.seeds, *derivative.gradients) for r in refs(*tensors[name].shape)}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),

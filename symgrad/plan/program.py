@@ -111,6 +111,9 @@ class Program:
     saved_options    options that backward reads
     saved_presence   optional inputs whose presence backward needs, and that are not saved themselves
     indexed          (integer element, extent): subscripts taken from data, which must be in range(extent)
+    unknowns         the inputs that a solver moves, in a language for solvers
+    product          of the Hessian of one scalar output, or the Jacobian of others, with a vector in their shapes:
+                     its forward gives what is saved alone, its backward the product
     """
 
     derivative: Derivative
@@ -122,6 +125,8 @@ class Program:
     saved_options: tuple[str, ...] = ()
     saved_presence: tuple[str, ...] = ()
     indexed: tuple[tuple[Ref, Expr], ...] = ()
+    unknowns: tuple[str, ...] = ()
+    product: Program | None = None
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:

@@ -5,7 +5,7 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any, Protocol
 
@@ -59,6 +59,17 @@ def drawn(
     sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)
     if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
         return
+    yield from draws_at(function, rng, sizes, packs, options)
+
+
+def draws_at(
+    function: Function,
+    rng: np.random.Generator,
+    sizes: Mapping[str, int],
+    packs: Mapping[str, tuple[int, ...]],
+    options: dict[str, Any],
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Inputs and options at these sizes, of one distribution after the other."""
     symmetric = symmetric_inputs(function)
     for kind in ("normal", "above", "unit"):
         inputs: dict[str, Any] = {}

@@ -37,10 +37,15 @@ from .report import Finding, Report, Worst
 from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized
+from .solvers import Solvers
 from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
-TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
+TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {
+    "numpy": NumpyText,
+    "c": CText,
+    "scipy": NumpyText,
+}
 ENOUGH = 12  # failures, after which the check stops
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
@@ -65,7 +70,7 @@ def check(
     seconds  the time that it may take; the report says what was not checked then
     """
     start = perf_counter()
-    checking = _Checking(function, to, artefact, full, seed, text or to)
+    checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
     if not process.POSSIBLE or getattr(artefact, "threads", False):  # with threads, a copy of this process stands still
         end = None if seconds is None else start + seconds
         checking.run(files, lambda heading, said: None, end)
@@ -148,6 +153,9 @@ class _Checking:
         if not self.found.failures:
             self._calling("adjoint", None)
             self._adjoint()
+        if not self.found.failures and self.text is not None and isinstance(self.text.text, NumpyText):
+            self._calling("solvers", None)
+            self._solvers(self.text.text)
         self.tell("calling", None)
 
     def _calling(self, stage: str, case: Case | None) -> None:
@@ -278,6 +286,12 @@ class _Checking:
                 shapes = {n: np.shape(v) for n, v in calls[-1][0].items() if v is not None}
                 said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
             self.found.fail("sanitizer", self.function.name, said, case)
+
+    def _solvers(self, text: NumpyText) -> None:
+        unknowns = getattr(self.artefact, "unknowns", ())
+        if unknowns:
+            for stage, where, said in Solvers(self.function, unknowns, self.seed).faults(text, self.artefact):
+                self.found.fail(stage, where, said, None)
 
     def _adjoint(self) -> None:
         try:

@@ -25,10 +25,20 @@ _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len l
     reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
     RuntimeError NotImplementedError AssertionError Exception property object None True False
     hasattr getattr""".split()
+
+
+class _Operator:
+    """SciPy's LinearOperator, as far as it is asked for here."""
+
+    def __init__(self, shape: Any, matvec: Any, rmatvec: Any, dtype: Any) -> None:
+        self.shape, self.matvec, self.rmatvec = shape, matvec, rmatvec
+
+
 _MODULES: Mapping[str, Shim] = {
     "numpy": Shim("np", NP),
     "scipy.special": Shim("special", SPECIAL),
     "scipy.linalg": Shim("linalg", SCIPY),
+    "scipy.sparse.linalg": Shim("scipy.sparse.linalg", {"LinearOperator": _Operator}),
     "math": Shim("math", MATH),
 }
 
@@ -157,6 +167,10 @@ class NumpyText:
             if name not in module:
                 raise Fault(f"{self.file} has no function {name}")
         return module
+
+    def given(self, value: Any) -> Any:
+        """An array as an argument for a function of `module`."""
+        return _argument(value)
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         given = [_argument(inputs.get(name)) for name in self.function.inputs]

@@ -1,0 +1,85 @@
+"""The unknowns of a function: the inputs that a solver moves, while the others are data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..errors import TargetError, UnsupportedError
+from ..expr import ONE, Expr, Index, Ref, ref, transform
+from .data import Dtype, Equation, Function
+
+
+def unknowns(function: Function, chosen: Sequence[str] = ()) -> tuple[str, ...]:
+    """The inputs that are the unknown, in the order of the declaration.
+
+    chosen  their names; without any it is the first input of real numbers, and the scalars right behind a scalar
+    """
+    table = single(function).table
+    possible = [n for n in function.inputs if table[n].dtype == Dtype.REAL and not table[n].optional]
+    wrong = [n for n in chosen if n not in possible]
+    if wrong:
+        said = f"choose from {', '.join(possible)}" if possible else "no input is a real number that is always given"
+        raise TargetError(f"{function.name}: {wrong[0]} cannot be the unknown; {said}.")
+    if chosen:
+        return tuple(n for n in function.inputs if n in chosen)
+    if not possible:
+        raise UnsupportedError(
+            f"{function.name} has no input that can be the unknown: a solver moves real numbers that are always given."
+        )
+    first, *behind = function.inputs[function.inputs.index(possible[0]) :]
+    found = [first]
+    for name in behind:
+        if table[first].shape or name not in possible or table[name].shape:
+            break
+        found.append(name)
+    return tuple(found)
+
+
+def single(function: Function) -> Function:
+    """The function at one point, where each element of the output's leading axes is a point by itself.
+
+    Its pack of axes is left out: f(x, y) of two arrays is f of two numbers. Unchanged where a sum runs over the pack.
+    """
+    leading = {
+        e.name
+        for name in function.outputs
+        for e in function.table[name].shape[:1]
+        if isinstance(e, Ref) and e.name in function.packs
+    }
+    for pack in leading:
+        if all(i in e.subscripts for e in function.statements for i, extent in e.box if extent == ref(pack)):
+            function = _without(function, pack)
+    return function
+
+
+def _without(function: Function, pack: str) -> Function:
+    size = ref(pack)
+    packed = {t.name for t in function.tensors if t.shape and t.shape[0] == size}
+
+    def put(node: Expr) -> Expr:
+        if isinstance(node, Ref):
+            if node.name in packed:
+                return ref(node.name, *node.subscripts[1:])
+            return ONE if node == size else node
+        return node
+
+    def equation(e: Equation) -> Equation:
+        gone: set[Index] = {i for i, extent in e.box if extent == size}
+        return replace(
+            e,
+            subscripts=tuple(transform(s, put) for s in e.subscripts if s not in gone),
+            body=transform(e.body, put),
+            box=tuple((i, transform(extent, put)) for i, extent in e.box if i not in gone),
+            where=None if e.where is None else transform(e.where, put),
+        )
+
+    return replace(
+        function,
+        dims=tuple(d for d in function.dims if d.name != pack),
+        tensors=tuple(
+            replace(t, shape=tuple(transform(e, put) for e in t.shape[t.name in packed :])) for t in function.tensors
+        ),
+        statements=tuple(map(equation, function.statements)),
+        constraints=tuple(transform(c, put) for c in function.constraints),
+    )

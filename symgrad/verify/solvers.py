@@ -1,0 +1,186 @@
+"""What a printed file offers to solvers: the value with its gradient, and the products of the Hessian or the Jacobian.
+
+Expected are differences of the reference at 200 digits: of its gradients for H p, of its values for J v. J^T u is the
+reference's own. The text is executed on Numbers, then the module is called; every result must be an array of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from ..ir import Function, single
+from .adjoint import draws_at
+from .numpy_text import NumpyText
+from .reference import Declaration
+from .rounding import DOUBLE, lift, rounding
+from .sizes import choose, cost, fitting
+from .symmetric import made_symmetric, symmetric_inputs
+from .text import Array
+
+DIGITS = 200
+STEP = 60  # decimal places of the step, whose square is the error of a difference
+BITS = 330
+EXACT, FLOATS = mpmath.mpf(10) ** -40, mpmath.mpf(10) ** -8  # of 1 and the largest element
+COST = 600  # operations of one evaluation
+MOST = 50_000  # beyond which it takes minutes
+
+
+class Solvers:
+    """The check of one file: `unknowns` are the inputs that its solvers move."""
+
+    def __init__(self, function: Function, unknowns: Sequence[str], seed: int) -> None:
+        self.function = single(function)
+        self.unknowns = unknowns
+        self.declaration = Declaration(self.function)
+        self.rng = np.random.default_rng([seed, 23])
+        (self.output,) = function.outputs
+        self.is_scalar = not self.function.table[self.output].shape
+
+    def faults(self, text: NumpyText, module: Any) -> Iterator[tuple[str, str, str]]:
+        """What is wrong: (stage, where, what), at one point of each kind of numbers."""
+        for inputs, options in self._points():
+            try:
+                asked = _Asked(self, inputs, options)
+            except ArithmeticError:
+                continue
+            if not asked.finite:
+                continue
+            with rounding(DOUBLE, BITS), np.errstate(all="ignore"):
+                yield from asked.compared("text", text.module, text.given, EXACT)
+            with np.errstate(all="ignore"):
+                yield from asked.compared("float64", vars(module), _own, FLOATS)
+                yield from asked.shared(vars(module))
+
+    def _points(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        # not the defaults: that an option is passed on is seen only where it has another value
+        options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
+        packs: dict[str, tuple[int, ...]] = dict.fromkeys(self.function.packs, (3,))
+        sizes = choose(self.function, options, self.rng, COST)
+        if fitting(self.function, sizes, packs, options) and cost(self.function, sizes, options) <= MOST:
+            yield from draws_at(self.function, self.rng, sizes, packs, options)
+
+
+class _Asked:
+    """One point: what is asked there, and what should come of it."""
+
+    def __init__(self, solvers: Solvers, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self.function, self.declaration, self.unknowns = solvers.function, solvers.declaration, solvers.unknowns
+        self.output, self.is_scalar, self.inputs, self.options = solvers.output, solvers.is_scalar, inputs, options
+        symmetric = symmetric_inputs(self.function)
+        self.steps: dict[str, Array] = {}
+        for n in self.unknowns:
+            drawn = np.asarray(solvers.rng.standard_normal(np.shape(inputs[n])))
+            self.steps[n] = made_symmetric(drawn, symmetric[n][0], False) if n in symmetric else drawn
+        with mp.workdps(DIGITS):
+            trace = self.declaration.trace(inputs, options)
+            self.value = trace.arrays[self.output]
+            ones = np.ones(()) if self.is_scalar else np.asarray(solvers.rng.standard_normal(self.value.shape))
+            self.seed = ones
+            self.gradient = _flat(self._pulled(trace))
+            up, down = (self._moved(sign) for sign in (1, -1))
+            self.product = (up - down) * mpmath.mpf(10) ** STEP / 2
+        everything = [*self.value.ravel(), *self.gradient, *self.product]
+        self.finite = not trace.kinked and all(mp.isfinite(v) for v in everything)
+
+    def _pulled(self, trace: Any) -> list[Array]:
+        gradients = trace.pull({self.output: self.seed})
+        return [gradients[n] for n in self.unknowns]
+
+    def _moved(self, sign: int) -> Array:
+        moved = dict(self.inputs)
+        for name, step in self.steps.items():
+            array = np.asarray(self.inputs[name])
+            new = np.empty(array.size, dtype=object)
+            length = sign * mpmath.mpf(10) ** -STEP
+            new[:] = [
+                mpmath.mpf(x) + length * u for x, u in zip(array.ravel().tolist(), step.ravel().tolist(), strict=True)
+            ]
+            moved[name] = new.reshape(array.shape)
+        trace = self.declaration.trace(moved, self.options)
+        return _flat(self._pulled(trace)) if self.is_scalar else _flat([trace.arrays[self.output]])
+
+    # calls
+
+    def _arguments(self, given: Callable[[Any], Any], module: Mapping[str, Any], name: str) -> list[Any]:
+        """What stands behind the vectors: sizes that the text asks for, and the other inputs."""
+        code = module[name].__code__
+        named = code.co_varnames[: code.co_argcount][2 if name == "hessp" else 1 :]
+        sizes = {
+            str(e): size
+            for n in self.unknowns
+            for e, size in zip(self.function.table[n].shape, np.shape(self.inputs[n]), strict=False)
+        }
+        found = [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in named]
+        return found
+
+    def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Array]]:
+        """(what was asked, what came, what should have come)."""
+        x = given(np.concatenate([np.ravel(self.inputs[n]) for n in self.unknowns]))
+        p = given(np.concatenate([np.ravel(self.steps[n]) for n in self.unknowns]))
+        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        if self.is_scalar:
+            value, gradient = module["fun_and_grad"](x, *self._arguments(given, module, "fun_and_grad"), **options)
+            yield "fun_and_grad[0]", [value], _flat([self.value])
+            yield "fun_and_grad[1]", gradient, self.gradient
+            product = module["hessp"](x, p, *self._arguments(given, module, "hessp"), **options)
+            yield "hessp", product, self.product
+            return
+        others = self._arguments(given, module, "residuals")
+        yield "residuals", module["residuals"](x, *others, **options), _flat([self.value])
+        operator = module["jac"](x, *others, **options)
+        yield "jac.matvec", operator.matvec(p), self.product
+        yield "jac.rmatvec", operator.rmatvec(given(np.ravel(self.seed))), self.gradient
+
+    def compared(
+        self, stage: str, module: Mapping[str, Any], given: Callable[[Any], Any], tolerance: Any
+    ) -> Iterator[tuple[str, str, str]]:
+        """Where the results differ from what they should be."""
+        try:
+            for name, value, expected in self.results(module, given):
+                found = [lift(v).value for v in np.asarray(value, dtype=object).ravel().tolist()]
+                if len(found) != len(expected) or np.ndim(value) != 1:
+                    yield stage, name, f"has shape {np.shape(value)} instead of ({len(expected)},)"
+                    continue
+                with mp.workdps(DIGITS):
+                    room = tolerance * (1 + max(map(abs, expected), default=mpmath.mpf(0)))
+                    for k, (a, b) in enumerate(zip(found, expected, strict=True)):
+                        if not abs(a - b) <= room:
+                            yield stage, f"{name}[{k}]", f"{mp.nstr(a, 17)} instead of {mp.nstr(b, 17)}"
+                            break
+        except Exception as error:  # whatever generated code raises is a finding
+            yield stage, self.function.name, f"raises {type(error).__name__}: {error}"
+
+    def shared(self, module: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+        """Results that share memory with an argument or with each other, or that change in the next call."""
+        held: list[Array] = []
+
+        def given(value: Any) -> Any:
+            held.append(np.array(value))
+            return held[-1]
+
+        try:
+            first = [(n, v) for n, v, _ in self.results(module, given)]
+            kept = [np.array(v) for _, v in first]
+            again = [(n, v) for n, v, _ in self.results(module, given)]
+        except Exception:
+            return  # said by `compared`
+        every = [(n, v) for n, v in (*first, *again) if isinstance(v, np.ndarray)]
+        for k, (name, array) in enumerate(every):
+            if any(np.shares_memory(array, other) for other in (*held, *(v for _, v in every[:k]))):
+                yield "memory", name, "shares memory with an argument or an earlier result"
+        for (name, array), before in zip(first, kept, strict=True):
+            if not np.array_equal(array, before, equal_nan=True):
+                yield "memory", name, "changes when it is called again"
+
+
+def _own(value: Any) -> Any:
+    return np.array(value)
+
+
+def _flat(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.ravel(a) for a in arrays])
