@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.printed = ""
+        self.printed: str | None = ""
 
     def filled(self, found: re.Match[str]) -> str:
         """A block as it should be."""
@@ -52,7 +53,7 @@ class Reader:
         elif kind == "c":
             self.printed = self.c(text)
         elif kind == "text":
-            text = self.printed
+            text = text if self.printed is None else self.printed
         return f"```{kind}\n{text}```"
 
     def console(self, text: str) -> str:
@@ -64,7 +65,10 @@ class Reader:
         assert result.exit_code == 0, result.output
         return f"{first}\n{result.output}"
 
-    def python(self, text: str) -> str:
+    def python(self, text: str) -> str | None:
+        missing = [m for m in re.findall(r"^import (torch|jax)$", text, re.MULTILINE) if find_spec(m) is None]
+        if missing:
+            return None
         (self.folder / "program.py").write_text(text)
         paths = os.pathsep.join(map(str, sorted(p for p in GENERATED.iterdir() if p.is_dir())))
         return self.output(sys.executable, "-W", "error", "program.py", PYTHONPATH=paths)
