@@ -58,9 +58,12 @@ def printed(declaration: Declaration, to: str) -> Printed:
     backend = _backend(to)
     function = as_function(declaration)
     derivative = derive(function)
-    program = plan(derivative, to, backend.style)
-    head = header(program, command(function, to), entries(derivative))
-    files = backend.render(program, head)
+    base = backend.over or backend
+    program = plan(derivative, base.name, backend.style)
+    jacobian = entries(derivative)
+    files: dict[str, str] = {}
+    for language in dict.fromkeys((base, backend)):
+        files |= language.render(program, header(program, command(function, language.name), jacobian))
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
 

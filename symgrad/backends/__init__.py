@@ -10,7 +10,8 @@ from .header import header
 from .jax import Jax
 from .numpy import NumPy
 from .torch import Torch
+from .torch_c import TorchC
 
-BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax())}
+BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax(), TorchC())}
 
 __all__ = ["BACKENDS", "Backend", "header"]

@@ -52,6 +52,7 @@ class C:
 
     name = "c"
     style = "loops"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""

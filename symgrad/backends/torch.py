@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import UnsupportedError
-from ..ir import Dtype, Tensor
+from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.tree import Guard
 from .base import template
@@ -39,6 +39,7 @@ class Torch:
 
     name = "torch"
     style = "arrays"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -72,7 +73,7 @@ class _File(PythonFile):
     def text(self, header: Sequence[str]) -> str:
         forward, setup, backward = self._forward(), self._setup(), self._backward()
         body = "\n".join([*forward, *backward])
-        helpers = [inputs_helper(self.program, self._promoted(), outside=""), *self._type_helpers()]
+        helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
@@ -116,22 +117,6 @@ class _File(PythonFile):
         if self.program.indexed:
             said.append("Subscripts out of range are treated as torch treats them.")
         return tuple(said)
-
-    def _promoted(self) -> list[str]:
-        """The real inputs, which get one dtype."""
-        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
-        return reals if len(reals) > 1 else []
-
-    def _type_helpers(self) -> list[list[str]]:
-        kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
-        integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
-        rows = (
-            (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
-            (Dtype.INT, "_integer", "a tensor of integers", integer),
-            (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
-        )
-        found = [_type_helper(self.primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
-        return [*found, *([list(PROMOTED)] if self._promoted() else [])]
 
     # the class
 
@@ -304,6 +289,25 @@ def class_name(name: str) -> str:
 
 def _mentions(text: str, name: str) -> bool:
     return any(word == name for word in text.replace("(", " ").replace(",", " ").replace(".", " ").split())
+
+
+def promoted(primal: Function) -> list[str]:
+    """The real inputs, which get one dtype."""
+    reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
+    return reals if len(reals) > 1 else []
+
+
+def type_helpers(primal: Function) -> list[list[str]]:
+    """What refuses arguments of another type, and gives those of real numbers one dtype."""
+    kinds = {primal.table[n].dtype for n in primal.inputs}
+    integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
+    rows = (
+        (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
+        (Dtype.INT, "_integer", "a tensor of integers", integer),
+        (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
+    )
+    found = [_type_helper(primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
+    return [*found, *([list(PROMOTED)] if promoted(primal) else [])]
 
 
 def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:
