@@ -8,4 +8,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
+    parser.addoption("--frameworks", action="store_true", help="fail where torch or JAX is missing")
     parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

@@ -55,9 +55,8 @@ class Amax(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_x = torch.where(
                 x == out[..., None],
-                grad_output[..., None] / (x == out[..., None]).to(grad_output.dtype).sum(
-                    dim=-1, keepdim=True
-                ),
+                grad_output[..., None]
+                / (x == out[..., None]).to(grad_output.dtype).sum(dim=-1, keepdim=True),
                 0,
             )
         return grad_x

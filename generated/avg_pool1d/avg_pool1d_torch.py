@@ -81,7 +81,7 @@ class AvgPool1d(torch.autograd.Function):
             scaled_grad_output = grad_output / size
             for r in range(size):
                 slice_i = slice(r, r + stride * count_i, stride)
-                padded_grad_x[:, :, slice_i] += scaled_grad_output
+                _cut(padded_grad_x, 2, slice_i).add_(scaled_grad_output)
             grad_x = padded_grad_x.narrow(2, padding, w)
         return grad_x, None, None, None
 
@@ -105,6 +105,11 @@ def _real(name, value):
     return value
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -119,4 +124,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

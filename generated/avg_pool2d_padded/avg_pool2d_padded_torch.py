@@ -95,7 +95,11 @@ class AvgPool2dPadded(torch.autograd.Function):
                 slice_i = slice(r, r + stride * count_i, stride)
                 for s in range(size):
                     slice_j = slice(s, s + stride * count_j, stride)
-                    padded_grad_x[:, :, slice_i, slice_j] += scaled_grad_output
+                    _cut(
+                        _cut(padded_grad_x, 2, slice_i),
+                        3,
+                        slice_j).add_(scaled_grad_output,
+                    )
             grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
         return grad_x, None, None, None
 
@@ -121,6 +125,11 @@ def _real(name, value):
     return value
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -135,4 +144,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

@@ -96,8 +96,12 @@ class Conv1d(torch.autograd.Function):
                     slice_i = slice(
                         dilation * r, dilation * r + stride * count_i, stride
                     )
-                    padded_grad_x[:, :, slice_i] += _einsum(
-                        "bfi,fd->bdi", grad_output, weight[:, :, r]
+                    _cut(
+                        padded_grad_x,
+                        2,
+                        slice_i).add_(_einsum(
+                            "bfi,fd->bdi", grad_output, weight[:, :, r]
+                        ),
                     )
                 grad_x = padded_grad_x.narrow(2, padding, w)
             if ctx.needs_input_grad[1]:
@@ -139,6 +143,11 @@ def _promoted(*tensors):
     dtypes = [t.dtype for t in tensors if t is not None]
     dtype = functools.reduce(torch.promote_types, dtypes)
     return [None if t is None else t.to(dtype) for t in tensors]
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
 
 
 def _zeros(shape, *tensors):
@@ -184,4 +193,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

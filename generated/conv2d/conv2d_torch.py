@@ -105,8 +105,12 @@ class Conv2d(torch.autograd.Function):
                         slice_j = slice(
                             dilation * s, dilation * s + stride * count_j, stride
                         )
-                        padded_grad_x[:, :, slice_i, slice_j] += _einsum(
-                            "bfij,fd->bdij", grad_output, weight[:, :, r, s]
+                        _cut(
+                            _cut(padded_grad_x, 2, slice_i),
+                            3,
+                            slice_j).add_(_einsum(
+                                "bfij,fd->bdij", grad_output, weight[:, :, r, s]
+                            ),
                         )
                 grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
             if ctx.needs_input_grad[1]:
@@ -166,6 +170,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -209,4 +218,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

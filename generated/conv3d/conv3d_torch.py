@@ -116,8 +116,14 @@ class Conv3d(torch.autograd.Function):
                         slice_i = slice(r, r + stride * count_i, stride)
                         for s in range(q):
                             slice_j = slice(s, s + stride * count_j, stride)
-                            padded_grad_x[:, :, slice_k, slice_i, slice_j] += _einsum(
-                                "bfkij,fd->bdkij", grad_output, weight[:, :, l, r, s]
+                            _cut(
+                                _cut(_cut(padded_grad_x, 2, slice_k), 3, slice_i),
+                                4,
+                                slice_j).add_(_einsum(
+                                    "bfkij,fd->bdkij",
+                                    grad_output,
+                                    weight[:, :, l, r, s],
+                                ),
                             )
                 grad_x = (
                     padded_grad_x.narrow(2, padding, t)
@@ -182,6 +188,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -225,4 +236,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

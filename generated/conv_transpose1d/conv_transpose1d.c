@@ -53,13 +53,10 @@ int conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
     if (!(dilation >= 0)) {
         return 2;
     }
-    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)k + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+    if (!(output_padding >= 0)) {
         return 2;
     }
     if (!(padding >= 0)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
         return 2;
     }
 
@@ -116,13 +113,10 @@ int conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, size_t k,
     if (!(dilation >= 0)) {
         return 2;
     }
-    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)k + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
+    if (!(output_padding >= 0)) {
         return 2;
     }
     if (!(padding >= 0)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)k + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)k - 1) + output_padding + 1)) {
         return 2;
     }
 

@@ -47,11 +47,7 @@ extern "C" {
  * work has room for CONV_TRANSPOSE1D_FORWARD_WORK(w, k, stride, output_padding,
  *     dilation) doubles.
  * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
- *     stride * w + dilation * k + 1 - stride - dilation
- *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1,
- *     padding >= 0 and w * stride + dilation * k + output_padding + 1 - stride
- *     - dilation - padding
- *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1.
+ *     output_padding >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE1D_FORWARD_WORK(w, k, stride, output_padding, dilation) \
@@ -68,11 +64,7 @@ int conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, size_t k,
  * work has room for CONV_TRANSPOSE1D_BACKWARD_WORK(n, w, o, k, stride, output_padding,
  *     dilation) doubles.
  * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
- *     stride * w + dilation * k + 1 - stride - dilation
- *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1,
- *     padding >= 0 and w * stride + dilation * k + output_padding + 1 - stride
- *     - dilation - padding
- *     <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1.
+ *     output_padding >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE1D_BACKWARD_WORK(n, w, o, k, stride, output_padding, dilation) \

@@ -73,30 +73,14 @@ def forward(x, weight, bias, stride, padding, output_padding, dilation):
         raise ValueError(
             f"conv_transpose1d: needs dilation >= 0, here dilation = {dilation}"
         )
-    if (
-        not stride * w + dilation * k + 1 - stride - dilation
-        <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-    ):
+    if not output_padding >= 0:
         raise ValueError(
-            "conv_transpose1d: needs stride * w + dilation * k + 1 - stride - "
-            "dilation <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1, "
-            f"here stride = {stride}, w = {w}, dilation = {dilation}, k = {k}, "
-            f"output_padding = {output_padding}"
+            "conv_transpose1d: needs output_padding >= 0, "
+            f"here output_padding = {output_padding}"
         )
     if not padding >= 0:
         raise ValueError(
             f"conv_transpose1d: needs padding >= 0, here padding = {padding}"
-        )
-    if (
-        not w * stride + dilation * k + output_padding + 1 - stride - dilation - padding
-        <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-    ):
-        raise ValueError(
-            "conv_transpose1d: needs w * stride + dilation * k + output_padding + 1 - "
-            "stride - dilation - padding <= (w - 1) * stride + dilation * (k - 1) + "
-            "output_padding + 1, "
-            f"here w = {w}, stride = {stride}, dilation = {dilation}, k = {k}, "
-            f"output_padding = {output_padding}, padding = {padding}"
         )
     if not stride >= 1:
         raise ValueError(f"conv_transpose1d: needs stride >= 1, here stride = {stride}")
@@ -104,7 +88,16 @@ def forward(x, weight, bias, stride, padding, output_padding, dilation):
         raise ValueError(
             f"conv_transpose1d: needs dilation >= 1, here dilation = {dilation}"
         )
-    count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_p = max(
+        w * stride
+        + dilation * k
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
 
     full = jnp.zeros(
         (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0)),
@@ -126,7 +119,16 @@ def backward(stride, padding, output_padding, dilation, saved, grad_output):
     w = x.shape[2]
     o = weight.shape[1]
     k = weight.shape[2]
-    count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_p = max(
+        w * stride
+        + dilation * k
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
     grad_bias = None
     grad_full = jnp.zeros(
         (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0)),

@@ -57,30 +57,14 @@ def forward(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dila
         raise ValueError(
             f"conv_transpose1d: needs dilation >= 0, here dilation = {dilation}"
         )
-    if (
-        not stride * w + dilation * k + 1 - stride - dilation
-        <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-    ):
+    if not output_padding >= 0:
         raise ValueError(
-            "conv_transpose1d: needs stride * w + dilation * k + 1 - stride - "
-            "dilation <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1, "
-            f"here stride = {stride}, w = {w}, dilation = {dilation}, k = {k}, "
-            f"output_padding = {output_padding}"
+            "conv_transpose1d: needs output_padding >= 0, "
+            f"here output_padding = {output_padding}"
         )
     if not padding >= 0:
         raise ValueError(
             f"conv_transpose1d: needs padding >= 0, here padding = {padding}"
-        )
-    if (
-        not w * stride + dilation * k + output_padding + 1 - stride - dilation - padding
-        <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-    ):
-        raise ValueError(
-            "conv_transpose1d: needs w * stride + dilation * k + output_padding + 1 - "
-            "stride - dilation - padding <= (w - 1) * stride + dilation * (k - 1) + "
-            "output_padding + 1, "
-            f"here w = {w}, stride = {stride}, dilation = {dilation}, k = {k}, "
-            f"output_padding = {output_padding}, padding = {padding}"
         )
     if not stride >= 1:
         raise ValueError(f"conv_transpose1d: needs stride >= 1, here stride = {stride}")
@@ -88,7 +72,16 @@ def forward(x, weight, bias=None, *, stride=1, padding=0, output_padding=0, dila
         raise ValueError(
             f"conv_transpose1d: needs dilation >= 1, here dilation = {dilation}"
         )
-    count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_p = max(
+        w * stride
+        + dilation * k
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
 
     full = np.zeros(
         (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0)),
@@ -117,7 +110,16 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
     w = x.shape[2]
     o = weight.shape[1]
     k = weight.shape[2]
-    count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_p = max(
+        w * stride
+        + dilation * k
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
     grad_output = _cotangent(grad_output, (n, o, count_p))
     grad_x = grad_weight = grad_bias = None
     if needs_input_grad[0] or needs_input_grad[1]:

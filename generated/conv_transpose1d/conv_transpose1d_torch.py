@@ -77,37 +77,14 @@ class ConvTranspose1d(torch.autograd.Function):
             raise ValueError(
                 f"conv_transpose1d: needs dilation >= 0, here dilation = {dilation}"
             )
-        if (
-            not stride * w + dilation * k + 1 - stride - dilation
-            <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-        ):
+        if not output_padding >= 0:
             raise ValueError(
-                "conv_transpose1d: needs stride * w + dilation * k + 1 - stride - "
-                "dilation <= (w - 1) * stride + dilation * (k - 1) + output_padding + "
-                "1, "
-                f"here stride = {stride}, w = {w}, dilation = {dilation}, k = {k}, "
-                f"output_padding = {output_padding}"
+                "conv_transpose1d: needs output_padding >= 0, "
+                f"here output_padding = {output_padding}"
             )
         if not padding >= 0:
             raise ValueError(
                 f"conv_transpose1d: needs padding >= 0, here padding = {padding}"
-            )
-        if (
-            not w * stride
-            + dilation * k
-            + output_padding
-            + 1
-            - stride
-            - dilation
-            - padding
-            <= (w - 1) * stride + dilation * (k - 1) + output_padding + 1
-        ):
-            raise ValueError(
-                "conv_transpose1d: needs w * stride + dilation * k + output_padding + "
-                "1 - stride - dilation - padding <= (w - 1) * stride + dilation * (k "
-                "- 1) + output_padding + 1, "
-                f"here w = {w}, stride = {stride}, dilation = {dilation}, k = {k}, "
-                f"output_padding = {output_padding}, padding = {padding}"
             )
         if not stride >= 1:
             raise ValueError(
@@ -117,7 +94,16 @@ class ConvTranspose1d(torch.autograd.Function):
             raise ValueError(
                 f"conv_transpose1d: needs dilation >= 1, here dilation = {dilation}"
             )
-        count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+        count_p = max(
+            w * stride
+            + dilation * k
+            + output_padding
+            + 1
+            - stride
+            - dilation
+            - 2 * padding,
+            0,
+        )
 
         full = _zeros(
             (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0)),
@@ -126,7 +112,7 @@ class ConvTranspose1d(torch.autograd.Function):
         )
         for r in range(k):
             slice_i = slice(dilation * r, dilation * r + stride * w, stride)
-            full[:, :, slice_i] += _einsum("bdi,df->bfi", x, weight[:, :, r])
+            _cut(full, 2, slice_i).add_(_einsum("bdi,df->bfi", x, weight[:, :, r]))
         out = full.narrow(2, padding, count_p)
         if bias is not None:
             out = out + bias[:, None]
@@ -149,7 +135,16 @@ class ConvTranspose1d(torch.autograd.Function):
         stride, padding, output_padding, dilation = ctx.options
         n = grad_output.shape[0]
         o = grad_output.shape[1]
-        count_p = max(w * stride + dilation * k + output_padding + 1 - stride - dilation - 2 * padding, 0)
+        count_p = max(
+            w * stride
+            + dilation * k
+            + output_padding
+            + 1
+            - stride
+            - dilation
+            - 2 * padding,
+            0,
+        )
         grad_x = grad_weight = grad_bias = None
         with torch.autocast(grad_output.device.type, enabled=False):
             if ctx.needs_input_grad[0] or ctx.needs_input_grad[1]:
@@ -163,17 +158,25 @@ class ConvTranspose1d(torch.autograd.Function):
                         ),
                     )
                 )
-                grad_full[:, :, padding : padding + count_p] = grad_output
+                grad_full.narrow(2, padding, count_p)[...] = grad_output
             if ctx.needs_input_grad[0]:
                 grad_x = _einsum(
                     "bfir,dfr->bdi",
-                    _windows(grad_full, 2, k, step=stride, dilation=dilation)[:, :, :w],
+                    _cut(
+                        _windows(grad_full, 2, k, step=stride, dilation=dilation),
+                        2,
+                        slice(None, w),
+                    ),
                     weight,
                 )
             if ctx.needs_input_grad[1]:
                 grad_weight = _einsum(
                     "bfir,bdi->dfr",
-                    _windows(grad_full, 2, k, step=stride, dilation=dilation)[:, :, :w],
+                    _cut(
+                        _windows(grad_full, 2, k, step=stride, dilation=dilation),
+                        2,
+                        slice(None, w),
+                    ),
                     x,
                 )
             if ctx.needs_input_grad[2]:
@@ -229,6 +232,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -272,4 +280,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

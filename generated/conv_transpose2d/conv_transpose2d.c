@@ -59,19 +59,10 @@ int conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, s
     if (!(dilation >= 0)) {
         return 2;
     }
-    if (!(stride * (ptrdiff_t)h + dilation * (ptrdiff_t)p + 1 - stride - dilation <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
-        return 2;
-    }
-    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)q + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+    if (!(output_padding >= 0)) {
         return 2;
     }
     if (!(padding >= 0)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)h * stride + dilation * (ptrdiff_t)p + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)q + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
         return 2;
     }
 
@@ -143,19 +134,10 @@ int conv_transpose2d_backward(size_t n, size_t c, size_t h, size_t w, size_t o,
     if (!(dilation >= 0)) {
         return 2;
     }
-    if (!(stride * (ptrdiff_t)h + dilation * (ptrdiff_t)p + 1 - stride - dilation <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
-        return 2;
-    }
-    if (!(stride * (ptrdiff_t)w + dilation * (ptrdiff_t)q + 1 - stride - dilation <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
+    if (!(output_padding >= 0)) {
         return 2;
     }
     if (!(padding >= 0)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)h * stride + dilation * (ptrdiff_t)p + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)h - 1) * stride + dilation * ((ptrdiff_t)p - 1) + output_padding + 1)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)w * stride + dilation * (ptrdiff_t)q + output_padding + 1 - stride - dilation - padding <= ((ptrdiff_t)w - 1) * stride + dilation * ((ptrdiff_t)q - 1) + output_padding + 1)) {
         return 2;
     }
 

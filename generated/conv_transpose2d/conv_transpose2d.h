@@ -53,14 +53,7 @@ extern "C" {
  * work has room for CONV_TRANSPOSE2D_FORWARD_WORK(h, w, p, q, stride, output_padding,
  *     dilation) doubles.
  * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
- *     stride * h + dilation * p + 1 - stride - dilation
- *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1,
- *     stride * w + dilation * q + 1 - stride - dilation
- *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1, padding >= 0,
- *     h * stride + dilation * p + output_padding + 1 - stride - dilation - padding
- *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1 and w * stride
- *     + dilation * q + output_padding + 1 - stride - dilation - padding
- *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1.
+ *     output_padding >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE2D_FORWARD_WORK(h, w, p, q, stride, output_padding, dilation) \
@@ -80,14 +73,7 @@ int conv_transpose2d_forward(size_t n, size_t c, size_t h, size_t w, size_t o, s
  * work has room for CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride,
  *     output_padding, dilation) doubles.
  * Return 2, with nothing written, unless stride >= 0, dilation >= 0,
- *     stride * h + dilation * p + 1 - stride - dilation
- *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1,
- *     stride * w + dilation * q + 1 - stride - dilation
- *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1, padding >= 0,
- *     h * stride + dilation * p + output_padding + 1 - stride - dilation - padding
- *     <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1 and w * stride
- *     + dilation * q + output_padding + 1 - stride - dilation - padding
- *     <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1.
+ *     output_padding >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define CONV_TRANSPOSE2D_BACKWARD_WORK(n, h, w, o, p, q, stride, output_padding, \

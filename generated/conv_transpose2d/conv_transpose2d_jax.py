@@ -81,51 +81,14 @@ def forward(x, weight, bias, stride, padding, output_padding, dilation):
         raise ValueError(
             f"conv_transpose2d: needs dilation >= 0, here dilation = {dilation}"
         )
-    if (
-        not stride * h + dilation * p + 1 - stride - dilation
-        <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1
-    ):
+    if not output_padding >= 0:
         raise ValueError(
-            "conv_transpose2d: needs stride * h + dilation * p + 1 - stride - "
-            "dilation <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1, "
-            f"here stride = {stride}, h = {h}, dilation = {dilation}, p = {p}, "
-            f"output_padding = {output_padding}"
-        )
-    if (
-        not stride * w + dilation * q + 1 - stride - dilation
-        <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1
-    ):
-        raise ValueError(
-            "conv_transpose2d: needs stride * w + dilation * q + 1 - stride - "
-            "dilation <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1, "
-            f"here stride = {stride}, w = {w}, dilation = {dilation}, q = {q}, "
-            f"output_padding = {output_padding}"
+            "conv_transpose2d: needs output_padding >= 0, "
+            f"here output_padding = {output_padding}"
         )
     if not padding >= 0:
         raise ValueError(
             f"conv_transpose2d: needs padding >= 0, here padding = {padding}"
-        )
-    if (
-        not h * stride + dilation * p + output_padding + 1 - stride - dilation - padding
-        <= (h - 1) * stride + dilation * (p - 1) + output_padding + 1
-    ):
-        raise ValueError(
-            "conv_transpose2d: needs h * stride + dilation * p + output_padding + 1 - "
-            "stride - dilation - padding <= (h - 1) * stride + dilation * (p - 1) + "
-            "output_padding + 1, "
-            f"here h = {h}, stride = {stride}, dilation = {dilation}, p = {p}, "
-            f"output_padding = {output_padding}, padding = {padding}"
-        )
-    if (
-        not w * stride + dilation * q + output_padding + 1 - stride - dilation - padding
-        <= (w - 1) * stride + dilation * (q - 1) + output_padding + 1
-    ):
-        raise ValueError(
-            "conv_transpose2d: needs w * stride + dilation * q + output_padding + 1 - "
-            "stride - dilation - padding <= (w - 1) * stride + dilation * (q - 1) + "
-            "output_padding + 1, "
-            f"here w = {w}, stride = {stride}, dilation = {dilation}, q = {q}, "
-            f"output_padding = {output_padding}, padding = {padding}"
         )
     if not stride >= 1:
         raise ValueError(f"conv_transpose2d: needs stride >= 1, here stride = {stride}")
@@ -133,8 +96,26 @@ def forward(x, weight, bias, stride, padding, output_padding, dilation):
         raise ValueError(
             f"conv_transpose2d: needs dilation >= 1, here dilation = {dilation}"
         )
-    count_t = max(h * stride + dilation * p + output_padding + 1 - stride - dilation - 2 * padding, 0)
-    count_u = max(w * stride + dilation * q + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_t = max(
+        h * stride
+        + dilation * p
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
+    count_u = max(
+        w * stride
+        + dilation * q
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
 
     full = jnp.zeros(
         (
@@ -168,8 +149,26 @@ def backward(stride, padding, output_padding, dilation, saved, grad_output):
     o = weight.shape[1]
     p = weight.shape[2]
     q = weight.shape[3]
-    count_t = max(h * stride + dilation * p + output_padding + 1 - stride - dilation - 2 * padding, 0)
-    count_u = max(w * stride + dilation * q + output_padding + 1 - stride - dilation - 2 * padding, 0)
+    count_t = max(
+        h * stride
+        + dilation * p
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
+    count_u = max(
+        w * stride
+        + dilation * q
+        + output_padding
+        + 1
+        - stride
+        - dilation
+        - 2 * padding,
+        0,
+    )
     grad_bias = None
     grad_full = jnp.zeros(
         (

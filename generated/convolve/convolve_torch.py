@@ -47,7 +47,7 @@ class Convolve(torch.autograd.Function):
 
         out = _zeros((max(n + k - 1, 0),), x, kernel)
         for r in range(k):
-            out[r : r + n] += x * kernel[r]
+            out.narrow(0, r, n).add_(x * kernel[r])
         return out
 
     @staticmethod
@@ -66,9 +66,9 @@ class Convolve(torch.autograd.Function):
         grad_x = grad_kernel = None
         with torch.autocast(grad_output.device.type, enabled=False):
             if ctx.needs_input_grad[0]:
-                grad_x = _windows(grad_output, 0, k)[:n] @ kernel
+                grad_x = _cut(_windows(grad_output, 0, k), 0, slice(None, n)) @ kernel
             if ctx.needs_input_grad[1]:
-                grad_kernel = _windows(grad_output, 0, k)[:n].T @ x
+                grad_kernel = _cut(_windows(grad_output, 0, k), 0, slice(None, n)).T @ x
         return grad_x, grad_kernel
 
 
@@ -101,6 +101,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -115,4 +120,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

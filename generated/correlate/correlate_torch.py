@@ -66,7 +66,7 @@ class Correlate(torch.autograd.Function):
             if ctx.needs_input_grad[0]:
                 grad_x = _zeros((n,), grad_output, kernel)
                 for r in range(k):
-                    grad_x[r : r + count_i] += grad_output * kernel[r]
+                    grad_x.narrow(0, r, count_i).add_(grad_output * kernel[r])
             if ctx.needs_input_grad[1]:
                 grad_kernel = grad_output @ _windows(x, 0, k)
         return grad_x, grad_kernel
@@ -115,4 +115,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

@@ -82,7 +82,9 @@ class CrossEntropyFull(torch.autograd.Function):
         )
         log_p = logits - logsumexp_logits
         counts = torch.where(
-            target != ignore_index, logits.new_tensor(1), logits.new_tensor(0)
+            target != ignore_index,
+            torch.tensor(1, dtype=logits.dtype, device=logits.device),
+            torch.tensor(0, dtype=logits.dtype, device=logits.device),
         )
         if weight is not None:
             own = counts.to(logits.dtype) * weight[target]
@@ -135,8 +137,8 @@ class CrossEntropyFull(torch.autograd.Function):
             grad_spread = -smoothing * grad_output / (c * sum_own)
             counts = torch.where(
                 target != ignore_index,
-                grad_output.new_tensor(1),
-                grad_output.new_tensor(0),
+                torch.tensor(1, dtype=grad_output.dtype, device=grad_output.device),
+                torch.tensor(0, dtype=grad_output.dtype, device=grad_output.device),
             )
             grad_hit = (smoothing - 1) * grad_output / sum_own
             if ctx.needs_input_grad[0]:

@@ -59,7 +59,9 @@ class CrossEntropyIgnoring(torch.autograd.Function):
         max_logits = logits.amax(dim=1)
         sum_exp_logits = torch.exp(logits - max_logits[:, None]).sum(dim=1)
         counts = torch.where(
-            target != ignore_index, logits.new_tensor(1), logits.new_tensor(0)
+            target != ignore_index,
+            torch.tensor(1, dtype=logits.dtype, device=logits.device),
+            torch.tensor(0, dtype=logits.dtype, device=logits.device),
         )
         total = (
             (
@@ -98,8 +100,8 @@ class CrossEntropyIgnoring(torch.autograd.Function):
             grad_total = -grad_output / sum_counts.to(grad_output.dtype)
             counts = torch.where(
                 target != ignore_index,
-                grad_output.new_tensor(1),
-                grad_output.new_tensor(0),
+                torch.tensor(1, dtype=grad_output.dtype, device=grad_output.device),
+                torch.tensor(0, dtype=grad_output.dtype, device=grad_output.device),
             )
             grad_logits = (
                 -(grad_total * counts.to(grad_output.dtype))[:, None]

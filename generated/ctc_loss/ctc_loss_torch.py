@@ -69,8 +69,8 @@ class CtcLoss(torch.autograd.Function):
         alpha[0] = (
             torch.where(
                 torch.arange(m + 2, device=log_p.device) == 1,
-                log_p.new_tensor(0),
-                log_p.new_tensor(-1e+30),
+                torch.tensor(0, dtype=log_p.dtype, device=log_p.device),
+                torch.tensor(-1e+30, dtype=log_p.dtype, device=log_p.device),
             ).to(log_p.dtype)
         )
         alpha[1:, 0] = -1e+30
@@ -238,6 +238,6 @@ def _added(array, index, value):
     """Return `array` with `value` added at `index`, where elements may repeat."""
     places = torch.arange(array.numel(), device=array.device)
     places = places.reshape(array.shape)[index]
-    value = value.broadcast_to(places.shape).reshape(-1)
+    value = value.expand(places.shape).reshape(-1)
     added = array.reshape(-1).index_add(0, places.reshape(-1), value)
     return added.reshape(array.shape)

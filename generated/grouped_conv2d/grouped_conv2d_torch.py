@@ -149,12 +149,16 @@ class GroupedConv2d(torch.autograd.Function):
                     slice_i = slice(r, r + stride * count_i, stride)
                     for s in range(q):
                         slice_j = slice(s, s + stride * count_j, stride)
-                        padded_grad_parts[:, :, :, slice_i, slice_j] += _einsum(
-                            "bgfij,gfe->bgeij",
-                            grad_output.reshape(
-                                n, groups, o // groups, count_i, count_j
+                        _cut(
+                            _cut(padded_grad_parts, 3, slice_i),
+                            4,
+                            slice_j).add_(_einsum(
+                                "bgfij,gfe->bgeij",
+                                grad_output.reshape(
+                                    n, groups, o // groups, count_i, count_j
+                                ),
+                                filters[:, :, :, r, s],
                             ),
-                            filters[:, :, :, r, s],
                         )
                 grad_x = (
                     padded_grad_parts.narrow(3, padding, h)
@@ -211,6 +215,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -254,4 +263,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

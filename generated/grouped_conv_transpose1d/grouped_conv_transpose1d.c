@@ -72,9 +72,6 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
     if (!(padding >= 0)) {
         return 2;
     }
-    if (!((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - padding <= ((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k)) {
-        return 2;
-    }
 
     const size_t size_q = extent(groups);
     const size_t size_s = c / (size_t)groups;
@@ -173,9 +170,6 @@ int grouped_conv_transpose1d_backward(size_t n, size_t c, size_t w, size_t o, si
         return 2;
     }
     if (!(padding >= 0)) {
-        return 2;
-    }
-    if (!((ptrdiff_t)w * stride + (ptrdiff_t)k - stride - padding <= ((ptrdiff_t)w - 1) * stride + (ptrdiff_t)k)) {
         return 2;
     }
 

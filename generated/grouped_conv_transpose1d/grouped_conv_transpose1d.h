@@ -46,8 +46,7 @@ extern "C" {
  * work has room for GROUPED_CONV_TRANSPOSE1D_FORWARD_WORK(n, c, w, o, k, stride,
  *     groups) doubles.
  * Return 2, with nothing written, unless groups >= 1, c % groups == 0,
- *     c // groups >= 0, stride >= 0,
- *     padding >= 0 and w * stride + k - stride - padding <= (w - 1) * stride + k.
+ *     c // groups >= 0, stride >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV_TRANSPOSE1D_FORWARD_WORK(n, c, w, o, k, stride, groups) \
@@ -64,8 +63,7 @@ int grouped_conv_transpose1d_forward(size_t n, size_t c, size_t w, size_t o, siz
  * work has room for GROUPED_CONV_TRANSPOSE1D_BACKWARD_WORK(n, c, w, o, k, stride,
  *     groups) doubles.
  * Return 2, with nothing written, unless groups >= 1, c % groups == 0,
- *     c // groups >= 0, stride >= 0,
- *     padding >= 0 and w * stride + k - stride - padding <= (w - 1) * stride + k.
+ *     c // groups >= 0, stride >= 0 and padding >= 0.
  * Return 0 otherwise.
  */
 #define GROUPED_CONV_TRANSPOSE1D_BACKWARD_WORK(n, c, w, o, k, stride, groups) \

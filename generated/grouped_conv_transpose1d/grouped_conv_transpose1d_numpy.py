@@ -70,12 +70,6 @@ def forward(x, weight, *, stride=1, padding=0, groups=2):
         raise ValueError(
             f"grouped_conv_transpose1d: needs padding >= 0, here padding = {padding}"
         )
-    if not w * stride + k - stride - padding <= (w - 1) * stride + k:
-        raise ValueError(
-            "grouped_conv_transpose1d: needs w * stride + k - stride - padding <= (w "
-            "- 1) * stride + k, "
-            f"here w = {w}, stride = {stride}, k = {k}, padding = {padding}"
-        )
     if not stride >= 1:
         raise ValueError(
             f"grouped_conv_transpose1d: needs stride >= 1, here stride = {stride}"

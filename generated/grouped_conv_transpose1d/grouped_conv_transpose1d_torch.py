@@ -85,12 +85,6 @@ class GroupedConvTranspose1d(torch.autograd.Function):
                 "grouped_conv_transpose1d: needs padding >= 0, "
                 f"here padding = {padding}"
             )
-        if not w * stride + k - stride - padding <= (w - 1) * stride + k:
-            raise ValueError(
-                "grouped_conv_transpose1d: needs w * stride + k - stride - padding <= "
-                "(w - 1) * stride + k, "
-                f"here w = {w}, stride = {stride}, k = {k}, padding = {padding}"
-            )
         if not stride >= 1:
             raise ValueError(
                 f"grouped_conv_transpose1d: needs stride >= 1, here stride = {stride}"
@@ -102,8 +96,10 @@ class GroupedConvTranspose1d(torch.autograd.Function):
         full = _zeros((n, groups, o, max((w - 1) * stride + k, 0)), x, weight)
         for r in range(k):
             slice_i = slice(r, r + stride * w, stride)
-            full[:, :, :, slice_i] += _einsum(
-                "bgdi,gdf->bgfi", parts, filters[:, :, :, r]
+            _cut(
+                full,
+                3,
+                slice_i).add_(_einsum("bgdi,gdf->bgfi", parts, filters[:, :, :, r]),
             )
         out = full.narrow(3, padding, count_p).reshape(n, groups * o, count_p)
         return out
@@ -130,7 +126,7 @@ class GroupedConvTranspose1d(torch.autograd.Function):
             grad_full = grad_output.new_zeros(
                 (n, groups, o, max((w - 1) * stride + k, 0))
             )
-            grad_full[:, :, :, padding : padding + count_p] = grad_output.reshape(
+            grad_full.narrow(3, padding, count_p)[...] = grad_output.reshape(
                 n, groups, o, count_p
             )
             if ctx.needs_input_grad[0]:
@@ -138,7 +134,7 @@ class GroupedConvTranspose1d(torch.autograd.Function):
                 grad_x = (
                     _einsum(
                         "bgfir,gdfr->bgdi",
-                        _windows(grad_full, 3, k, step=stride)[:, :, :, :w],
+                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
                         filters,
                     ).reshape(n, c, w)
                 )
@@ -147,7 +143,7 @@ class GroupedConvTranspose1d(torch.autograd.Function):
                 grad_weight = (
                     _einsum(
                         "bgfir,bgdi->gdfr",
-                        _windows(grad_full, 3, k, step=stride)[:, :, :, :w],
+                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
                         parts,
                     ).reshape(c, o, k)
                 )
@@ -194,6 +190,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -237,4 +238,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

@@ -134,7 +134,9 @@ class Gru(torch.autograd.Function):
                 (1 - update_rows[t]) * candidate_rows[t]
                 + update_rows[t] * hidden_rows[t]
             )
-        hidden_weight_hidden2 = _stacked(hidden_weight_hidden2_rows, hidden_weight_hidden2)
+        hidden_weight_hidden2 = _stacked(
+            hidden_weight_hidden2_rows, hidden_weight_hidden2
+        )
         reset = _stacked(reset_rows, reset)
         update = _stacked(update_rows, update)
         candidate = _stacked(candidate_rows, candidate)
@@ -277,7 +279,9 @@ class Gru(torch.autograd.Function):
                 )
             grad_hidden_total = _stacked(grad_hidden_total_rows, grad_hidden_total)
             grad_candidate = _stacked(grad_candidate_rows, grad_candidate)
-            grad_hidden_weight_hidden2 = _stacked(grad_hidden_weight_hidden2_rows, grad_hidden_weight_hidden2)
+            grad_hidden_weight_hidden2 = _stacked(
+                grad_hidden_weight_hidden2_rows, grad_hidden_weight_hidden2
+            )
             grad_pre_update = _stacked(grad_pre_update_rows, grad_pre_update)
             grad_pre_reset = _stacked(grad_pre_reset_rows, grad_pre_reset)
             if any(ctx.needs_input_grad[:2]) or ctx.needs_input_grad[3]:

@@ -307,8 +307,14 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_s2[:, :, r : r + 10, s : s + 10] += _einsum(
-                            "bfij,fd->bdij", grad_total_c3, conv2_weight[:, :, r, s]
+                        grad_s2.narrow(
+                            2,
+                            r,
+                            10).narrow(3,
+                            s,
+                            10).add_(_einsum(
+                                "bfij,fd->bdij", grad_total_c3, conv2_weight[:, :, r, s]
+                            ),
                         )
                 mask_s2 = c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None]
                 count_s2 = mask_s2.to(grad_output.dtype).sum(dim=(3, 5), keepdim=True)
@@ -336,8 +342,14 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_x[:, :, r : r + 28, s : s + 28] += _einsum(
-                            "bfij,fd->bdij", grad_total_c1, conv1_weight[:, :, r, s]
+                        grad_x.narrow(
+                            2,
+                            r,
+                            28).narrow(3,
+                            s,
+                            28).add_(_einsum(
+                                "bfij,fd->bdij", grad_total_c1, conv1_weight[:, :, r, s]
+                            ),
                         )
             if ctx.needs_input_grad[1]:
                 windows_x = _windows(x, 2, 5)
@@ -626,4 +638,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

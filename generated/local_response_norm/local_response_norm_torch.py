@@ -111,107 +111,114 @@ class LocalResponseNorm(torch.autograd.Function):
             padded_grad_x = _zeros((n, c + 2 * reach, p), grad_output, x, out, square)
             padded_x = torch.nn.functional.pad(x, (0, 0, reach, reach))
             for i in range(c):
-                padded_grad_x[:, i : i + (2 * reach + 1)] += torch.where(
-                    (
+                padded_grad_x.narrow(
+                    1,
+                    i,
+                    2 * reach
+                    + 1).add_(torch.where(
                         (
-                            i
-                            + torch.arange(2 * reach + 1, device=grad_output.device)
-                            - reach
-                            >= 0
-                        )
-                        & (
-                            i
-                            + torch.arange(2 * reach + 1, device=grad_output.device)
-                            - reach
-                            < c
-                        )
-                    )[:, None],
-                    2 * padded_x.narrow(1, i, 2 * reach + 1) * torch.where(
-                        torch.tensor(beta == 0, device=grad_output.device),
-                        0,
-                        -(alpha * beta * grad_output[:, i] * out[:, i])[:, None, :]
-                        * torch.where(
                             (
+                                i
+                                + torch.arange(2 * reach + 1, device=grad_output.device)
+                                - reach
+                                >= 0
+                            )
+                            & (
+                                i
+                                + torch.arange(2 * reach + 1, device=grad_output.device)
+                                - reach
+                                < c
+                            )
+                        )[:, None],
+                        2 * padded_x.narrow(1, i, 2 * reach + 1) * torch.where(
+                            torch.tensor(beta == 0, device=grad_output.device),
+                            0,
+                            -(alpha * beta * grad_output[:, i] * out[:, i])[:, None, :]
+                            * torch.where(
                                 (
-                                    i
-                                    + torch.arange(
-                                        2 * reach + 1, device=grad_output.device
-                                    )
-                                    - reach
-                                    >= 0
-                                )
-                                & (
-                                    i
-                                    + torch.arange(
-                                        2 * reach + 1, device=grad_output.device
-                                    )
-                                    - reach
-                                    < c
-                                )
-                            )[:, None],
-                            torch.where(
-                                torch.tensor(beta == 0, device=grad_output.device),
-                                1,
-                                k + alpha * square[:, i] / (2 * reach + 1),
-                            )[:, None, :],
-                            1,
-                        ) ** (beta - 1)
-                        / torch.where(
-                            (
-                                (
-                                    i
-                                    + torch.arange(
-                                        2 * reach + 1, device=grad_output.device
-                                    )
-                                    - reach
-                                    >= 0
-                                )
-                                & (
-                                    i
-                                    + torch.arange(
-                                        2 * reach + 1, device=grad_output.device
-                                    )
-                                    - reach
-                                    < c
-                                )
-                            )[:, None],
-                            torch.where(
-                                torch.tensor(beta == 0, device=grad_output.device),
-                                1,
-                                (2 * reach + 1)
-                                * torch.where(
                                     (
-                                        (
-                                            i
-                                            + torch.arange(
-                                                2 * reach + 1, device=grad_output.device
-                                            )
-                                            - reach
-                                            >= 0
+                                        i
+                                        + torch.arange(
+                                            2 * reach + 1, device=grad_output.device
                                         )
-                                        & (
-                                            i
-                                            + torch.arange(
-                                                2 * reach + 1, device=grad_output.device
-                                            )
-                                            - reach
-                                            < c
+                                        - reach
+                                        >= 0
+                                    )
+                                    & (
+                                        i
+                                        + torch.arange(
+                                            2 * reach + 1, device=grad_output.device
                                         )
-                                    )[:, None],
-                                    torch.where(
-                                        torch.tensor(
-                                            beta == 0, device=grad_output.device
-                                        ),
-                                        1,
-                                        k + alpha * square[:, i] / (2 * reach + 1),
-                                    )[:, None, :],
+                                        - reach
+                                        < c
+                                    )
+                                )[:, None],
+                                torch.where(
+                                    torch.tensor(beta == 0, device=grad_output.device),
                                     1,
-                                ) ** beta,
+                                    k + alpha * square[:, i] / (2 * reach + 1),
+                                )[:, None, :],
+                                1,
+                            ) ** (beta - 1)
+                            / torch.where(
+                                (
+                                    (
+                                        i
+                                        + torch.arange(
+                                            2 * reach + 1, device=grad_output.device
+                                        )
+                                        - reach
+                                        >= 0
+                                    )
+                                    & (
+                                        i
+                                        + torch.arange(
+                                            2 * reach + 1, device=grad_output.device
+                                        )
+                                        - reach
+                                        < c
+                                    )
+                                )[:, None],
+                                torch.where(
+                                    torch.tensor(beta == 0, device=grad_output.device),
+                                    1,
+                                    (2 * reach + 1)
+                                    * torch.where(
+                                        (
+                                            (
+                                                i
+                                                + torch.arange(
+                                                    2 * reach + 1,
+                                                    device=grad_output.device,
+                                                )
+                                                - reach
+                                                >= 0
+                                            )
+                                            & (
+                                                i
+                                                + torch.arange(
+                                                    2 * reach + 1,
+                                                    device=grad_output.device,
+                                                )
+                                                - reach
+                                                < c
+                                            )
+                                        )[:, None],
+                                        torch.where(
+                                            torch.tensor(
+                                                beta == 0, device=grad_output.device
+                                            ),
+                                            1,
+                                            k + alpha * square[:, i] / (2 * reach + 1),
+                                        )[:, None, :],
+                                        1,
+                                    ) ** beta,
+                                ),
+                                1,
                             ),
-                            1,
                         ),
+                        0,
                     ),
-                    0,
                 )
             grad_x = padded_grad_x.narrow(1, reach, c)
             grad_x = (
@@ -255,4 +262,5 @@ def _windows(x, axis, size, step=1, dilation=1):
         shape = list(x.shape)
         shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
         return x.new_zeros((*shape, size))
-    return x.unfold(axis, span, step)[..., ::dilation]
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]

@@ -59,10 +59,18 @@ class MatrixExponential(torch.autograd.Function):
         with torch.autocast(grad_output.device.type, enabled=False):
             if ctx.needs_input_grad[0]:
                 block = _zeros((*batch, n + n, n + n), grad_output, a)
-                block[..., :n, :n] = a.mT
-                block[..., :n, n:] += grad_output
-                block[..., n:, n:] += a.mT
-                grad_a = torch.linalg.matrix_exp(block)[..., :n, n:]
+                _cut(_cut(block, -2, slice(None, n)), -1, slice(None, n))[...] = a.mT
+                _cut(
+                    _cut(block, -2, slice(None, n)),
+                    -1,
+                    slice(n, None)).add_(grad_output,
+                )
+                _cut(_cut(block, -2, slice(n, None)), -1, slice(n, None)).add_(a.mT)
+                grad_a = _cut(
+                    _cut(torch.linalg.matrix_exp(block), -2, slice(None, n)),
+                    -1,
+                    slice(n, None),
+                )
         return grad_a
 
 
@@ -90,6 +98,11 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
 
 
 def _zeros(shape, *tensors):

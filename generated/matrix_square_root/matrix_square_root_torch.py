@@ -67,7 +67,9 @@ class MatrixSquareRoot(torch.autograd.Function):
         v = (
             eigenvectors
             * torch.where(
-                eigenvectors[0] < 0, a.new_tensor(-1), a.new_tensor(1)
+                eigenvectors[0] < 0,
+                torch.tensor(-1, dtype=a.dtype, device=a.device),
+                torch.tensor(1, dtype=a.dtype, device=a.device),
             ).to(a.dtype)
         )
         product = v * torch.sqrt(w)
@@ -97,8 +99,12 @@ class MatrixSquareRoot(torch.autograd.Function):
                     eigenvectors
                     * torch.where(
                         eigenvectors[0] < 0,
-                        grad_output.new_tensor(-1),
-                        grad_output.new_tensor(1),
+                        torch.tensor(
+                            -1, dtype=grad_output.dtype, device=grad_output.device
+                        ),
+                        torch.tensor(
+                            1, dtype=grad_output.dtype, device=grad_output.device
+                        ),
                     ).to(grad_output.dtype)
                 )
                 grad_product = grad_output @ v

@@ -49,7 +49,9 @@ class NllLossIgnoring(torch.autograd.Function):
         n = log_p.shape[0]
 
         counts = torch.where(
-            target != ignore_index, log_p.new_tensor(1), log_p.new_tensor(0)
+            target != ignore_index,
+            torch.tensor(1, dtype=log_p.dtype, device=log_p.device),
+            torch.tensor(0, dtype=log_p.dtype, device=log_p.device),
         )
         sum_counts = counts.sum()
         out = (

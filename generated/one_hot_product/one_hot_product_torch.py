@@ -46,8 +46,8 @@ class OneHotProduct(torch.autograd.Function):
 
         one_hot = torch.where(
             torch.arange(c, device=weight.device) == target[:, None],
-            weight.new_tensor(1),
-            weight.new_tensor(0),
+            torch.tensor(1, dtype=weight.dtype, device=weight.device),
+            torch.tensor(0, dtype=weight.dtype, device=weight.device),
         )
         out = one_hot.to(weight.dtype) @ weight
         return out

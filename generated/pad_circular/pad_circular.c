@@ -34,7 +34,7 @@ static size_t extent(ptrdiff_t n)
 int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                          const double *restrict x, double *restrict out)
 {
-    if (!(left <= left + (ptrdiff_t)n + right)) {
+    if (!((ptrdiff_t)n + right >= 0)) {
         return 2;
     }
     if (!((ptrdiff_t)n - left >= 0)) {
@@ -43,7 +43,7 @@ int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
     if (!(left >= 0)) {
         return 2;
     }
-    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+    if (!(right >= 0)) {
         return 2;
     }
     if (!(left + (ptrdiff_t)n >= 0)) {
@@ -78,7 +78,7 @@ int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
 int pad_circular_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                           const double *restrict grad_output, double *restrict grad_x)
 {
-    if (!(left <= left + (ptrdiff_t)n + right)) {
+    if (!((ptrdiff_t)n + right >= 0)) {
         return 2;
     }
     if (!((ptrdiff_t)n - left >= 0)) {
@@ -87,7 +87,7 @@ int pad_circular_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
     if (!(left >= 0)) {
         return 2;
     }
-    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+    if (!(right >= 0)) {
         return 2;
     }
     if (!(left + (ptrdiff_t)n >= 0)) {

@@ -34,16 +34,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless left <= left + n + right, n - left >= 0,
- *     left >= 0, n + left <= left + n + right, left + n >= 0 and right <= n.
+ * Return 2, with nothing written, unless n + right >= 0, n - left >= 0, left >= 0,
+ *     right >= 0, left + n >= 0 and right <= n.
  * Return 0 otherwise.
  */
 int pad_circular_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                          const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless left <= left + n + right, n - left >= 0,
- *     left >= 0, n + left <= left + n + right, left + n >= 0 and right <= n.
+ * Return 2, with nothing written, unless n + right >= 0, n - left >= 0, left >= 0,
+ *     right >= 0, left + n >= 0 and right <= n.
  * Return 0 otherwise.
  */
 int pad_circular_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,

@@ -37,10 +37,9 @@ def forward(x, *, left=1, right=1):
     """
     x = _inputs(x)
     n = x.shape[1]
-    if not left <= left + n + right:
+    if not n + right >= 0:
         raise ValueError(
-            f"pad_circular: needs left <= left + n + right, here left = {left}, "
-            f"n = {n}, right = {right}"
+            f"pad_circular: needs n + right >= 0, here n = {n}, right = {right}"
         )
     if not n - left >= 0:
         raise ValueError(
@@ -48,11 +47,8 @@ def forward(x, *, left=1, right=1):
         )
     if not left >= 0:
         raise ValueError(f"pad_circular: needs left >= 0, here left = {left}")
-    if not n + left <= left + n + right:
-        raise ValueError(
-            f"pad_circular: needs n + left <= left + n + right, here n = {n}, "
-            f"left = {left}, right = {right}"
-        )
+    if not right >= 0:
+        raise ValueError(f"pad_circular: needs right >= 0, here right = {right}")
     if not left + n >= 0:
         raise ValueError(
             f"pad_circular: needs left + n >= 0, here left = {left}, n = {n}"
@@ -61,8 +57,6 @@ def forward(x, *, left=1, right=1):
         raise ValueError(
             f"pad_circular: needs right <= n, here right = {right}, n = {n}"
         )
-    if not right >= 0:
-        raise ValueError(f"pad_circular: needs right >= 0, here right = {right}")
 
     out = np.concatenate([x[:, n - left :], x, x[:, :right]], axis=1)
     return out, (x.shape[0], n, left, right)

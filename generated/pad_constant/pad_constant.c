@@ -33,13 +33,13 @@ static size_t extent(ptrdiff_t n)
 int pad_constant_forward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
                          double value, const double *restrict x, double *restrict out)
 {
-    if (!(left <= left + (ptrdiff_t)n + right)) {
+    if (!((ptrdiff_t)n + right >= 0)) {
         return 2;
     }
     if (!(left >= 0)) {
         return 2;
     }
-    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+    if (!(right >= 0)) {
         return 2;
     }
     if (!(left + (ptrdiff_t)n >= 0)) {
@@ -71,13 +71,13 @@ int pad_constant_forward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right
 int pad_constant_backward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
                           const double *restrict grad_output, double *restrict grad_x)
 {
-    if (!(left <= left + (ptrdiff_t)n + right)) {
+    if (!((ptrdiff_t)n + right >= 0)) {
         return 2;
     }
     if (!(left >= 0)) {
         return 2;
     }
-    if (!((ptrdiff_t)n + left <= left + (ptrdiff_t)n + right)) {
+    if (!(right >= 0)) {
         return 2;
     }
     if (!(left + (ptrdiff_t)n >= 0)) {

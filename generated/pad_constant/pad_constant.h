@@ -33,16 +33,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless left <= left + n + right, left >= 0,
- *     n + left <= left + n + right and left + n >= 0.
+ * Return 2, with nothing written, unless n + right >= 0, left >= 0,
+ *     right >= 0 and left + n >= 0.
  * Return 0 otherwise.
  */
 int pad_constant_forward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,
                          double value, const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless left <= left + n + right, left >= 0,
- *     n + left <= left + n + right and left + n >= 0.
+ * Return 2, with nothing written, unless n + right >= 0, left >= 0,
+ *     right >= 0 and left + n >= 0.
  * Return 0 otherwise.
  */
 int pad_constant_backward(size_t batch, size_t n, ptrdiff_t left, ptrdiff_t right,

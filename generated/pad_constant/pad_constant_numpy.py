@@ -37,24 +37,18 @@ def forward(x, *, left=1, right=1, value=0.0):
     x = _inputs(x)
     batch = x.shape[:-1]
     n = x.shape[-1]
-    if not left <= left + n + right:
+    if not n + right >= 0:
         raise ValueError(
-            f"pad_constant: needs left <= left + n + right, here left = {left}, "
-            f"n = {n}, right = {right}"
+            f"pad_constant: needs n + right >= 0, here n = {n}, right = {right}"
         )
     if not left >= 0:
         raise ValueError(f"pad_constant: needs left >= 0, here left = {left}")
-    if not n + left <= left + n + right:
-        raise ValueError(
-            f"pad_constant: needs n + left <= left + n + right, here n = {n}, "
-            f"left = {left}, right = {right}"
-        )
+    if not right >= 0:
+        raise ValueError(f"pad_constant: needs right >= 0, here right = {right}")
     if not left + n >= 0:
         raise ValueError(
             f"pad_constant: needs left + n >= 0, here left = {left}, n = {n}"
         )
-    if not right >= 0:
-        raise ValueError(f"pad_constant: needs right >= 0, here right = {right}")
 
     out = np.concatenate(
         [

@@ -48,24 +48,18 @@ class PadConstant(torch.autograd.Function):
     def forward(x, left, right, value):
         batch = x.shape[:-1]
         n = x.shape[-1]
-        if not left <= left + n + right:
+        if not n + right >= 0:
             raise ValueError(
-                f"pad_constant: needs left <= left + n + right, here left = {left}, "
-                f"n = {n}, right = {right}"
+                f"pad_constant: needs n + right >= 0, here n = {n}, right = {right}"
             )
         if not left >= 0:
             raise ValueError(f"pad_constant: needs left >= 0, here left = {left}")
-        if not n + left <= left + n + right:
-            raise ValueError(
-                f"pad_constant: needs n + left <= left + n + right, here n = {n}, "
-                f"left = {left}, right = {right}"
-            )
+        if not right >= 0:
+            raise ValueError(f"pad_constant: needs right >= 0, here right = {right}")
         if not left + n >= 0:
             raise ValueError(
                 f"pad_constant: needs left + n >= 0, here left = {left}, n = {n}"
             )
-        if not right >= 0:
-            raise ValueError(f"pad_constant: needs right >= 0, here right = {right}")
 
         out = torch.cat(
             [x.new_full((*batch, left), value), x, x.new_full((*batch, right), value)],
@@ -75,14 +69,14 @@ class PadConstant(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, left, right, _ = inputs
+        x, left, _, _ = inputs
         ctx.sizes = (x.shape[-1],)
-        ctx.options = (left, right)
+        ctx.options = (left,)
 
     @staticmethod
     def backward(ctx, grad_output):
         (n,) = ctx.sizes
-        left, right = ctx.options
+        (left,) = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = grad_output.narrow(-1, left, n)

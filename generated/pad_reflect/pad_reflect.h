@@ -34,16 +34,16 @@ extern "C" {
 #endif
 
 /* Compute out.
- * Return 2, with nothing written, unless left <= left + n + right, left + 1 <= n,
- *     left >= 0, n + left <= left + n + right, left + n >= 0 and n - 1 - right >= 0.
+ * Return 2, with nothing written, unless n + right >= 0, left + 1 <= n, left >= 0,
+ *     right >= 0, left + n >= 0 and n - 1 - right >= 0.
  * Return 0 otherwise.
  */
 int pad_reflect_forward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,
                         const double *x, double *out);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless left <= left + n + right, left + 1 <= n,
- *     left >= 0, n + left <= left + n + right, left + n >= 0 and n - 1 - right >= 0.
+ * Return 2, with nothing written, unless n + right >= 0, left + 1 <= n, left >= 0,
+ *     right >= 0, left + n >= 0 and n - 1 - right >= 0.
  * Return 0 otherwise.
  */
 int pad_reflect_backward(size_t m, size_t n, ptrdiff_t left, ptrdiff_t right,

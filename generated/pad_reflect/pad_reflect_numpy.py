@@ -37,10 +37,9 @@ def forward(x, *, left=1, right=1):
     """
     x = _inputs(x)
     n = x.shape[1]
-    if not left <= left + n + right:
+    if not n + right >= 0:
         raise ValueError(
-            f"pad_reflect: needs left <= left + n + right, here left = {left}, "
-            f"n = {n}, right = {right}"
+            f"pad_reflect: needs n + right >= 0, here n = {n}, right = {right}"
         )
     if not left + 1 <= n:
         raise ValueError(
@@ -48,11 +47,8 @@ def forward(x, *, left=1, right=1):
         )
     if not left >= 0:
         raise ValueError(f"pad_reflect: needs left >= 0, here left = {left}")
-    if not n + left <= left + n + right:
-        raise ValueError(
-            f"pad_reflect: needs n + left <= left + n + right, here n = {n}, "
-            f"left = {left}, right = {right}"
-        )
+    if not right >= 0:
+        raise ValueError(f"pad_reflect: needs right >= 0, here right = {right}")
     if not left + n >= 0:
         raise ValueError(
             f"pad_reflect: needs left + n >= 0, here left = {left}, n = {n}"
@@ -61,8 +57,6 @@ def forward(x, *, left=1, right=1):
         raise ValueError(
             f"pad_reflect: needs n - 1 - right >= 0, here n = {n}, right = {right}"
         )
-    if not right >= 0:
-        raise ValueError(f"pad_reflect: needs right >= 0, here right = {right}")
 
     out = np.concatenate(
         [x[:, 1 : 1 + left][:, ::-1], x, x[:, n - 1 - right : -1][:, ::-1]], axis=1

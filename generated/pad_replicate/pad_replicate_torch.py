@@ -119,6 +119,6 @@ def _added(array, index, value):
     """Return `array` with `value` added at `index`, where elements may repeat."""
     places = torch.arange(array.numel(), device=array.device)
     places = places.reshape(array.shape)[index]
-    value = value.broadcast_to(places.shape).reshape(-1)
+    value = value.expand(places.shape).reshape(-1)
     added = array.reshape(-1).index_add(0, places.reshape(-1), value)
     return added.reshape(array.shape)

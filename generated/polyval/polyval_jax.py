@@ -59,13 +59,16 @@ def forward(coefficients, x):
 
     value = jax.lax.fori_loop(0, n, step_k, value)
     out = value[n]
-    return out, (x, value)
+    return out, (x, value, _Static((n,)))
 
 
 def backward(saved, grad_output):
     """Return J.T @ grad_output: one gradient per input, None where it has none."""
-    x, value = saved
-    terms_grad_output = jnp.concatenate([x[None], grad_output[None]])
+    x, value, (n,) = saved
+    m = x.shape[0]
+    terms_grad_output = jnp.concatenate(
+        [jnp.broadcast_to(x, (n, m)), grad_output[None]]
+    )
     grad_value = jnp.cumprod(terms_grad_output[::-1], axis=0)[::-1]
     grad_coefficients = grad_value[1:].sum(axis=1)
     grad_x = (grad_value[1:] * value[:-1]).sum(axis=0)
@@ -103,3 +106,8 @@ def _promoted(*arrays):
     """Return the arrays in the one dtype that they promote to."""
     dtype = jnp.result_type(*(x for x in arrays if x is not None))
     return [None if x is None else x.astype(dtype) for x in arrays]
+
+
+@jax.tree_util.register_static
+class _Static(tuple):
+    """Sizes and flags that backward needs: constants to jax.jit, no arrays."""

@@ -53,9 +53,10 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True)):
     grad_output has the shape of out, (m,).
     """
     x, value, n = saved
+    m = x.shape[0]
     grad_output = _cotangent(grad_output, x.shape)
     grad_coefficients = grad_x = None
-    terms_grad_output = np.concatenate([x[None], grad_output[None]])
+    terms_grad_output = np.concatenate([np.broadcast_to(x, (n, m)), grad_output[None]])
     grad_value = np.cumprod(terms_grad_output[::-1], axis=0)[::-1]
     if needs_input_grad[0]:
         grad_coefficients = grad_value[1:].sum(axis=1)

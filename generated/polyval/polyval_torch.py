@@ -78,8 +78,10 @@ class Polyval(torch.autograd.Function):
         if torch.is_grad_enabled():
             # to differentiate this again: value as a function of the inputs
             _, value = Polyval.forward(coefficients, x)
+        n = coefficients.shape[0]
+        m = x.shape[0]
         grad_coefficients = grad_x = None
-        terms_grad_output = torch.cat([x[None], grad_output[None]])
+        terms_grad_output = torch.cat([x.expand((n, m)), grad_output[None]])
         grad_value = torch.cumprod(terms_grad_output.flip(0), dim=0).flip(0)
         if ctx.needs_input_grad[0]:
             grad_coefficients = grad_value[1:].sum(dim=1)

@@ -107,20 +107,27 @@ class RotaryHalves(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_halves = torch.stack(
                 [
-                    grad_output[:, :, e:] * s[:, None, :]
-                    + grad_output[:, :, :e] * c[:, None, :],
-                    grad_output[:, :, e:] * c[:, None, :]
-                    - grad_output[:, :, :e] * s[:, None, :],
+                    _cut(grad_output, 2, slice(e, None)) * s[:, None, :]
+                    + _cut(grad_output, 2, slice(None, e)) * c[:, None, :],
+                    _cut(grad_output, 2, slice(e, None)) * c[:, None, :]
+                    - _cut(grad_output, 2, slice(None, e)) * s[:, None, :],
                 ],
                 dim=2,
             )
             grad_x = grad_halves.reshape(n, h, d)
         if ctx.needs_input_grad[1]:
             row_sum_2 = (
-                (grad_output[:, :, e:] * b + grad_output[:, :, :e] * a).sum(dim=1)
+                (
+                    _cut(grad_output, 2, slice(e, None)) * b
+                    + _cut(grad_output, 2, slice(None, e)) * a
+                ).sum(dim=1)
             )
             grad_angle = (
-                c * (grad_output[:, :, e:] * a - grad_output[:, :, :e] * b).sum(dim=1)
+                c
+                * (
+                    _cut(grad_output, 2, slice(e, None)) * a
+                    - _cut(grad_output, 2, slice(None, e)) * b
+                ).sum(dim=1)
                 - s * row_sum_2
             )
         return grad_x, grad_angle
@@ -161,3 +168,8 @@ def _promoted(*tensors):
     dtypes = [t.dtype for t in tensors if t is not None]
     dtype = functools.reduce(torch.promote_types, dtypes)
     return [None if t is None else t.to(dtype) for t in tensors]
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)

@@ -50,14 +50,12 @@ class SegmentSum(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        _, index, segments = inputs
+        _, index, _ = inputs
         ctx.save_for_backward(index)
-        ctx.options = (segments,)
 
     @staticmethod
     def backward(ctx, grad_output):
         (index,) = ctx.saved_tensors
-        (segments,) = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = grad_output[index]

@@ -49,7 +49,7 @@ def forward(a):
 def backward(saved, grad_output):
     """Return J.T @ grad_output: one gradient per input, None where it has none."""
     (a,) = saved
-    grad_sign, grad_log_magnitude = grad_output
+    _, grad_log_magnitude = grad_output
     grad_a = grad_log_magnitude[..., None, None] * jnp.linalg.inv(a.swapaxes(-1, -2))
     return (grad_a,)
 

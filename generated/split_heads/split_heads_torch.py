@@ -58,14 +58,12 @@ class SplitHeads(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, heads = inputs
+        x, _ = inputs
         ctx.sizes = (x.shape[2],)
-        ctx.options = (heads,)
 
     @staticmethod
     def backward(ctx, grad_output):
         (d,) = ctx.sizes
-        (heads,) = ctx.options
         b = grad_output.shape[0]
         n = grad_output.shape[2]
         grad_x = None

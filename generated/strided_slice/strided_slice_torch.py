@@ -47,7 +47,7 @@ class StridedSlice(torch.autograd.Function):
         if not start >= 0:
             raise ValueError(f"strided_slice: needs start >= 0, here start = {start}")
 
-        out = x[..., start::step].clone()
+        out = _cut(x, -1, slice(start, None, step)).clone()
         return out
 
     @staticmethod
@@ -64,7 +64,7 @@ class StridedSlice(torch.autograd.Function):
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = grad_output.new_zeros((*batch, n))
-            grad_x[..., start::step] = grad_output
+            _cut(grad_x, -1, slice(start, None, step))[...] = grad_output
         return grad_x, None, None
 
 
@@ -85,6 +85,11 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
+
+
+def _cut(x, axis, places):
+    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
+    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
 
 
 def _zeros(shape, *tensors):

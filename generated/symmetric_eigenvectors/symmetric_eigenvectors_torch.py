@@ -63,7 +63,9 @@ class SymmetricEigenvectors(torch.autograd.Function):
         v = (
             eigenvectors
             * torch.where(
-                eigenvectors[..., 0, :] < 0, a.new_tensor(-1), a.new_tensor(1)
+                eigenvectors[..., 0, :] < 0,
+                torch.tensor(-1, dtype=a.dtype, device=a.device),
+                torch.tensor(1, dtype=a.dtype, device=a.device),
             ).to(a.dtype)[..., None, :]
         )
         return w, v, eigenvectors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Dtype, Tensor
@@ -20,6 +21,7 @@ from .python_lines import (
     constraint_lines,
     count_lines,
     in_docstring,
+    mentions,
     present,
     size_lines,
     tuple_of,
@@ -143,13 +145,26 @@ class _File(PythonFile):
     def _sizes_kept(self) -> list[str]:
         """The sizes that backward works with, and that no array that it has tells."""
         told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
-        return [d for d in self.backward.sizes if d not in told]
+        return [d for d in self._sizes_used() if d not in told]
+
+    def _sizes_used(self) -> list[str]:
+        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
+        return [d for d in self.backward.sizes if mentions(text, pack_name(d))]
 
     def _telling(self) -> list[Tensor]:
         """The arrays with which backward always works, in the shapes that they have there."""
         table = self.program.table
         always = [n for n in self.program.saved if not table[n].optional]
         return [as_stored(table[n], self.forward.kept.get(n)) for n in (*always, *self.seeds)]
+
+    @cached_property
+    def _body(self) -> list[str]:
+        """The statements of backward."""
+
+        def asked(guard: Guard) -> str:
+            return " and ".join(present(guard, self.program))
+
+        return JaxLines(self.printer(self.seeds[0]), asked)(self.backward.statements)
 
     def _backward(self) -> list[str]:
         primal, program = self.primal, self.program
@@ -160,18 +175,14 @@ class _File(PythonFile):
             lines += unpacked([*program.saved, last], "saved")
         elif program.saved:
             lines += unpacked(program.saved, "saved")
+        sized = size_lines([d for d in self._sizes_used() if d not in self._sizes_kept()], self._telling())
         if len(self.seeds) > 1:
-            lines += assigned(", ".join(self.seeds), "grad_output", 4)
-        lines += size_lines([d for d in self.backward.sizes if d not in self._sizes_kept()], self._telling())
-        lines += count_lines(self.backward.counts)
+            text = "\n".join([*sized, *self._body])
+            lines += assigned(", ".join(s if mentions(text, s) else "_" for s in self.seeds), "grad_output", 4)
+        lines += [*sized, *count_lines(self.backward.counts)]
         lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
-
-        def asked(guard: Guard) -> str:
-            return " and ".join(present(guard, program))
-
-        lines += JaxLines(self.printer(self.seeds[0]), asked)(self.backward.statements)
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
-        return [*lines, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
+        return [*lines, *self._body, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
 
 
 def _type_helper(function: str, word: str, kind: str, of: str) -> list[str]:

@@ -23,6 +23,7 @@ from .python_lines import (
     constraint_lines,
     count_lines,
     in_docstring,
+    mentions,
     size_lines,
     tuple_of,
     unpacked,
@@ -144,11 +145,10 @@ class _File(PythonFile):
             names.append("dtype")
         told = [program.table[n] for n in program.saved if not program.table[n].optional]
         kept = self.forward.kept
-        lines = unpacked(names) if names else []
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
-        lines += size_lines(needed, [as_stored(t, kept.get(t.name)) for t in told])
+        lines = size_lines(needed, [as_stored(t, kept.get(t.name)) for t in told])
         lines += count_lines(self.backward.counts)
         lines += self._cotangent_lines(shapes, dtype)
         gradients = {g: k for k, g in enumerate(self.gradient_of(n) for n in primal.inputs) if g is not None}
@@ -156,6 +156,9 @@ class _File(PythonFile):
             lines += unset([*gradients], 4)
         asked = lambda guard: conditions(guard, gradients, program, "needs_input_grad")  # noqa: E731
         lines += _Lines(printer, asked)(self.backward.statements)
+        text = "\n".join(lines)
+        names = [n if n in program.saved or mentions(text, n) else "_" for n in names]
+        lines = [*(unpacked(names) if names else []), *lines]
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
         lines += returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)
         count = len(primal.inputs)

@@ -120,9 +120,9 @@ def needed(places: Sequence[int], inputs: int, word: str) -> list[str]:
     ]
 
 
-def count_lines(counts: Sequence[tuple[str, Expr]]) -> list[str]:
+def count_lines(counts: Sequence[tuple[str, Expr]], indent: int = 4) -> list[str]:
     """`count_i = max(h - p + 1, 0)`: how far an index runs, where nothing may fit."""
-    return [f"{name} = max({sizes(extent)}, 0)" for name, extent in counts]
+    return [line for name, extent in counts for line in assigned(name, f"max({sizes(extent)}, 0)", indent)]
 
 
 def constraint_lines(primal: Function, conditions: Sequence[Expr], indent: int = 4) -> list[str]:
@@ -144,7 +144,7 @@ def with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], 
         if name not in outputs or name in saved or value.endswith("("):
             break
         last[name] = value
-    apart = not any(_mentions(value, name) for value in last.values() for name in outputs)
+    apart = not any(mentions(value, name) for value in last.values() for name in outputs)
     if len(outputs) > 1 and len(last) == len(outputs) and apart:
         inlined = f"return ({', '.join(last[o] for o in outputs)}), {kept}"
         if len(inlined) <= 84:
@@ -152,7 +152,8 @@ def with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], 
     return [*lines, *returned(f"{tuple_of(outputs) if len(outputs) > 1 else outputs[0]}, {kept}", 4)]
 
 
-def _mentions(text: str, name: str) -> bool:
+def mentions(text: str, name: str) -> bool:
+    """Whether a name stands in a text."""
     return re.search(rf"\b{name}\b", text) is not None
 
 

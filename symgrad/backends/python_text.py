@@ -459,7 +459,7 @@ def _piece(text: str, indent: int) -> list[str]:
         return [f"    {text}"]
     comma = "," if text.endswith(",") else ""
     opening = _last_opening(text.removesuffix(","))
-    if opening is not None and opening <= WIDTH - indent:
+    if opening is not None and opening < WIDTH - indent:
         body = text.removesuffix(",")
         deeper = _inside(body[opening + 1 : -1], indent + 4)
         return [f"    {body[: opening + 1]}", *(f"    {line}" for line in deeper), f"    {body[-1]}{comma}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
@@ -18,7 +19,9 @@ from .python_lines import (
     constraint_lines,
     count_lines,
     in_docstring,
+    indented,
     listed,
+    mentions,
     needed,
     size_lines,
     tuple_of,
@@ -124,7 +127,7 @@ class _File(PythonFile):
         needs = [*self.primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
         lines = size_lines(self.forward_sizes(), self.sure)
         lines += constraint_lines(self.primal, needs, 8)
-        lines += count_lines(self.forward.counts)
+        lines += count_lines(self.forward.counts, 8)
         lines += [""] if lines else []
         text = self.printer(self.like or self.primal.inputs[0])
         printed = TorchLines(text, self._asked_forward, self.forward.statements, self._ordered(self.primal.inputs))
@@ -147,12 +150,12 @@ class _File(PythonFile):
         extra = self._options_kept()
         kept = [self._kept(n) for n in self.saved]
         text = ", ".join([*kept, *flags, *sizes, *extra])
-        read = [n for n in (*primal.inputs, *self.options) if _mentions(text, n)]
+        read = [n for n in (*primal.inputs, *self.options) if mentions(text, n)]
         lines: list[str] = []
         if read:
             names = [n if n in read else "_" for n in (*primal.inputs, *self.options)]
             lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), self.given, 8)
-        own = [n for n in results if _mentions(", ".join(kept), n)]
+        own = [n for n in results if mentions(", ".join(kept), n)]
         if own and len(results) > 1:
             lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
         elif own:
@@ -189,7 +192,11 @@ class _File(PythonFile):
     def _sizes_kept(self) -> list[str]:
         """The sizes that backward works with, and that no tensor that it always has tells."""
         told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
-        return [d for d in self.backward.sizes if d not in told]
+        return [d for d in self._sizes_used() if d not in told]
+
+    def _sizes_used(self) -> list[str]:
+        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
+        return [d for d in self.backward.sizes if mentions(text, pack_name(d))]
 
     def _telling(self) -> list[Tensor]:
         """The tensors with which backward can always work, but those with kept axes."""
@@ -210,7 +217,10 @@ class _File(PythonFile):
         return [n for n in self.program.saved_presence if n in asked]
 
     def _options_kept(self) -> list[str]:
-        return self.options if self.hidden else list(self.program.saved_options)
+        if self.hidden:
+            return self.options
+        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
+        return [o for o in self.program.saved_options if mentions(text, o)]
 
     def _cotangents(self) -> list[str]:
         """The parameters of backward: the gradient of each result."""
@@ -221,14 +231,37 @@ class _File(PythonFile):
         """Whether gradients that are zero come as None, lest zeros are made for what is hidden."""
         return bool(self.hidden) and len(self.program.derivative.seeds) == 1
 
+    @cached_property
+    def _body(self) -> list[str]:
+        """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
+        seed = self.program.derivative.seeds[0][1]
+        inside = self._body_at(8)
+        if not any(word in line for line in inside for word in MATRICES):
+            return inside
+        return [f"with torch.autocast({seed}.device.type, enabled=False):", *indented(self._body_at(12))]
+
+    def _body_at(self, indent: int) -> list[str]:
+        seeds = [s for _, s in self.program.derivative.seeds]
+        places = {g: k for k, g in enumerate(map(self.gradient_of, self.primal.inputs)) if g is not None}
+
+        def asked(guard: Guard) -> str:
+            # an input whose gradient is needed is given
+            own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
+            when = tuple(w for w in guard.when if w not in own)
+            return conditions(replace(guard, when=when), places, self.program, NEEDS)
+
+        reads = [*seeds, *self._ordered(self.saved)]
+        text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads)
+        return text(self.backward.statements, indent)
+
     def _backward(self) -> list[str]:
         primal, program = self.primal, self.program
         seeds = [s for _, s in program.derivative.seeds]
         lines: list[str] = []
         count = len(primal.inputs) + len(self.options)
-        nothing = ", ".join(["None"] * count) if count <= MANY else f"(None,) * {count}"
         if self._unasked():
-            lines += [f"if {seeds[0]} is None:", *(f"    {x}" for x in returned(nothing, 12))]
+            nothing = ", ".join(["None"] * count) if count <= MANY else f"(None,) * {count}"
+            lines += [f"if {seeds[0]} is None:", *indented(returned(nothing, 12))]
         if self.saved:
             lines += unpacked(self.saved, "ctx.saved_tensors", 8)
         for word, names in (
@@ -240,32 +273,11 @@ class _File(PythonFile):
                 lines += unpacked(names, f"ctx.{word}", 8)
         if self.hidden:
             lines += self._again()
-        needed = [d for d in self.backward.sizes if d not in self._sizes_kept()]
-        lines += size_lines(needed, self._telling())
-        lines += count_lines(self.backward.counts)
-        gradients = {g: k for k, g in enumerate(map(self.gradient_of, primal.inputs)) if g is not None}
-        lines += unset([*gradients], 8)
-
-        def asked(guard: Guard) -> str:
-            # an input whose gradient is needed is given
-            own = {(n, True) for n in primal.optional if guard.serves == (self.gradient_of(n),)}
-            when = tuple(w for w in guard.when if w not in own)
-            return conditions(replace(guard, when=when), gradients, program, NEEDS)
-
-        reads = [*seeds, *self._ordered(self.saved)]
-        def body(indent: int) -> list[str]:
-            text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads)
-            return text(self.backward.statements, indent)
-
-        inside = body(8)
-        if any(word in line for line in inside for word in MATRICES):
-            inside = body(12)
-            lines.append(f"with torch.autocast({seeds[0]}.device.type, enabled=False):")
-            lines += [f"    {line}" for line in inside]
-        else:
-            lines += inside
+        lines += size_lines([d for d in self._sizes_used() if d not in self._sizes_kept()], self._telling())
+        lines += count_lines(self.backward.counts, 8)
+        lines += unset([g for _, g in program.derivative.gradients], 8)
         result = [self.gradient_of(n) or "None" for n in primal.inputs] + ["None"] * len(self.options)
-        return [*lines, *returned(", ".join(result), 8)]
+        return [*lines, *self._body, *returned(", ".join(result), 8)]
 
     def _again(self) -> list[str]:
         """The hidden results as functions of the inputs, where backward is differentiated itself."""
@@ -285,10 +297,6 @@ def class_name(name: str) -> str:
     """`layer_norm` -> `LayerNorm`."""
     found = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return found if found != name else f"{found}Function"
-
-
-def _mentions(text: str, name: str) -> bool:
-    return any(word == name for word in text.replace("(", " ").replace(",", " ").replace(".", " ").split())
 
 
 def promoted(primal: Function) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..expr import ONE, Expr
+from ..expr import Expr
 from ..plan.arrays.guards import names_read
 from ..plan.arrays.tree import (
     ALL,
@@ -31,7 +31,7 @@ from ..plan.arrays.tree import (
 )
 from .python_lines import Asked, Lines, is_negative
 from .python_text import assigned, called, sizes
-from .torch_text import BACK, TorchPrinter, backward_axes
+from .torch_text import BACK, TorchPrinter, backward_axes, perhaps_whole, slice_of
 
 
 class TorchLines(Lines):
@@ -91,6 +91,14 @@ class TorchLines(Lines):
             return self._replaced(place, s.items[1:], s, indent)
         if s.name in self.seen:
             return self._replaced(s.name, s.items, s, indent)
+        if any(map(perhaps_whole, s.items)):
+            target, rest = self.text.cut(s.name, s.items)
+            if all(i in (ALL, "...") for i in rest):
+                if s.first:
+                    return assigned(f"{target}[...]", self.text(s.value), indent)
+                return called(f"{target}.add_({self.text(s.value)})", indent)
+            sign = "=" if s.first else "+="
+            return assigned(f"{target}[{self.text.items(rest)}]", self.text(s.value), indent, sign)
         return super().update(s, indent)
 
     def _replaced(self, name: str, items: Sequence[Item], s: Update, indent: int) -> list[str]:
@@ -120,11 +128,7 @@ class TorchLines(Lines):
         """An index as a value."""
         parts = []
         for i in items:
-            if isinstance(i, Slice):
-                bounds = [i.start, i.stop] if i.step is None or i.step is ONE else [i.start, i.stop, i.step]
-                parts.append(f"slice({', '.join('None' if b is None else sizes(b) for b in bounds)})")
-            else:
-                parts.append(self.text.items([i]))
+            parts.append(slice_of(i) if isinstance(i, Slice) else self.text.items([i]))
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     # loops
@@ -140,7 +144,7 @@ class TorchLines(Lines):
         lines += super().loop(s, indent)
         for n in mine:
             del self.text.rows[n]
-        lines += [f"{n} = _stacked({n}_rows, {n})" for n in mine]
+        lines += [line for n in mine for line in assigned(n, f"_stacked({n}_rows, {n})", indent)]
         self.seen = before
         return lines
 
@@ -171,6 +175,11 @@ def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[s
 
 
 HELPERS: Mapping[str, tuple[str, ...]] = {
+    "_cut": (
+        "def _cut(x, axis, places):",
+        '    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""',
+        "    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)",
+    ),
     "_zeros": (
         "def _zeros(shape, *tensors):",
         '    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""',
@@ -195,7 +204,7 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         '    """Return `array` with `value` added at `index`, where elements may repeat."""',
         "    places = torch.arange(array.numel(), device=array.device)",
         "    places = places.reshape(array.shape)[index]",
-        "    value = value.broadcast_to(places.shape).reshape(-1)",
+        "    value = value.expand(places.shape).reshape(-1)",
         "    added = array.reshape(-1).index_add(0, places.reshape(-1), value)",
         "    return added.reshape(array.shape)",
     ),
@@ -251,6 +260,7 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "        shape = list(x.shape)",
         "        shape[axis] = max((x.shape[axis] - span) // step + 1, 0)",
         "        return x.new_zeros((*shape, size))",
-        "    return x.unfold(axis, span, step)[..., ::dilation]",
+        "    windows = x.unfold(axis, span, step)",
+        "    return windows if dilation == 1 else windows[..., ::dilation]",
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ..expr import ATOM, const, is_exact, value_of
+from ..expr import ATOM, ONE, const, is_exact, value_of
 from ..expr.sizes import tidy
 from ..plan.arrays.tree import (
     ALL,
@@ -92,15 +92,11 @@ class TorchPrinter(ArrayPrinter):
                 rest = items[1:]
                 whole = all(i in (ALL, "...") for i in rest)
                 return row if whole else f"{row}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
-            case Take(base, items) if _narrowed(items):
-                own = [i for i in items if i is not None]
-                found = text(base, ATOM)
-                for k, item in enumerate(items):
-                    if isinstance(item, Slice) and item.start is not None and item.stop is not None:
-                        axis = k - len(own) if "..." in items[:k] else k
-                        count = sizes(tidy(item.stop - item.start))
-                        found = f"{found}.narrow({axis}, {sizes(item.start)}, {count})"
-                return found, ATOM
+            case Take(base, items) if any(map(perhaps_whole, items)):
+                found, rest = self.cut(text(base, ATOM), items)
+                if all(i in (ALL, "...") for i in rest):
+                    return found, ATOM
+                return f"{found}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
             case Take(base, items) if BACK in items:
                 flipped = f"{text(base, ATOM)}.flip({', '.join(map(str, backward_axes(items)))})"
                 rest = tuple(ALL if i == BACK else i for i in items)
@@ -156,6 +152,20 @@ class TorchPrinter(ArrayPrinter):
                 return f"{text(base, ATOM)}.clone()", ATOM
         return super()._node(node, text)
 
+    def cut(self, base: str, items: Sequence[Item]) -> tuple[str, tuple[Item, ...]]:
+        """`base` cut along the axes where an index may be all that there is, and the rest of the index."""
+        own = [i for i in items if i is not None]
+        for k, item in enumerate(own):
+            if not perhaps_whole(item):
+                continue
+            axis = k - len(own) if "..." in own[:k] else k
+            if isinstance(item, Slice) and item.step is None and item.start is not None and item.stop is not None:
+                if not (is_exact(item.stop) and value_of(item.stop) <= 0):
+                    base = f"{base}.narrow({axis}, {sizes(item.start)}, {sizes(tidy(item.stop - item.start))})"
+                    continue
+            base = f"_cut({base}, {axis}, {slice_of(item) if isinstance(item, Slice) else item})"
+        return base, tuple(ALL if perhaps_whole(i) else i for i in items)
+
     def _scan(self, op: str, base: str, axis: int | None, reverse: bool) -> str:
         dim = f"dim={axis or 0}"
         whole = f"{base}.flip({axis or 0})" if reverse else base
@@ -193,22 +203,32 @@ class TorchPrinter(ArrayPrinter):
         return super()._elementwise(op, args, text)
 
     def _called(self, word: str, arguments: Sequence[str]) -> str:
-        given = [f"{self.like}.new_tensor({a})" for a in arguments]
+        given = [self._number(a) for a in arguments]
         return word.format(*given) if "{" in word else f"{word}({', '.join(given)})"
 
     def _tensor(self, array: Array, text: Callable[[Array, int], str]) -> str:
         """`array`, also a plain number, as a tensor."""
-        return f"{self.like}.new_tensor({text(array, 0)})" if plain_number(array) else text(array, 0)
+        return self._number(text(array, 0)) if plain_number(array) else text(array, 0)
+
+    def _number(self, text: str) -> str:
+        return f"torch.tensor({text}, dtype={self.like}.dtype, device={self.like}.device)"
 
 
-def _narrowed(items: Sequence[Item]) -> bool:
-    """Whether an index is `start:stop` along some axes and may be the whole array, which not every vmap can slice."""
-    cut = [i for i in items if i not in (ALL, "...")]
-    return bool(cut) and all(
-        isinstance(i, Slice) and i.step is None and i.stop is not None and i.start is not None
-        and not is_exact(i.start) and not (is_exact(i.stop) and value_of(i.stop) <= 0)
-        for i in cut
-    )  # fmt: skip
+def perhaps_whole(item: Item) -> bool:
+    """Whether an entry of an index may be all that there is along an axis: some vmaps of torch refuse such an index."""
+    if isinstance(item, str):
+        return item != "..."
+    if not isinstance(item, Slice) or item in (ALL, BACK):
+        return False
+    bounds = (item.start, item.stop, item.step)
+    start, stop, step = (None if e is None or not is_exact(e) else value_of(e) for e in bounds)
+    return not (start or (stop or 0) < 0 or (step or 1) > 1)
+
+
+def slice_of(item: Slice) -> str:
+    """A slice as a value."""
+    bounds = [item.start, item.stop] if item.step is None or item.step is ONE else [item.start, item.stop, item.step]
+    return f"slice({', '.join('None' if b is None else sizes(b) for b in bounds)})"
 
 
 def backward_axes(items: Sequence[Item]) -> list[int]:

@@ -458,6 +458,8 @@ class Stores:
         """The value of `e`; where it does not depend on the index `i`, which counts to 1, with an axis of length 1."""
         value = self.speller.value(e)
         wanted = _plain(e)
+        if dict(e.box)[i] is not ONE:
+            return self._laid(e, value)
         if i in value.labels or not value.axes or {*value.labels, i} != {*wanted}:
             number = not any(isinstance(a, Var) for a in below(value.array))
             return self._laid(e, value) if value.axes or number else Take(value.array, (None,) * len(wanted))

@@ -1,0 +1,45 @@
+"""Inputs of the library's functions, and frameworks that may be missing."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def framework(request_name, config):
+    """The module of a framework; without it the tests skip, or fail where `--frameworks` requires them."""
+    try:
+        return importlib.import_module(request_name)
+    except ImportError:
+        text = f"{request_name} is not installed: pip install 'symgrad[{request_name}]'"
+        if config.getoption("--frameworks"):
+            pytest.fail(text)
+        pytest.skip(text)
+
+
+@pytest.fixture(scope="session")
+def torch(pytestconfig):
+    """torch, on one thread."""
+    module = framework("torch", pytestconfig)
+    module.set_num_threads(1)
+    return module
+
+
+@pytest.fixture(scope="session")
+def jax(pytestconfig):
+    """JAX, in 64 bits."""
+    module = framework("jax", pytestconfig)
+    module.config.update("jax_enable_x64", True)
+    return module
+
+
+@pytest.fixture
+def rng():
+    """The same random numbers in every test."""
+    return np.random.default_rng(7)

@@ -1,0 +1,166 @@
+"""Printed torch is what torch's own functions are: differentiable twice, batched, compiled, cast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from library_inputs import LARGE, NAMES, function, inputs, module, reals, symmetrised
+
+each = pytest.mark.parametrize("name", NAMES)
+INDUCTOR = ["softmax", "linear", "layer_norm", "gelu", "attention"]
+SLOW = 150  # elements from which differences are taken along random directions
+
+
+def of(name):
+    return getattr(module(name, "torch"), function(name).name)
+
+
+def closed(torch, name):
+    """A function of the real inputs alone, and these."""
+    arrays = inputs(name)
+    fixed = {n: torch.from_numpy(np.array(a)) for n, a in arrays.items()}
+    moving = reals(name)
+    symmetric = symmetrised(name, lambda x: x.mT)
+
+    def call(*tensors):
+        given = dict(zip(moving, tensors, strict=True))
+        given = {n: symmetric[n](t) if n in symmetric else t for n, t in given.items()}
+        return of(name)(*(given.get(n, fixed[n]) for n in function(name).inputs))
+
+    return call, [fixed[n].clone().requires_grad_() for n in moving]
+
+
+@each
+def test_gradients_and_their_gradients(name, torch):
+    call, tensors = closed(torch, name)
+    fast = sum(t.numel() for t in tensors) > SLOW
+    assert torch.autograd.gradcheck(call, tensors, check_batched_grad=not fast, check_undefined_grad=True,
+                                    fast_mode=fast)  # fmt: skip
+    assert torch.autograd.gradgradcheck(call, tensors, gen_non_contig_grad_outputs=True, fast_mode=True)
+
+
+def total(result):
+    results = result if isinstance(result, tuple) else (result,)
+    return sum((r * (k + 1)).sin().sum() for k, r in enumerate(results) if r.is_floating_point())
+
+
+@each
+def test_transforms_of_functions(name, torch):
+    """torch.func: a gradient under vmap, of one input that is batched and others that are not."""
+    call, tensors = closed(torch, name)
+    tensors = [t.detach() for t in tensors]
+    gradient = torch.func.grad(lambda *xs: total(call(*xs)), argnums=tuple(range(len(tensors))))
+    for batched in dict.fromkeys([(0,), tuple(range(len(tensors)))]):
+        stacked = [torch.stack([t, t * 1.01]) if k in batched else t for k, t in enumerate(tensors)]
+        dims = tuple(0 if k in batched else None for k in range(len(tensors)))
+        found = torch.func.vmap(gradient, in_dims=dims)(*stacked)
+        for row in range(2):
+            alone = gradient(*(t[row] if k in batched else t for k, t in enumerate(stacked)))
+            for a, b in zip(found, alone, strict=True):
+                torch.testing.assert_close(a[row], b, rtol=1e-9, atol=1e-11)
+
+
+@each
+def test_compiles_whole(name, torch):
+    torch._dynamo.reset()
+    call, tensors = closed(torch, name)
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    same(torch, call, compiled, tensors)
+
+
+@pytest.mark.parametrize("name", INDUCTOR)
+def test_compiles_to_machine_code(name, torch):
+    torch._dynamo.reset()
+    call, tensors = closed(torch, name)
+    same(torch, call, torch.compile(call, fullgraph=True, backend="inductor"), tensors)
+
+
+def same(torch, call, compiled, tensors):
+    ours, theirs = (torch.autograd.grad(total(f(*tensors)), tensors) for f in (call, compiled))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp", "conv2d", "attention", "layer_norm", "gelu", "bilinear"])
+@pytest.mark.parametrize("backwards", ["outside", "inside"])
+def test_autocast_leaves_types_alone(name, backwards, torch):
+    """Under autocast a call computes in the type that its arguments promote to, backward too."""
+    _, tensors = closed(torch, name)
+    call = of(name)
+    tensors = [t.detach().float().requires_grad_() for t in tensors]
+    tensors[0] = tensors[0].detach().bfloat16().requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = call(*tensors)
+        if backwards == "inside":
+            gradients = torch.autograd.grad(out.sum(), tensors)
+    if backwards == "outside":
+        gradients = torch.autograd.grad(out.sum(), tensors)
+    kind = torch.float32 if len(tensors) > 1 else torch.bfloat16
+    assert out.dtype == kind
+    assert [g.dtype for g in gradients] == [t.dtype for t in tensors]
+    exact = torch.autograd.grad(call(*(t.double() for t in tensors)).sum(), tensors)
+    for a, b in zip(gradients, exact, strict=True):
+        torch.testing.assert_close(a.double(), b.double(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["linear", "layer_norm", "softmax", "lstm"])
+def test_any_layout(name, torch):
+    """grad_output from sum() has stride 0; inputs may be transposed or sliced."""
+    call, tensors = closed(torch, name)
+    strided = [t.detach().mT.contiguous().mT.requires_grad_() if t.ndim > 1 else t for t in tensors]
+    results = [call(*ts) for ts in (tensors, strided)]
+    sums = [sum(r.sum() for r in (x if isinstance(x, tuple) else (x,))) for x in results]
+    ours, theirs = (torch.autograd.grad(s, ts) for s, ts in zip(sums, (tensors, strided), strict=True))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-13)
+
+
+def test_saves_only_what_a_needed_gradient_reads(torch):
+    linear = of("linear")
+    x, weight = torch.ones(3, 2), torch.ones(4, 2)
+    for needs, saved in (((True, False), [False, True]), ((False, True), [True, False]), ((True, True), [True, True])):
+        out = linear(*(t.clone().requires_grad_(n) for t, n in zip((x, weight), needs, strict=True)))
+        assert [t is not None for t in out.grad_fn.saved_tensors] == saved
+
+
+def test_grad_output_is_left_alone(torch):
+    call, tensors = closed(torch, "layer_norm")
+    out = call(*tensors)
+    seed = torch.randn_like(out)
+    before = seed.clone()
+    torch.autograd.grad(out, tensors, seed)
+    assert torch.equal(seed, before)
+
+
+def test_mixed_types_promote(torch):
+    x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, dtype=torch.float64, requires_grad=True)
+    out = of("linear")(x, weight)
+    out.sum().backward()
+    assert (out.dtype, x.grad.dtype, weight.grad.dtype) == (torch.float64, torch.float32, torch.float64)
+
+
+def test_optional_inputs_and_options_by_name(torch):
+    x, weight, bias = torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, requires_grad=True)
+    of("linear")(x, weight, bias=bias).sum().backward()
+    assert torch.equal(bias.grad, torch.full((4,), 2.0))
+    of("layer_norm")(x, torch.ones(3), torch.ones(3), eps=0.1)
+
+
+REFUSED = (
+    ("linear", lambda t: (t.ones(2, 3), t.ones(4, 5)), ValueError, "x has k = 3 (axis 1), weight has k = 5 (axis 1)"),
+    ("linear", lambda t: (t.ones(2), t.ones(4, 5)), ValueError, "expected (n, k)"),
+    ("softmax", lambda t: (t.ones(2, 3, dtype=t.int64),), TypeError, "x has dtype torch.int64, expected a floating"),
+    ("softmax", lambda t: ([1.0, 2.0],), TypeError, "x has dtype list"),
+    ("embedding", lambda t: (t.ones(2, 3), t.ones(3)), TypeError, "token has dtype torch.float32"),
+)
+
+
+@pytest.mark.parametrize(("name", "arguments", "kind", "said"), REFUSED, ids=[f"{r[0]}-{r[3][:20]}" for r in REFUSED])
+def test_refuses(name, arguments, kind, said, torch):
+    with pytest.raises(kind) as error:
+        of(name)(*arguments(torch))
+    assert said in str(error.value)
+
+
+def test_large_ones_are_few():
+    assert {"lenet"} == LARGE
