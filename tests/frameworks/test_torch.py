@@ -62,22 +62,22 @@ def test_transforms_of_functions(name, torch):
 
 @each
 def test_compiles_whole(name, torch):
-    torch._dynamo.reset()
-    call, tensors = closed(torch, name)
-    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-    same(torch, call, compiled, tensors)
+    compiles(torch, name, "aot_eager")
 
 
 @pytest.mark.parametrize("name", INDUCTOR)
 def test_compiles_to_machine_code(name, torch):
+    compiles(torch, name, "inductor")
+
+
+def compiles(torch, name, backend):
     torch._dynamo.reset()
-    call, tensors = closed(torch, name)
-    same(torch, call, torch.compile(call, fullgraph=True, backend="inductor"), tensors)
-
-
-def same(torch, call, compiled, tensors):
-    ours, theirs = (torch.autograd.grad(total(f(*tensors)), tensors) for f in (call, compiled))
-    for a, b in zip(ours, theirs, strict=True):
+    found = []
+    for call in (of(name), torch.compile(of(name), fullgraph=True, backend=backend)):
+        tensors = {n: torch.from_numpy(np.array(a)) for n, a in inputs(name).items()}
+        moving = [tensors[n].requires_grad_() for n in reals(name)]
+        found.append(torch.autograd.grad(total(call(*tensors.values())), moving))
+    for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
 
 

@@ -1,0 +1,130 @@
+"""Printed JAX is what JAX's own functions are: differentiable twice, mapped, compiled, in 32 and 64 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from library_inputs import NAMES, function, inputs, module, reals, symmetrised
+
+each = pytest.mark.parametrize("name", NAMES)
+
+
+def of(name):
+    return getattr(module(name, "jax"), function(name).name)
+
+
+def closed(jax, name):
+    """A function of the real inputs alone, and these."""
+    fixed = {n: jax.numpy.asarray(a) for n, a in inputs(name).items()}
+    moving = reals(name)
+    symmetric = symmetrised(name, lambda x: x.swapaxes(-1, -2))
+
+    def call(*arrays):
+        given = dict(zip(moving, arrays, strict=True))
+        given = {n: symmetric[n](x) if n in symmetric else x for n, x in given.items()}
+        return of(name)(*(given.get(n, fixed[n]) for n in function(name).inputs))
+
+    return call, [fixed[n] for n in moving]
+
+
+def total(jax, result):
+    leaves = jax.tree_util.tree_leaves(result)
+    return sum(jax.numpy.sin(x * (k + 1)).sum() for k, x in enumerate(leaves) if x.dtype.kind == "f")
+
+
+@each
+def test_gradients_and_their_gradients(name, jax):
+    from jax.test_util import check_grads
+
+    call, arrays = closed(jax, name)
+    check_grads(jax.jit(call), arrays, order=2, modes=["rev"], atol=1e-4, rtol=1e-4)
+
+
+@each
+def test_mapped_is_each_alone(name, jax):
+    """A gradient under vmap, of one input that is batched and others that are not; traced and not."""
+    call, arrays = closed(jax, name)
+    gradient = jax.grad(lambda *xs: total(jax, call(*xs)), argnums=tuple(range(len(arrays))))
+    stacked = [jax.numpy.stack([arrays[0], arrays[0] * 1.01]), *arrays[1:]]
+    found = jax.jit(jax.vmap(gradient, in_axes=(0, *[None] * (len(arrays) - 1))))(*stacked)
+    for row in range(2):
+        alone = gradient(stacked[0][row], *arrays[1:])
+        for a, b in zip(found, alone, strict=True):
+            np.testing.assert_allclose(a[row], b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["softmax", "linear", "layer_norm", "conv2d", "embedding", "lstm", "attention"])
+def test_float32(name, jax):
+    """32 bits stay 32 bits: the result, and each gradient."""
+    call, arrays = closed(jax, name)
+    single = [x.astype("float32") for x in arrays]
+    fixed = [a.astype("float32") if a.dtype == float else a for a in inputs(name).values()]
+    out, pull = jax.vjp(lambda *xs: of(name)(*merged(name, fixed, xs)), *single)
+    seeds = jax.tree_util.tree_map(jax.numpy.ones_like, out)
+    exact = jax.vjp(call, *arrays)[1](jax.tree_util.tree_map(lambda x: x.astype("float64"), seeds))
+    for a, b in zip(pull(seeds), exact, strict=True):
+        assert a.dtype == "float32"
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+
+
+def merged(name, fixed, moving):
+    given = dict(zip(reals(name), moving, strict=True))
+    return [given.get(n, x) for n, x in zip(function(name).inputs, fixed, strict=True)]
+
+
+def test_hessian_by_two_reverse_modes(jax):
+    f = of("rosenbrock")
+    x = jax.numpy.array([0.3, -1.2])
+    hessian = jax.jacrev(jax.jacrev(lambda p: f(p[0], p[1])))(x)
+    np.testing.assert_allclose(hessian, [[2 - 400 * (x[1] - 3 * x[0] ** 2), -400 * x[0]], [-400 * x[0], 200]])
+
+
+def test_options_are_static_and_by_name(jax):
+    x, weight = jax.numpy.ones((1, 1, 6, 6)), jax.numpy.ones((1, 1, 3, 3))
+    call = jax.jit(lambda x, w: of("conv2d")(x, w, stride=2, padding=1))
+    assert call(x, weight).shape == (1, 1, 3, 3)
+    assert jax.grad(lambda w: call(x, w).sum())(weight).shape == weight.shape
+
+
+def test_integers_have_no_gradient(jax):
+    table, token = jax.numpy.ones((4, 2)), jax.numpy.array([1, 1, 3])
+    gradient = jax.grad(lambda t, i: of("embedding")(t, i).sum())(table, token)
+    np.testing.assert_array_equal(gradient, [[0, 0], [2, 2], [0, 0], [1, 1]])
+    found = jax.vjp(of("embedding"), table, token)[1](jax.numpy.ones((3, 2)))
+    assert found[1].dtype == jax.dtypes.float0
+
+
+def test_mixed_types_promote(jax):
+    x, weight = jax.numpy.ones((2, 3), "float32"), jax.numpy.ones((4, 3), "float64")
+    gradients = jax.grad(lambda *a: of("linear")(*a).sum(), argnums=(0, 1))(x, weight)
+    assert [g.dtype for g in gradients] == ["float32", "float64"]
+
+
+def test_optional_inputs(jax):
+    x, weight, bias = (jax.numpy.ones(s) for s in ((2, 3), (4, 3), (4,)))
+    assert of("linear")(x, weight).shape == (2, 4)
+    gradient = jax.jit(jax.grad(lambda b: of("linear")(x, weight, bias=b).sum()))(bias)
+    np.testing.assert_array_equal(gradient, [2, 2, 2, 2])
+
+
+def test_forward_and_backward_are_functions_of_their_own(jax):
+    code = module("linear", "jax")
+    x, weight = jax.numpy.ones((2, 3)), jax.numpy.ones((4, 3))
+    out, saved = code.forward(x, weight, None)
+    grad_x, grad_weight, grad_bias = code.backward(saved, jax.numpy.ones_like(out))
+    assert (grad_x.shape, grad_weight.shape, grad_bias) == ((2, 3), (4, 3), None)
+
+
+REFUSED = (
+    ("linear", lambda n: (n.ones((2, 3)), n.ones((4, 5))), ValueError, "x has k = 3 (axis 1), weight has k = 5 (axis"),
+    ("linear", lambda n: (n.ones(2), n.ones((4, 5))), ValueError, "expected (n, k)"),
+    ("softmax", lambda n: (n.ones((2, 3), int),), TypeError, "x has dtype int64, expected floating point"),
+    ("embedding", lambda n: (n.ones((2, 3)), n.array([5])), IndexError, "token must be in range(v), here range(2)"),
+)
+
+
+@pytest.mark.parametrize(("name", "arguments", "kind", "said"), REFUSED, ids=[f"{r[0]}-{r[3][:20]}" for r in REFUSED])
+def test_refuses(name, arguments, kind, said, jax):
+    with pytest.raises(kind) as error:
+        of(name)(*arguments(jax.numpy))
+    assert said in str(error.value)
