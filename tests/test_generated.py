@@ -45,12 +45,20 @@ def in_c(name):
 each_function_in_c = pytest.mark.parametrize("name", [name for name in library.__all__ if in_c(name)])
 
 
+TORCH_OVER_C = {"embedding", "layer_norm", "linear"}  # the C is there for all; the file that calls it, to be read
+
+
+def languages(name):
+    """The languages that can express a library function."""
+    return [to for to in BACKENDS if (to != "c" or in_c(name)) and (to != "torch_c" or name in TORCH_OVER_C)]
+
+
 @cache
 def printed(name):
-    """The files of a library function in every language that can express it."""
+    """The files of a library function in its languages."""
     declared = getattr(library, name)
-    languages = [to for to in BACKENDS if to != "c" or in_c(name)]
-    return [f for to in languages for f in placed(GENERATED, name, generate(declared, to=to))]
+    files = {path: text for to in languages(name) for path, text in generate(declared, to=to).items()}
+    return placed(GENERATED, name, files)
 
 
 @pytest.mark.parametrize("name", [name for name in library.__all__ if not in_c(name)])
@@ -75,7 +83,7 @@ def test_lines_are_short_enough_to_read(name):
 
 def test_nothing_else_is_there(request):
     expected = {file.path for name in library.__all__ for file in printed(name)}
-    there = {p for p in GENERATED.rglob("*") if p.is_file() and p.suffix != ".pyc"}
+    there = {p for p in GENERATED.rglob("*") if p.is_file() and p.parent.name != "__pycache__"}
     extra = sorted(there - expected)
     if request.config.getoption("--update"):
         while extra:
@@ -85,8 +93,8 @@ def test_nothing_else_is_there(request):
 
 def test_printing_again_gives_the_same_bytes():
     for name in ("softmax", "linear"):
-        again = [f for to in BACKENDS for f in placed(GENERATED, name, generate(getattr(library, name), to=to))]
-        assert again == printed(name)
+        again = [f for to in languages(name) for f in placed(GENERATED, name, generate(getattr(library, name), to=to))]
+        assert list(dict.fromkeys(again)) == printed(name)
 
 
 @each_function

@@ -127,7 +127,7 @@ class _File(PythonModule):
     def errors(self) -> tuple[str, ...]:
         """What it computes with, and what is raised."""
         return (
-            "They are computed by the C code beside this file, on the CPU and in float64, whatever their precision.",
+            "The C beside this file computes in float64, on the CPU; results have the type that they promote to.",
             *super().errors,
         )
 
