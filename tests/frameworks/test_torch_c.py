@@ -150,8 +150,13 @@ def test_gradients_that_are_not_needed_are_not_computed(torch):
 
 
 def test_an_input_without_elements_is_not_an_absent_one(torch):
-    """A sum over nothing is 0; without w the factor is not there."""
-    f = sg.load(sg.parse("f(x[n], y[m], w[m]?)[i] = x[i] * sum[j](w[j])"), to="torch_c").module.f
+    """A sum over nothing is 0; without w the factor is 1."""
+
+    @sg.function
+    def f(x: sg.Tensor["n"], y: sg.Tensor["m"], w: sg.Tensor["m"] = None):
+        return x * sg.given(w, w.sum(), 1)
+
+    f = sg.load(f, to="torch_c").module.f
     assert f(torch.ones(2), torch.ones(0)).tolist() == [1, 1]
     assert f(torch.ones(2), torch.ones(0), torch.ones(0)).tolist() == [0, 0]
 
