@@ -106,9 +106,7 @@ _C.embedding_backward.restype = ctypes.c_int
     _OPERATOR,
     mutates_args=(),
     device_types="cpu",
-    schema=(
-        "(Tensor table, Tensor token) -> Tensor"
-    ),
+    schema="(Tensor table, Tensor token) -> Tensor",
 )
 def _forward(table, token):
     """Return the results, and what backward needs."""

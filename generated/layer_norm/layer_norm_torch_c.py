@@ -126,7 +126,8 @@ _C.layer_norm_backward.restype = None
     mutates_args=(),
     device_types="cpu",
     schema=(
-        "(Tensor x, Tensor gain, Tensor bias, float eps) -> (Tensor, Tensor, Tensor)"
+        "(Tensor x, Tensor gain, Tensor bias, float eps) -> (Tensor, Tensor, "
+        "Tensor)"
     ),
 )
 def _forward(x, gain, bias, eps):

@@ -108,9 +108,7 @@ _C.linear_backward.restype = None
     _OPERATOR,
     mutates_args=(),
     device_types="cpu",
-    schema=(
-        "(Tensor x, Tensor weight, Tensor? bias) -> Tensor"
-    ),
+    schema="(Tensor x, Tensor weight, Tensor? bias) -> Tensor",
 )
 def _forward(x, weight, bias):
     """Return the results, and what backward needs."""
@@ -134,14 +132,14 @@ def _results(x, weight, bias):
     mutates_args=(),
     device_types="cpu",
     schema=(
-        "(Tensor x, Tensor weight, Tensor grad_output, bool has_bias, "
-        "bool[] needs_input_grad) -> (Tensor, Tensor, Tensor)"
+        "(Tensor x, Tensor weight, Tensor grad_output, bool[] needs_input_grad) -> "
+        "(Tensor, Tensor, Tensor)"
     ),
 )
-def _backward(x, weight, grad_output, has_bias, needs_input_grad):
+def _backward(x, weight, grad_output, needs_input_grad):
     """Return J.T @ grad_output: one gradient per input, empty if it is not needed."""
     grad_x, grad_weight, grad_bias = _gradients(
-        x, weight, grad_output, has_bias, needs_input_grad
+        x, weight, grad_output, needs_input_grad
     )
     n, k = x.shape
     m = weight.shape[0]
@@ -161,7 +159,7 @@ def _backward(x, weight, grad_output, has_bias, needs_input_grad):
 
 
 @_backward.register_fake
-def _gradients(x, weight, grad_output, has_bias, needs_input_grad):
+def _gradients(x, weight, grad_output, needs_input_grad):
     """Return what _backward returns, before anything is computed."""
     n, k = x.shape
     m = weight.shape[0]
@@ -172,14 +170,13 @@ def _gradients(x, weight, grad_output, has_bias, needs_input_grad):
 
 
 def _keep(ctx, inputs, output):
-    x, weight, bias = inputs
+    x, weight, _ = inputs
     ctx.save_for_backward(x, weight)
-    ctx.numbers = (bias is not None,)
 
 
 def _differentiate(ctx, grad_output):
     grad_x, grad_weight, grad_bias = _backward(
-        *ctx.saved_tensors, grad_output, *ctx.numbers, ctx.needs_input_grad
+        *ctx.saved_tensors, grad_output, ctx.needs_input_grad
     )
     return (
         grad_x if ctx.needs_input_grad[0] else None,

@@ -90,7 +90,9 @@ class _File(PythonModule):
         self.kept_options = self._options_of(self.backward)
         self.kept_sizes = self._sizes_kept()
         kept = [*program.saved, *self.seeds, *map(pack_name, self.kept_sizes), *self.kept_options]
-        self.kept = [*kept, *(f"has_{n}" for n in program.saved_presence)]
+        asked = {p.name for p in self.backward.parameters if p.role == "presence"}
+        self.presence = [n for n in program.saved_presence if f"has_{n}" in asked]
+        self.kept = [*kept, *(f"has_{n}" for n in self.presence)]
 
     def text(self, header: Sequence[str]) -> str:
         name = self.primal.name
@@ -168,10 +170,12 @@ class _File(PythonModule):
         words = [*(f"{a}, " for a in arguments[:-1]), last, *(f"{t}, " for t in some[:-1]), some[-1]]
         lines = ["("]
         for word in words:
-            if len(lines[-1]) + len(word) > 76:
+            if len(lines[-1]) + len(word) > 74:
                 lines.append("")
             lines[-1] += word
-        return lines
+        if len(lines) == 1:
+            return [f'schema="{lines[0]}",']
+        return ["schema=(", *(f'    "{line}"' for line in lines), "),"]
 
     def _kind(self, name: str) -> str:
         options = {o.name: o.dtype for o in self.primal.options}
@@ -217,19 +221,21 @@ class _File(PythonModule):
         """What is kept for backward."""
         program = self.program
         given = [where_told(d, self.sure) for d in self.kept_sizes]
-        numbers = [*given, *self.kept_options, *(f"{n} is not None" for n in program.saved_presence)]
+        numbers = [*given, *self.kept_options, *(f"{n} is not None" for n in self.presence)]
         told = {t.name for t in self.sure if any(g.startswith(f"{t.name}.") for g in given)}
-        read = {*program.saved, *told, *self.kept_options, *program.saved_presence}
+        read = {*program.saved, *told, *self.kept_options, *self.presence}
         lines: list[str] = []
         if read & set(self.arguments):
             lines += unpacked([n if n in read else "_" for n in self.arguments], "inputs", 4)
-        if read & set(self.results):
-            names = [n if n in read else "_" for n in self.results]
-            lines += [f"{names[0]} = output"] if len(names) == 1 else unpacked(names, "output", 4)
+        saved = list(program.saved)
+        if len(self.results) == 1:
+            saved = ["output" if n in self.results else n for n in saved]
+        elif read & set(self.results):
+            lines += unpacked([n if n in read else "_" for n in self.results], "output", 4)
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
-        if program.saved:
-            lines += called(f"ctx.save_for_backward({', '.join(program.saved)})", 4)
+        if saved:
+            lines += called(f"ctx.save_for_backward({', '.join(saved)})", 4)
         if numbers:
             lines += assigned("ctx.numbers", tuple_of(numbers), 4)
         return lines or ["pass"]
