@@ -159,7 +159,7 @@ class _File(PythonFile):
         if own and len(results) > 1:
             lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
         elif own:
-            kept = [self.output + k.removeprefix(own[0]) if k.startswith(own[0]) else k for k in kept]
+            kept = [self.output + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
         if kept:

@@ -222,16 +222,19 @@ class _File(PythonModule):
         program = self.program
         given = [where_told(d, self.sure) for d in self.kept_sizes]
         numbers = [*given, *self.kept_options, *(f"{n} is not None" for n in self.presence)]
-        told = {t.name for t in self.sure if any(g.startswith(f"{t.name}.") for g in given)}
-        read = {*program.saved, *told, *self.kept_options, *self.presence}
+        sources = {t.name for t in self.sure if any(g.startswith(f"{t.name}.") for g in given)}
+        read = {*program.saved, *sources, *self.kept_options, *self.presence}
         lines: list[str] = []
         if read & set(self.arguments):
             lines += unpacked([n if n in read else "_" for n in self.arguments], "inputs", 4)
         saved = list(program.saved)
-        if len(self.results) == 1:
+        hides = "output" in self.primal.inputs  # then the results are read before the inputs
+        if len(self.results) == 1 and not hides:
             saved = ["output" if n in self.results else n for n in saved]
         elif read & set(self.results):
-            lines += unpacked([n if n in read else "_" for n in self.results], "output", 4)
+            names = [n if n in read else "_" for n in self.results]
+            told = unpacked(names, "output", 4) if len(names) > 1 else [f"{names[0]} = output"]
+            lines = [*told, *lines] if hides else [*lines, *told]
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
         if saved:
