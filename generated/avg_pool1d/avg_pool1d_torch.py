@@ -81,8 +81,8 @@ class AvgPool1d(torch.autograd.Function):
             scaled_grad_output = grad_output / size
             for r in range(size):
                 slice_i = slice(r, r + stride * count_i, stride)
-                _cut(padded_grad_x, 2, slice_i).add_(scaled_grad_output)
-            grad_x = padded_grad_x.narrow(2, padding, w)
+                _cut(padded_grad_x, (2, slice_i)).add_(scaled_grad_output)
+            grad_x = _cut(padded_grad_x, (2, slice(padding, padding + w)))
         return grad_x, None, None, None
 
 
@@ -105,9 +105,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

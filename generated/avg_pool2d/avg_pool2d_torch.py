@@ -77,7 +77,7 @@ class AvgPool2d(torch.autograd.Function):
                 slice_i = slice(r, r + stride * count_i, stride)
                 for s in range(size):
                     slice_j = slice(s, s + stride * count_j, stride)
-                    _cut(_cut(grad_x, 2, slice_i), 3, slice_j).add_(scaled_grad_output)
+                    _cut(grad_x, (2, slice_i), (3, slice_j)).add_(scaled_grad_output)
         return grad_x, None, None
 
 
@@ -100,9 +100,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

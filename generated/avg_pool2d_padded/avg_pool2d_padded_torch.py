@@ -95,12 +95,13 @@ class AvgPool2dPadded(torch.autograd.Function):
                 slice_i = slice(r, r + stride * count_i, stride)
                 for s in range(size):
                     slice_j = slice(s, s + stride * count_j, stride)
-                    _cut(
-                        _cut(padded_grad_x, 2, slice_i),
-                        3,
-                        slice_j).add_(scaled_grad_output,
-                    )
-            grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
+                    padded_grad_x_part = _cut(padded_grad_x, (2, slice_i), (3, slice_j))
+                    padded_grad_x_part.add_(scaled_grad_output)
+            grad_x = _cut(
+                padded_grad_x,
+                (2, slice(padding, padding + h)),
+                (3, slice(padding, padding + w)),
+            )
         return grad_x, None, None, None
 
 
@@ -125,9 +126,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

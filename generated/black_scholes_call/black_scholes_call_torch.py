@@ -53,9 +53,10 @@ class BlackScholesCall(torch.autograd.Function):
     def forward(spot, strike, time, volatility, rate):
         spread = volatility * torch.sqrt(time)
         d1 = (torch.log(spot / strike) + (rate + volatility**2 / 2) * time) / spread
+        ndtr_d1_minus_spread = torch.special.erfc((spread - d1) / math.sqrt(2)) / 2
         out = (
-            spot * torch.special.ndtr(d1)
-            - strike * torch.exp(-rate * time) * torch.special.ndtr(d1 - spread)
+            spot * (torch.special.erfc(-d1 / math.sqrt(2)) / 2)
+            - strike * torch.exp(-rate * time) * ndtr_d1_minus_spread
         )
         return out, d1
 
@@ -87,9 +88,12 @@ class BlackScholesCall(torch.autograd.Function):
             / math.sqrt(2 * math.pi)
         )
         if ctx.needs_input_grad[0]:
-            grad_spot = grad_output * torch.special.ndtr(d1) + grad_d1 / (spot * spread)
+            grad_spot = (
+                grad_output * (torch.special.erfc(-d1 / math.sqrt(2)) / 2)
+                + grad_d1 / (spot * spread)
+            )
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
-            ndtr_d1_minus_spread = torch.special.ndtr(d1 - spread)
+            ndtr_d1_minus_spread = torch.special.erfc((spread - d1) / math.sqrt(2)) / 2
         if ctx.needs_input_grad[1]:
             grad_strike = -(
                 grad_output * exp_rate * ndtr_d1_minus_spread

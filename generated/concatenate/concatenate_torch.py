@@ -58,9 +58,9 @@ class Concatenate(torch.autograd.Function):
         (n,) = ctx.sizes
         grad_x = grad_y = None
         if ctx.needs_input_grad[0]:
-            grad_x = _cut(grad_output, 0, slice(None, n))
+            grad_x = _cut(grad_output, (0, slice(None, n)))
         if ctx.needs_input_grad[1]:
-            grad_y = _cut(grad_output, 0, slice(n, None)).clone()
+            grad_y = _cut(grad_output, (0, slice(n, None))).clone()
         return grad_x, grad_y
 
 
@@ -99,6 +99,8 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x

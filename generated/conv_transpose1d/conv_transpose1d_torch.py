@@ -112,8 +112,8 @@ class ConvTranspose1d(torch.autograd.Function):
         )
         for r in range(k):
             slice_i = slice(dilation * r, dilation * r + stride * w, stride)
-            _cut(full, 2, slice_i).add_(_einsum("bdi,df->bfi", x, weight[:, :, r]))
-        out = full.narrow(2, padding, count_p)
+            _cut(full, (2, slice_i)).add_(_einsum("bdi,df->bfi", x, weight[:, :, r]))
+        out = _cut(full, (2, slice(padding, padding + count_p)))
         if bias is not None:
             out = out + bias[:, None]
         return out
@@ -158,14 +158,14 @@ class ConvTranspose1d(torch.autograd.Function):
                         ),
                     )
                 )
-                grad_full.narrow(2, padding, count_p)[...] = grad_output
+                grad_full_part = _cut(grad_full, (2, slice(padding, padding + count_p)))
+                grad_full_part[...] = grad_output
             if ctx.needs_input_grad[0]:
                 grad_x = _einsum(
                     "bfir,dfr->bdi",
                     _cut(
                         _windows(grad_full, 2, k, step=stride, dilation=dilation),
-                        2,
-                        slice(None, w),
+                        (2, slice(None, w)),
                     ),
                     weight,
                 )
@@ -174,8 +174,7 @@ class ConvTranspose1d(torch.autograd.Function):
                     "bfir,bdi->dfr",
                     _cut(
                         _windows(grad_full, 2, k, step=stride, dilation=dilation),
-                        2,
-                        slice(None, w),
+                        (2, slice(None, w)),
                     ),
                     x,
                 )
@@ -232,9 +231,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):
@@ -248,10 +249,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -261,7 +263,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

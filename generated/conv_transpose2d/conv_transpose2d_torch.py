@@ -137,12 +137,13 @@ class ConvTranspose2d(torch.autograd.Function):
             slice_i = slice(dilation * r, dilation * r + stride * h, stride)
             for s in range(q):
                 slice_j = slice(dilation * s, dilation * s + stride * w, stride)
-                _cut(
-                    _cut(full, 2, slice_i),
-                    3,
-                    slice_j).add_(_einsum("bdij,df->bfij", x, weight[:, :, r, s]),
-                )
-        inner = full.narrow(2, padding, count_t).narrow(3, padding, count_u)
+                full_part = _cut(full, (2, slice_i), (3, slice_j))
+                full_part.add_(_einsum("bdij,df->bfij", x, weight[:, :, r, s]))
+        inner = _cut(
+            full,
+            (2, slice(padding, padding + count_t)),
+            (3, slice(padding, padding + count_u)),
+        )
         out = inner
         if bias is not None:
             out = out + bias[:, None, None]
@@ -202,9 +203,12 @@ class ConvTranspose2d(torch.autograd.Function):
                         ),
                     )
                 )
-                grad_full.narrow(2, padding, count_t).narrow(3, padding, count_u)[
-                    ...
-                ] = grad_output
+                grad_full_part = _cut(
+                    grad_full,
+                    (2, slice(padding, padding + count_t)),
+                    (3, slice(padding, padding + count_u)),
+                )
+                grad_full_part[...] = grad_output
             if ctx.needs_input_grad[0]:
                 windows_grad_full = _windows(
                     grad_full, 2, p, step=stride, dilation=dilation
@@ -214,7 +218,7 @@ class ConvTranspose2d(torch.autograd.Function):
                 )
                 grad_x = _einsum(
                     "bfijrs,dfrs->bdij",
-                    _cut(_cut(windows_grad_full, 2, slice(None, h)), 3, slice(None, w)),
+                    _cut(windows_grad_full, (2, slice(None, h)), (3, slice(None, w))),
                     weight,
                 )
             if ctx.needs_input_grad[1]:
@@ -226,7 +230,7 @@ class ConvTranspose2d(torch.autograd.Function):
                 )
                 grad_weight = _einsum(
                     "bfijrs,bdij->dfrs",
-                    _cut(_cut(windows_grad_full, 2, slice(None, h)), 3, slice(None, w)),
+                    _cut(windows_grad_full, (2, slice(None, h)), (3, slice(None, w))),
                     x,
                 )
             if ctx.needs_input_grad[2]:
@@ -284,9 +288,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):
@@ -300,10 +306,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -313,7 +320,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

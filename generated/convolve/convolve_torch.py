@@ -47,7 +47,7 @@ class Convolve(torch.autograd.Function):
 
         out = _zeros((max(n + k - 1, 0),), x, kernel)
         for r in range(k):
-            out.narrow(0, r, n).add_(x * kernel[r])
+            _cut(out, (0, slice(r, r + n))).add_(x * kernel[r])
         return out
 
     @staticmethod
@@ -66,9 +66,11 @@ class Convolve(torch.autograd.Function):
         grad_x = grad_kernel = None
         with torch.autocast(grad_output.device.type, enabled=False):
             if ctx.needs_input_grad[0]:
-                grad_x = _cut(_windows(grad_output, 0, k), 0, slice(None, n)) @ kernel
+                grad_x = _cut(_windows(grad_output, 0, k), (0, slice(None, n))) @ kernel
             if ctx.needs_input_grad[1]:
-                grad_kernel = _cut(_windows(grad_output, 0, k), 0, slice(None, n)).T @ x
+                grad_kernel = (
+                    _cut(_windows(grad_output, 0, k), (0, slice(None, n))).T @ x
+                )
         return grad_x, grad_kernel
 
 
@@ -101,9 +103,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

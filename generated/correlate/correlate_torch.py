@@ -66,7 +66,8 @@ class Correlate(torch.autograd.Function):
             if ctx.needs_input_grad[0]:
                 grad_x = _zeros((n,), grad_output, kernel)
                 for r in range(k):
-                    grad_x.narrow(0, r, count_i).add_(grad_output * kernel[r])
+                    grad_x_part = _cut(grad_x, (0, slice(r, r + count_i)))
+                    grad_x_part.add_(grad_output * kernel[r])
             if ctx.needs_input_grad[1]:
                 grad_kernel = grad_output @ _windows(x, 0, k)
         return grad_x, grad_kernel
@@ -99,6 +100,13 @@ def _promoted(*tensors):
     dtypes = [t.dtype for t in tensors if t is not None]
     dtype = functools.reduce(torch.promote_types, dtypes)
     return [None if t is None else t.to(dtype) for t in tensors]
+
+
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

@@ -106,12 +106,17 @@ class DepthwiseConv2d(torch.autograd.Function):
                     slice_i = slice(r, r + stride * count_i, stride)
                     for s in range(q):
                         slice_j = slice(s, s + stride * count_j, stride)
-                        _cut(
-                            _cut(padded_grad_x, 2, slice_i),
-                            3,
-                            slice_j).add_(grad_output * weight[:, r, s][:, None, None],
+                        padded_grad_x_part = _cut(
+                            padded_grad_x, (2, slice_i), (3, slice_j)
                         )
-                grad_x = padded_grad_x.narrow(2, padding, h).narrow(3, padding, w)
+                        padded_grad_x_part.add_(
+                            grad_output * weight[:, r, s][:, None, None]
+                        )
+                grad_x = _cut(
+                    padded_grad_x,
+                    (2, slice(padding, padding + h)),
+                    (3, slice(padding, padding + w)),
+                )
             if ctx.needs_input_grad[1]:
                 padded_x = torch.nn.functional.pad(
                     x, (padding, padding, padding, padding)
@@ -161,9 +166,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):
@@ -177,10 +184,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -190,7 +198,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

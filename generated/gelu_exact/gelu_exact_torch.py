@@ -39,7 +39,7 @@ class GeluExact(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
-        out = x * torch.special.ndtr(x)
+        out = x * (torch.special.erfc(-x / math.sqrt(2)) / 2)
         return out
 
     @staticmethod
@@ -53,7 +53,7 @@ class GeluExact(torch.autograd.Function):
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = grad_output * (
-                torch.special.ndtr(x)
+                torch.special.erfc(-x / math.sqrt(2)) / 2
                 + x * torch.exp(-x**2 / 2) / math.sqrt(2 * math.pi)
             )
         return grad_x

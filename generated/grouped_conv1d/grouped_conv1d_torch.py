@@ -146,16 +146,19 @@ class GroupedConv1d(torch.autograd.Function):
                     slice_i = slice(
                         dilation * r, dilation * r + stride * count_i, stride
                     )
-                    _cut(
-                        padded_grad_parts,
-                        3,
-                        slice_i).add_(_einsum(
+                    padded_grad_parts_part = _cut(padded_grad_parts, (3, slice_i))
+                    padded_grad_parts_part.add_(
+                        _einsum(
                             "bgfi,gfe->bgei",
                             grad_output.reshape(n, groups, o // groups, count_i),
                             filters[:, :, :, r],
-                        ),
+                        )
                     )
-                grad_x = padded_grad_parts.narrow(3, padding, w).reshape(n, c, w)
+                grad_x = (
+                    _cut(
+                        padded_grad_parts, (3, slice(padding, padding + w))
+                    ).reshape(n, c, w)
+                )
             if ctx.needs_input_grad[1]:
                 parts = x.reshape(n, groups, d, w)
                 padded_parts = torch.nn.functional.pad(parts, (padding, padding))
@@ -216,9 +219,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):
@@ -232,10 +237,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -245,7 +251,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

@@ -96,12 +96,13 @@ class GroupedConvTranspose1d(torch.autograd.Function):
         full = _zeros((n, groups, o, max((w - 1) * stride + k, 0)), x, weight)
         for r in range(k):
             slice_i = slice(r, r + stride * w, stride)
+            full_part = _cut(full, (3, slice_i))
+            full_part.add_(_einsum("bgdi,gdf->bgfi", parts, filters[:, :, :, r]))
+        out = (
             _cut(
-                full,
-                3,
-                slice_i).add_(_einsum("bgdi,gdf->bgfi", parts, filters[:, :, :, r]),
-            )
-        out = full.narrow(3, padding, count_p).reshape(n, groups * o, count_p)
+                full, (3, slice(padding, padding + count_p))
+            ).reshape(n, groups * o, count_p)
+        )
         return out
 
     @staticmethod
@@ -126,27 +127,27 @@ class GroupedConvTranspose1d(torch.autograd.Function):
             grad_full = grad_output.new_zeros(
                 (n, groups, o, max((w - 1) * stride + k, 0))
             )
-            grad_full.narrow(3, padding, count_p)[...] = grad_output.reshape(
-                n, groups, o, count_p
-            )
+            grad_full_part = _cut(grad_full, (3, slice(padding, padding + count_p)))
+            grad_full_part[...] = grad_output.reshape(n, groups, o, count_p)
             if ctx.needs_input_grad[0]:
                 filters = weight.reshape(groups, c // groups, o, k)
                 grad_x = (
                     _einsum(
                         "bgfir,gdfr->bgdi",
-                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
+                        _cut(
+                            _windows(grad_full, 3, k, step=stride), (3, slice(None, w))
+                        ),
                         filters,
                     ).reshape(n, c, w)
                 )
             if ctx.needs_input_grad[1]:
                 parts = x.reshape(n, groups, c // groups, w)
-                grad_weight = (
-                    _einsum(
-                        "bgfir,bgdi->gdfr",
-                        _cut(_windows(grad_full, 3, k, step=stride), 3, slice(None, w)),
-                        parts,
-                    ).reshape(c, o, k)
+                grad_filters = _einsum(
+                    "bgfir,bgdi->gdfr",
+                    _cut(_windows(grad_full, 3, k, step=stride), (3, slice(None, w))),
+                    parts,
                 )
+                grad_weight = grad_filters.reshape(c, o, k)
         return grad_x, grad_weight, None, None, None
 
 
@@ -190,9 +191,11 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):
@@ -206,10 +209,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -219,7 +223,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

@@ -307,14 +307,13 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_s2.narrow(
-                            2,
-                            r,
-                            10).narrow(3,
-                            s,
-                            10).add_(_einsum(
+                        grad_s2_part = _cut(
+                            grad_s2, (2, slice(r, r + 10)), (3, slice(s, s + 10))
+                        )
+                        grad_s2_part.add_(
+                            _einsum(
                                 "bfij,fd->bdij", grad_total_c3, conv2_weight[:, :, r, s]
-                            ),
+                            )
                         )
                 mask_s2 = c1.reshape(n, 6, 14, 2, 14, 2) == s2[:, :, :, None, :, None]
                 count_s2 = mask_s2.to(grad_output.dtype).sum(dim=(3, 5), keepdim=True)
@@ -342,14 +341,13 @@ class Lenet(torch.autograd.Function):
                 )
                 for r in range(5):
                     for s in range(5):
-                        grad_x.narrow(
-                            2,
-                            r,
-                            28).narrow(3,
-                            s,
-                            28).add_(_einsum(
+                        grad_x_part = _cut(
+                            grad_x, (2, slice(r, r + 28)), (3, slice(s, s + 28))
+                        )
+                        grad_x_part.add_(
+                            _einsum(
                                 "bfij,fd->bdij", grad_total_c1, conv1_weight[:, :, r, s]
-                            ),
+                            )
                         )
             if ctx.needs_input_grad[1]:
                 windows_x = _windows(x, 2, 5)
@@ -595,6 +593,13 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
+
+
 def _zeros(shape, *tensors):
     """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
@@ -606,10 +611,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -619,7 +625,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

@@ -111,11 +111,11 @@ class LocalResponseNorm(torch.autograd.Function):
             padded_grad_x = _zeros((n, c + 2 * reach, p), grad_output, x, out, square)
             padded_x = torch.nn.functional.pad(x, (0, 0, reach, reach))
             for i in range(c):
-                padded_grad_x.narrow(
-                    1,
-                    i,
-                    2 * reach
-                    + 1).add_(torch.where(
+                padded_grad_x_part = _cut(
+                    padded_grad_x, (1, slice(i, i + (2 * reach + 1)))
+                )
+                padded_grad_x_part.add_(
+                    torch.where(
                         (
                             (
                                 i
@@ -130,7 +130,9 @@ class LocalResponseNorm(torch.autograd.Function):
                                 < c
                             )
                         )[:, None],
-                        2 * padded_x.narrow(1, i, 2 * reach + 1) * torch.where(
+                        2
+                        * _cut(padded_x, (1, slice(i, i + (2 * reach + 1))))
+                        * torch.where(
                             torch.tensor(beta == 0, device=grad_output.device),
                             0,
                             -(alpha * beta * grad_output[:, i] * out[:, i])[:, None, :]
@@ -218,9 +220,9 @@ class LocalResponseNorm(torch.autograd.Function):
                             ),
                         ),
                         0,
-                    ),
+                    )
                 )
-            grad_x = padded_grad_x.narrow(1, reach, c)
+            grad_x = _cut(padded_grad_x, (1, slice(reach, reach + c)))
             grad_x = (
                 grad_x + grad_output / (k + alpha * square / (2 * reach + 1)) ** beta
             )
@@ -246,6 +248,13 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
+
+
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

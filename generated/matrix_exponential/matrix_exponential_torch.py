@@ -59,17 +59,14 @@ class MatrixExponential(torch.autograd.Function):
         with torch.autocast(grad_output.device.type, enabled=False):
             if ctx.needs_input_grad[0]:
                 block = _zeros((*batch, n + n, n + n), grad_output, a)
-                _cut(_cut(block, -2, slice(None, n)), -1, slice(None, n))[...] = a.mT
-                _cut(
-                    _cut(block, -2, slice(None, n)),
-                    -1,
-                    slice(n, None)).add_(grad_output,
-                )
-                _cut(_cut(block, -2, slice(n, None)), -1, slice(n, None)).add_(a.mT)
+                _cut(block, (-2, slice(None, n)), (-1, slice(None, n)))[...] = a.mT
+                block_part = _cut(block, (-2, slice(None, n)), (-1, slice(n, None)))
+                block_part.add_(grad_output)
+                _cut(block, (-2, slice(n, None)), (-1, slice(n, None))).add_(a.mT)
                 grad_a = _cut(
-                    _cut(torch.linalg.matrix_exp(block), -2, slice(None, n)),
-                    -1,
-                    slice(n, None),
+                    torch.linalg.matrix_exp(block),
+                    (-2, slice(None, n)),
+                    (-1, slice(n, None)),
                 )
         return grad_a
 
@@ -100,9 +97,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

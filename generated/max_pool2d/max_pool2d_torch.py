@@ -85,14 +85,13 @@ class MaxPool2d(torch.autograd.Function):
                 slice_i = slice(r, r + stride * count_i, stride)
                 for s in range(size):
                     slice_j = slice(s, s + stride * count_j, stride)
-                    _cut(
-                        _cut(grad_x, 2, slice_i),
-                        3,
-                        slice_j).add_(torch.where(
-                            _cut(_cut(x, 2, slice_i), 3, slice_j) == out,
+                    grad_x_part = _cut(grad_x, (2, slice_i), (3, slice_j))
+                    grad_x_part.add_(
+                        torch.where(
+                            _cut(x, (2, slice_i), (3, slice_j)) == out,
                             scaled_grad_output,
                             0,
-                        ),
+                        )
                     )
         return grad_x, None, None
 
@@ -116,9 +115,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

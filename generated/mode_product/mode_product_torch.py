@@ -105,10 +105,11 @@ def _einsum(subscripts, *operands):
     """Return torch.einsum as products of matrices, which every vmap of torch knows."""
     names, out = subscripts.split("->")
     names = names.split(",")
-    for k, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        pack = "ABCDEFGHIJKLMNOP"[: operand.ndim - len(name) + 3]
-        names[k] = name.replace("...", pack)
-        out = out.replace("...", pack) if "..." in name else out
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
     left, x = names[0], operands[0]
     for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
         later = out + "".join(names[k + 2 :])
@@ -118,7 +119,7 @@ def _einsum(subscripts, *operands):
         columns = [i for i in right if i not in left]
         size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
         sizes = [size[i] for i in batch]
-        n, k, m = (math.prod(size[i] for i in s) for s in (rows, both, columns))
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
         x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
         y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
         x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)

@@ -70,7 +70,7 @@ class PadCircular(torch.autograd.Function):
             )
 
         out = torch.cat(
-            [_cut(x, 1, slice(n - left, None)), x, _cut(x, 1, slice(None, right))],
+            [_cut(x, (1, slice(n - left, None))), x, _cut(x, (1, slice(None, right)))],
             dim=1,
         )
         return out
@@ -87,17 +87,11 @@ class PadCircular(torch.autograd.Function):
         left, right = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = grad_output.narrow(1, left, n).clone()
-            _cut(
-                grad_x,
-                1,
-                slice(None, right)).add_(_cut(grad_output, 1, slice(left + n, None)),
-            )
-            _cut(
-                grad_x,
-                1,
-                slice(n - left, None)).add_(_cut(grad_output, 1, slice(None, left)),
-            )
+            grad_x = _cut(grad_output, (1, slice(left, left + n))).clone()
+            grad_x_part = _cut(grad_x, (1, slice(None, right)))
+            grad_x_part.add_(_cut(grad_output, (1, slice(left + n, None))))
+            grad_x_part = _cut(grad_x, (1, slice(n - left, None)))
+            grad_x_part.add_(_cut(grad_output, (1, slice(None, left))))
         return grad_x, None, None
 
 
@@ -120,6 +114,8 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x

@@ -79,7 +79,7 @@ class PadConstant(torch.autograd.Function):
         (left,) = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = grad_output.narrow(-1, left, n)
+            grad_x = _cut(grad_output, (-1, slice(left, left + n)))
         return grad_x, None, None, None
 
 
@@ -100,3 +100,10 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
+
+
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x

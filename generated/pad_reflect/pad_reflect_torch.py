@@ -86,7 +86,7 @@ class PadReflect(torch.autograd.Function):
         left, right = ctx.options
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = grad_output.narrow(1, left, n).clone()
+            grad_x = _cut(grad_output, (1, slice(left, left + n))).clone()
             grad_x = _added(
                 grad_x,
                 (
@@ -96,7 +96,7 @@ class PadReflect(torch.autograd.Function):
                     - torch.arange(right, device=grad_output.device)
                     + (n - 1 - right),
                 ),
-                _cut(grad_output, 1, slice(left + n, None)),
+                _cut(grad_output, (1, slice(left + n, None))),
             )
             grad_x = _added(
                 grad_x,
@@ -104,7 +104,7 @@ class PadReflect(torch.autograd.Function):
                     slice(None, None),
                     left - 1 - torch.arange(left, device=grad_output.device) + 1,
                 ),
-                _cut(grad_output, 1, slice(None, left)),
+                _cut(grad_output, (1, slice(None, left))),
             )
         return grad_x, None, None
 
@@ -128,9 +128,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _added(array, index, value):

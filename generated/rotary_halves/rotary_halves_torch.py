@@ -107,29 +107,28 @@ class RotaryHalves(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             grad_halves = torch.stack(
                 [
-                    _cut(grad_output, 2, slice(e, None)) * s[:, None, :]
-                    + _cut(grad_output, 2, slice(None, e)) * c[:, None, :],
-                    _cut(grad_output, 2, slice(e, None)) * c[:, None, :]
-                    - _cut(grad_output, 2, slice(None, e)) * s[:, None, :],
+                    _cut(grad_output, (2, slice(e, None))) * s[:, None, :]
+                    + _cut(grad_output, (2, slice(None, e))) * c[:, None, :],
+                    _cut(grad_output, (2, slice(e, None))) * c[:, None, :]
+                    - _cut(grad_output, (2, slice(None, e))) * s[:, None, :],
                 ],
                 dim=2,
             )
             grad_x = grad_halves.reshape(n, h, d)
         if ctx.needs_input_grad[1]:
+            row_sum = (
+                (
+                    _cut(grad_output, (2, slice(e, None))) * a
+                    - _cut(grad_output, (2, slice(None, e))) * b
+                ).sum(dim=1)
+            )
             row_sum_2 = (
                 (
-                    _cut(grad_output, 2, slice(e, None)) * b
-                    + _cut(grad_output, 2, slice(None, e)) * a
+                    _cut(grad_output, (2, slice(e, None))) * b
+                    + _cut(grad_output, (2, slice(None, e))) * a
                 ).sum(dim=1)
             )
-            grad_angle = (
-                c
-                * (
-                    _cut(grad_output, 2, slice(e, None)) * a
-                    - _cut(grad_output, 2, slice(None, e)) * b
-                ).sum(dim=1)
-                - s * row_sum_2
-            )
+            grad_angle = c * row_sum - s * row_sum_2
         return grad_x, grad_angle
 
 
@@ -170,6 +169,8 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x

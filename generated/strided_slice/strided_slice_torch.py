@@ -47,7 +47,7 @@ class StridedSlice(torch.autograd.Function):
         if not start >= 0:
             raise ValueError(f"strided_slice: needs start >= 0, here start = {start}")
 
-        out = _cut(x, -1, slice(start, None, step)).clone()
+        out = _cut(x, (-1, slice(start, None, step))).clone()
         return out
 
     @staticmethod
@@ -64,7 +64,7 @@ class StridedSlice(torch.autograd.Function):
         grad_x = None
         if ctx.needs_input_grad[0]:
             grad_x = grad_output.new_zeros((*batch, n))
-            _cut(grad_x, -1, slice(start, None, step))[...] = grad_output
+            _cut(grad_x, (-1, slice(start, None, step)))[...] = grad_output
         return grad_x, None, None
 
 
@@ -87,9 +87,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

@@ -50,7 +50,7 @@ class TopKSum(torch.autograd.Function):
         negative = -x
         order = torch.argsort(negative, dim=-1, stable=True)
         values = x[
-            torch.arange(m, device=x.device)[:, None], _cut(order, 1, slice(None, 3))
+            torch.arange(m, device=x.device)[:, None], _cut(order, (1, slice(None, 3)))
         ]
         out = values.sum(dim=1)
         return out, order
@@ -77,7 +77,7 @@ class TopKSum(torch.autograd.Function):
             grad_x.index_put_(
                 (
                     torch.arange(m, device=grad_output.device)[:, None],
-                    _cut(order, 1, slice(None, 3)),
+                    _cut(order, (1, slice(None, 3))),
                 ),
                 grad_output[:, None],
                 accumulate=True,
@@ -103,9 +103,11 @@ def _real(name, value):
     return value
 
 
-def _cut(x, axis, places):
-    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""
-    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
 
 
 def _zeros(shape, *tensors):

@@ -69,6 +69,11 @@ class Backend(Protocol):
         """What the plan is made for: whole "arrays", or "loops"."""
         ...
 
+    @property
+    def executed(self) -> str:
+        """The language whose text the check executes: this one, or one that computes the same in the same order."""
+        ...
+
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {path: text}; `header` is the text at the head of each file."""
         ...

@@ -51,6 +51,7 @@ class C:
     """The C99 backend."""
 
     name = "c"
+    executed = "c"
     style = "loops"
     over = None
 

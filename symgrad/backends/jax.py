@@ -35,6 +35,7 @@ class Jax:
     """The target `jax`."""
 
     name = "jax"
+    executed = "numpy"
     style = "arrays"
     over = None
 

@@ -38,6 +38,7 @@ class NumPy:
     """The target `numpy`."""
 
     name = "numpy"
+    executed = "numpy"
     style = "arrays"
     over = None
 

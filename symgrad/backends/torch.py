@@ -41,6 +41,7 @@ class Torch:
     """The target `torch`."""
 
     name = "torch"
+    executed = "numpy"
     style = "arrays"
     over = None
 
@@ -130,7 +131,8 @@ class _File(PythonFile):
         lines += count_lines(self.forward.counts, 8)
         lines += [""] if lines else []
         text = self.printer(self.like or self.primal.inputs[0])
-        printed = TorchLines(text, self._asked_forward, self.forward.statements, self._ordered(self.primal.inputs))
+        reads = self._ordered(self.primal.inputs)
+        printed = TorchLines(text, self._asked_forward, self.forward.statements, reads, self.primal.optional)
         lines += printed(self.forward.statements, 8)
         return [*lines, *returned(", ".join([*self.primal.outputs, *self.hidden]), 8)]
 
@@ -251,7 +253,7 @@ class _File(PythonFile):
             return conditions(replace(guard, when=when), places, self.program, NEEDS)
 
         reads = [*seeds, *self._ordered(self.saved)]
-        text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads)
+        text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads, self.primal.optional)
         return text(self.backward.statements, indent)
 
     def _backward(self) -> list[str]:

@@ -30,21 +30,30 @@ from ..plan.arrays.tree import (
     tops,
 )
 from .python_lines import Asked, Lines, is_negative
-from .python_text import assigned, called, sizes
+from .python_text import WIDTH, assigned, called, sizes
 from .torch_text import BACK, TorchPrinter, backward_axes, perhaps_whole, slice_of
 
 
 class TorchLines(Lines):
     """The lines of one procedure.
 
-    reads  the tensors it is given, floating point first
+    reads     the tensors it is given, floating point first
+    optional  those of them that may be None
     """
 
     text: TorchPrinter
 
-    def __init__(self, text: TorchPrinter, asked: Asked, statements: Sequence[Statement], reads: Sequence[str]) -> None:
+    def __init__(
+        self,
+        text: TorchPrinter,
+        asked: Asked,
+        statements: Sequence[Statement],
+        reads: Sequence[str],
+        optional: Sequence[str],
+    ) -> None:
         super().__init__(text, asked)
         self.reads = reads
+        self.optional = optional
         self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
         self.sources = _sources(statements, reads)
         self.seen: set[str] = set()  # what has been read
@@ -66,6 +75,8 @@ class TorchLines(Lines):
         others = [r for r in self.reads if r in self.sources[s.name] and r not in own]
         if not others:
             return assigned(s.name, self.text(s.value), indent)
+        if any(n in self.optional for n in others) and self.text.like not in others:
+            others = [self.text.like, *others]  # one that is there
         if isinstance(value, Full) and self.text(value.value) == "0":
             shape = sizes.shape(value.shape)
             if len(others) == 1:
@@ -92,14 +103,21 @@ class TorchLines(Lines):
         if s.name in self.seen:
             return self._replaced(s.name, s.items, s, indent)
         if any(map(perhaps_whole, s.items)):
-            target, rest = self.text.cut(s.name, s.items)
-            if all(i in (ALL, "...") for i in rest):
-                if s.first:
-                    return assigned(f"{target}[...]", self.text(s.value), indent)
-                return called(f"{target}.add_({self.text(s.value)})", indent)
-            sign = "=" if s.first else "+="
-            return assigned(f"{target}[{self.text.items(rest)}]", self.text(s.value), indent, sign)
+            return self._cut(s, indent)
         return super().update(s, indent)
+
+    def _cut(self, s: Update, indent: int) -> list[str]:
+        """`name[items] += value` where an index may be all that there is."""
+        target, rest = self.text.cut(s.name, s.items)
+        value, sign = self.text(s.value), "=" if s.first else "+="
+        lines: list[str] = []
+        if len(f"{target}[...] {sign} {value}") + indent > WIDTH:
+            lines, target = assigned(f"{s.name}_part", target, indent), f"{s.name}_part"
+        if not all(i in (ALL, "...") for i in rest):
+            return [*lines, *assigned(f"{target}[{self.text.items(rest)}]", value, indent, sign)]
+        if s.first:
+            return [*lines, *assigned(f"{target}[...]", value, indent)]
+        return [*lines, *called(f"{target}.add_({value})", indent)]
 
     def _replaced(self, name: str, items: Sequence[Item], s: Update, indent: int) -> list[str]:
         """`name[items] += value` as a new value of `name`."""
@@ -176,9 +194,11 @@ def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[s
 
 HELPERS: Mapping[str, tuple[str, ...]] = {
     "_cut": (
-        "def _cut(x, axis, places):",
-        '    """Return x at the slice `places` of an axis; not every vmap of torch has x[:n]."""',
-        "    return torch.ops.aten.slice(x, axis, places.start, places.stop, places.step or 1)",
+        "def _cut(x, *cuts):",
+        '    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""',
+        "    for axis, cut in cuts:",
+        "        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)",
+        "    return x",
     ),
     "_zeros": (
         "def _zeros(shape, *tensors):",

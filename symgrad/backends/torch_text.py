@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..expr import ATOM, ONE, const, is_exact, value_of
-from ..expr.sizes import tidy
 from ..plan.arrays.tree import (
     ALL,
     Array,
@@ -155,16 +154,12 @@ class TorchPrinter(ArrayPrinter):
     def cut(self, base: str, items: Sequence[Item]) -> tuple[str, tuple[Item, ...]]:
         """`base` cut along the axes where an index may be all that there is, and the rest of the index."""
         own = [i for i in items if i is not None]
-        for k, item in enumerate(own):
-            if not perhaps_whole(item):
-                continue
-            axis = k - len(own) if "..." in own[:k] else k
-            if isinstance(item, Slice) and item.step is None and item.start is not None and item.stop is not None:
-                if not (is_exact(item.stop) and value_of(item.stop) <= 0):
-                    base = f"{base}.narrow({axis}, {sizes(item.start)}, {sizes(tidy(item.stop - item.start))})"
-                    continue
-            base = f"_cut({base}, {axis}, {slice_of(item) if isinstance(item, Slice) else item})"
-        return base, tuple(ALL if perhaps_whole(i) else i for i in items)
+        cuts = [
+            f"({k - len(own) if '...' in own[:k] else k}, {slice_of(item) if isinstance(item, Slice) else item})"
+            for k, item in enumerate(own)
+            if perhaps_whole(item)
+        ]
+        return f"_cut({', '.join([base, *cuts])})", tuple(ALL if perhaps_whole(i) else i for i in items)
 
     def _scan(self, op: str, base: str, axis: int | None, reverse: bool) -> str:
         dim = f"dim={axis or 0}"

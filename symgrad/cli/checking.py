@@ -13,8 +13,8 @@ from ..backends.c_load import NO_COMPILER
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
+from ..pipeline import verified as verified_code
 from ..verify import Report
-from ..verify import check as verify
 from .targets import resolve
 
 
@@ -44,7 +44,7 @@ def verified(function: Function, printing: Printed, full: bool = False, seconds:
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
         return Outcome(lacking=said)
-    return Outcome(verify(function, printing.files, to, artefact, full=full, seconds=seconds))
+    return Outcome(verified_code(function, printing, artefact, full, seconds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ SPECIAL: tuple[Op, ...] = (
         real(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
         lambda x, y: (_gauss(x),),
         lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-        spell={"numpy": "special.ndtr", "torch": "torch.special.ndtr"},
+        spell={"numpy": "special.ndtr"},
         expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
     ),
     Op(

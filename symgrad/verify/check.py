@@ -51,19 +51,21 @@ def check(
     to: str,
     artefact: Artefact,
     *,
+    text: str | None = None,
     full: bool = False,
     seed: int = 0,
     seconds: float | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
-    to       the target: "numpy" and "c" are executed as text too, others as an artefact only
+    to       the target of the artefact
+    text     the language of `files`, which are executed as text and tell the rounding, if that is another
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
     """
     start = perf_counter()
-    checking = _Checking(function, to, artefact, full, seed)
+    checking = _Checking(function, to, artefact, full, seed, text or to)
     if not process.POSSIBLE or getattr(artefact, "threads", False):  # with threads, a copy of this process stands still
         end = None if seconds is None else start + seconds
         checking.run(files, lambda heading, said: None, end)
@@ -85,7 +87,8 @@ def check(
 class _Checking:
     """The state of one check."""
 
-    def __init__(self, function: Function, to: str, artefact: Artefact, full: bool, seed: int) -> None:
+    def __init__(self, function: Function, to: str, artefact: Artefact, full: bool, seed: int, language: str) -> None:
+        self.language = language
         self.function, self.to, self.artefact, self.full, self.seed = function, to, artefact, full, seed
         self.declaration = Declaration(function)
         self.rng = np.random.default_rng([seed, 3])
@@ -106,10 +109,10 @@ class _Checking:
     def run(self, files: Mapping[str, str], tell: process.Tell, end: float | None = None) -> None:
         """Check everything, until there are failures enough, or the time is over."""
         self.tell = tell
-        if self.to in TEXTS:
+        if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
-                    text = TEXTS[self.to](self.function, files)
+                    text = TEXTS[self.language](self.function, files)
                 self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
@@ -134,7 +137,8 @@ class _Checking:
         if not self.found.points:
             said = "no point was found where the function has a value"
             self.found.fail("sampling", self.function.name, said, None)
-        if not self.found.failures and self.text is not None and self.text.example is not None:
+        own = self.language == self.to
+        if own and not self.found.failures and self.text is not None and self.text.example is not None:
             example = self.text.example
             self._calling("refusals", example)
             for stage, said, case in refusals(self.declaration, self.text.text, self.artefact, self.to, example):
