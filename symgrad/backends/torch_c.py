@@ -45,6 +45,7 @@ class TorchC:
     """The target `torch_c`: a Python file beside those of `c`."""
 
     name = "torch_c"
+    executed = "c"
     style = "loops"
     over = C()
 

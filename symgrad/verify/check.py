@@ -40,7 +40,7 @@ from .sanitize import sanitized
 from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
-TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText, "torch_c": CText}
+TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {"numpy": NumpyText, "c": CText}
 ENOUGH = 12  # failures, after which the check stops
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
