@@ -58,13 +58,17 @@ def printed(declaration: Declaration, to: str) -> Printed:
     backend, chosen = _backend(to)
     function = as_function(declaration)
     derivative = derive(function)
-    program = plan(derivative, backend.words, backend.style)
+    base = backend.over or backend
+    program = plan(derivative, base.words, backend.style)
     if backend.products:
         names = unknowns(function, chosen)
         second = plan(product(function, names), backend.words, backend.style)
         program = replace(program, unknowns=names, product=second)
-    head = header(program, command(function, to), entries(derivative))
-    files = backend.render(program, head)
+    jacobian = entries(derivative)
+    files: dict[str, str] = {}
+    for language in dict.fromkeys((base, backend)):
+        name = to if language is backend else language.name
+        files |= language.render(program, header(program, command(function, name), jacobian))
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
 

@@ -74,6 +74,9 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) = sum[i:n-1](x[i]*x[i+1])", {"n": 4}, {}),
     ("f(x[n]): h[i:n-1] = x[i]; out = sum[i](h[i])*(n-1) + n - 1", {"n": 3}, {}),
     ("f(x[n,d])[i,j] = sum[k](where(k <= i, x[i,j]*x[k,j], 0))", {"n": 3, "d": 2}, {}),
+    # names that mean something where gradients are passed
+    ("loss(output[n], inputs[n])[i] = exp(output[i])*inputs[i]", {"n": 3}, {}),
+    ("f(inputs[n]) -> output, y: output[i] = tanh(inputs[i]); y = sum[i](output[i])", {"n": 3}, {}),
     # indices of one name that do not run equally far, results read before they are written
     ("f(w[n]) -> o: o[i:n-1] = w[i]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),
     ("f(w[n]) -> o: o[i:n-1] = w[i]*w[i+1]; o[n-1+k] = sin(w[k])", {"n": 3}, {}),

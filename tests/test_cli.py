@@ -415,6 +415,19 @@ def test_check_mode_sees_files_that_nothing_prints():
     assert "notes.md" not in output
 
 
+def test_check_mode_of_one_language_beside_another():
+    """Also where a third could not print the function at all."""
+    run("generate", "f(a[n,n]) = det(a)", "--to", "numpy,torch", "--out", "out", "--no-check")
+    assert run("generate", "f(a[n,n]) = det(a)", "--out", "out", "--check") == "1 files in out are as printed.\n"
+
+
+def test_what_two_languages_print_is_one_file():
+    output = run("generate", SQUARES, "--to", "c,torch_c", "--out", "out", "--no-check")
+    assert output.count("out/squares/") == 3
+    again = run("generate", SQUARES, "--to", "torch_c,c", "--out", "out", "--check")
+    assert again == "3 files in out are as printed.\n"
+
+
 def test_check_mode_sees_functions_that_are_gone():
     run("generate", "pack.shapes", "--out", "out", "--no-check")
     run("generate", SQUARES, "--out", "out", "--no-check")

@@ -11,7 +11,9 @@ from .jax import Jax
 from .numpy import NumPy
 from .scipy import SciPy
 from .torch import Torch
+from .torch_c import TorchC
 
-BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax(), SciPy())}
+ALL: tuple[Backend, ...] = (NumPy(), C(), Torch(), Jax(), SciPy(), TorchC())
+BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in ALL}
 
 __all__ = ["BACKENDS", "Backend", "header"]

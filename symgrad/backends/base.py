@@ -70,6 +70,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def over(self) -> Backend | None:
+        """The language whose files it calls: it is planned as that one, and prints a file beside them."""
+        ...
+
+    @property
     def style(self) -> str:
         """What the plan is made for: whole "arrays", or "loops"."""
         ...

@@ -54,6 +54,7 @@ class C:
     executed = "c"
     products = False
     style = "loops"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""

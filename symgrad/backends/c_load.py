@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from ..errors import CompilerError
 from ..expr import Const, Expr, Ref, show
 from ..ir import Dtype, Tensor, extent_of
 from ..plan import Program
-
-if TYPE_CHECKING:
-    from .c_signature import Parameter, Printed
+from .c_signature import Parameter, Printed, of_arrays
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
@@ -42,9 +40,7 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
 
     Raises CompilerError if there is no compiler, or if it refuses the text.
     """
-    command = shlex.split(os.environ.get("CC") or "cc")
-    if shutil.which(command[0]) is None:
-        raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
+    command = find_compiler(name)
     folder = Path(tempfile.mkdtemp(prefix="symgrad-"))
     for file, text in files.items():
         folder.joinpath(file).write_text(text, encoding="utf-8")
@@ -55,6 +51,14 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
         shutil.rmtree(folder, ignore_errors=True)
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
     return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
+
+
+def find_compiler(name: str) -> list[str]:
+    """The command of the machine's C compiler; CompilerError if there is none for the function `name`."""
+    command = shlex.split(os.environ.get("CC") or "cc")
+    if shutil.which(command[0]) is None:
+        raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
+    return command
 
 
 class Library:
@@ -75,10 +79,7 @@ class Artefact:
         self._program = program
         self._primal = program.derivative.primal
         self._library = library
-        by_name = {f.name: f for f in printed}
-        name = self._primal.name
-        self._forward = by_name.get(f"{name}_forward_batch", by_name[f"{name}_forward"])
-        self._backward = by_name.get(f"{name}_backward_batch", by_name[f"{name}_backward"])
+        self._forward, self._backward = of_arrays(printed, self._primal.name)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs (a tuple if there are several) and what backward needs."""

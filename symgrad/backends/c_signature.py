@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..expr import Expr
@@ -70,3 +71,10 @@ class Printed:
 
     def _head(self, definition: bool, tail: str) -> str:
         return filled(f"{self.result} {self.name}(", [p.declared(definition) for p in self.parameters], tail)
+
+
+def of_arrays(functions: Sequence[Printed], name: str) -> tuple[Printed, Printed]:
+    """Forward and backward of arrays of any sizes: of a function of one point those with `_batch`."""
+    by_name = {f.name: f for f in functions}
+    forward, backward = (by_name.get(f"{name}_{w}_batch", by_name[f"{name}_{w}"]) for w in ("forward", "backward"))
+    return forward, backward

@@ -70,10 +70,10 @@ class TorchArtefact(_Framework):
         given = [None if s is None else _tensor(s) for s in seeds]
         found: list[Any] = [None] * len(tensors)
         if wanted:
-            pairs = zip(given, outputs, strict=True)
+            pairs = [(g, o) for g, o in zip(given, outputs, strict=True) if o.requires_grad]
             given = [torch.zeros_like(o) if g is None and (o.ndim or len(outputs) > 1) else g for g, o in pairs]
             gradients = torch.autograd.grad(
-                outputs, [tensors[k] for k in wanted], given, retain_graph=True, allow_unused=True
+                [o for _, o in pairs], [tensors[k] for k in wanted], given, retain_graph=True, allow_unused=True
             )
             for k, gradient in zip(wanted, gradients, strict=True):
                 gradient = torch.zeros_like(tensors[k]) if gradient is None else gradient

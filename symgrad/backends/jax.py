@@ -38,6 +38,7 @@ class Jax:
     executed = "numpy"
     products = False
     style = "arrays"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

@@ -41,6 +41,7 @@ class NumPy:
     executed = "numpy"
     products = False
     style = "arrays"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

@@ -28,28 +28,13 @@ def module_from(path: str, text: str) -> ModuleType:
     return module
 
 
-class PythonFile:
-    """One function in one language of arrays."""
+class PythonModule:
+    """What a file says of one function: its inputs, parameters and docstrings."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.primal = program.derivative.primal
         self.options = [o.name for o in self.primal.options]
-        self.forward, self.backward = array_procedures(program, self._fits)
-
-    def printer(self, like: str) -> ArrayPrinter:
-        """What spells array expressions; new arrays have the type of the array `like`."""
-        raise NotImplementedError
-
-    def _fits(self, statement: Statement) -> bool:
-        return max(len(line) for line in self._flat(statement, self.printer("x"))) <= INLINE
-
-    def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
-        if isinstance(s, Guard):
-            return [line for inner in (*s.body, *s.otherwise) for line in self._flat(inner, text)]
-        if isinstance(s, For):
-            return [line for inner in s.body for line in self._flat(inner, text)]
-        return [f"{s.name} = {text(s.value)}"]
 
     # names
 
@@ -67,18 +52,6 @@ class PythonFile:
     def gradient_of(self, name: str) -> str | None:
         """The gradient of an input; None if it has none."""
         return dict(self.program.derivative.gradients).get(name)
-
-    def forward_sizes(self) -> list[str]:
-        """The sizes that forward's lines mention, its conditions included."""
-        needs = (*self.primal.constraints, *self.forward.needs, *self.backward.needs)
-        mentioned = {r.name for c in needs for r in refs(c)} | set(self.forward.sizes)
-        return [d.name for d in self.primal.dims if d.name in mentioned]
-
-    def size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
-        """A size that is saved: its local if forward has one, else where it is read from."""
-        if name in self.forward_sizes():
-            return pack_name(name)
-        return where_told(name, tensors)
 
     def parameters(self) -> list[str]:
         """The parameters of a call: inputs, then options by name."""
@@ -122,3 +95,37 @@ class PythonFile:
         shown = ", ".join(f"{o} {show_shape(self.primal.table[o])}" for o in self.primal.outputs)
         first = f"Return {shown}{rest}."
         return first if len(first) <= 78 else f"Return {listed(self.primal.outputs)}{rest}."
+
+
+class PythonFile(PythonModule):
+    """One function in one language of arrays."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.forward, self.backward = array_procedures(program, self._fits)
+
+    def printer(self, like: str) -> ArrayPrinter:
+        """What spells array expressions; new arrays have the type of the array `like`."""
+        raise NotImplementedError
+
+    def _fits(self, statement: Statement) -> bool:
+        return max(len(line) for line in self._flat(statement, self.printer("x"))) <= INLINE
+
+    def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
+        if isinstance(s, Guard):
+            return [line for inner in (*s.body, *s.otherwise) for line in self._flat(inner, text)]
+        if isinstance(s, For):
+            return [line for inner in s.body for line in self._flat(inner, text)]
+        return [f"{s.name} = {text(s.value)}"]
+
+    def forward_sizes(self) -> list[str]:
+        """The sizes that forward's lines mention, its conditions included."""
+        needs = (*self.primal.constraints, *self.forward.needs, *self.backward.needs)
+        mentioned = {r.name for c in needs for r in refs(c)} | set(self.forward.sizes)
+        return [d.name for d in self.primal.dims if d.name in mentioned]
+
+    def size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
+        """A size that is saved: its local if forward has one, else where it is read from."""
+        if name in self.forward_sizes():
+            return pack_name(name)
+        return where_told(name, tensors)

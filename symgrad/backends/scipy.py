@@ -38,6 +38,7 @@ class SciPy:
     words = "numpy"
     executed = "scipy"
     products = True
+    over = None
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ..errors import UnsupportedError
-from ..ir import Dtype, Tensor
+from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.tree import Guard
 from .base import template
@@ -44,6 +44,7 @@ class Torch:
     executed = "numpy"
     products = False
     style = "arrays"
+    over = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -77,7 +78,7 @@ class _File(PythonFile):
     def text(self, header: Sequence[str]) -> str:
         forward, setup, backward = self._forward(), self._setup(), self._backward()
         body = "\n".join([*forward, *backward])
-        helpers = [inputs_helper(self.program, self._promoted(), outside=""), *self._type_helpers()]
+        helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
@@ -122,22 +123,6 @@ class _File(PythonFile):
             said.append("Subscripts out of range are treated as torch treats them.")
         return tuple(said)
 
-    def _promoted(self) -> list[str]:
-        """The real inputs, which get one dtype."""
-        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
-        return reals if len(reals) > 1 else []
-
-    def _type_helpers(self) -> list[list[str]]:
-        kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
-        integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
-        rows = (
-            (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
-            (Dtype.INT, "_integer", "a tensor of integers", integer),
-            (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
-        )
-        found = [_type_helper(self.primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
-        return [*found, *([list(PROMOTED)] if self._promoted() else [])]
-
     # the class
 
     def _forward(self) -> list[str]:
@@ -177,7 +162,7 @@ class _File(PythonFile):
         if own and len(results) > 1:
             lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
         elif own:
-            kept = [self.output + k.removeprefix(own[0]) if k.startswith(own[0]) else k for k in kept]
+            kept = [self.output + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
         if kept:
@@ -315,6 +300,25 @@ def class_name(name: str) -> str:
     """`layer_norm` -> `LayerNorm`."""
     found = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return found if found != name else f"{found}Function"
+
+
+def promoted(primal: Function) -> list[str]:
+    """The real inputs, which get one dtype."""
+    reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
+    return reals if len(reals) > 1 else []
+
+
+def type_helpers(primal: Function) -> list[list[str]]:
+    """What refuses arguments of another type, and gives those of real numbers one dtype."""
+    kinds = {primal.table[n].dtype for n in primal.inputs}
+    integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
+    rows = (
+        (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
+        (Dtype.INT, "_integer", "a tensor of integers", integer),
+        (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
+    )
+    found = [_type_helper(primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
+    return [*found, *([list(PROMOTED)] if promoted(primal) else [])]
 
 
 def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:

@@ -127,7 +127,7 @@ def generate(
             for printing in code:
                 _report_line(function, printing, languages, failed, lacking)
             click.echo()
-        files += [file for printing in code for file in placed(out, function.name, printing.files)]
+        files += _files(out, function, code)
     if failed:
         for report in failed:
             click.echo(str(report), err=True)
@@ -218,9 +218,8 @@ def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> Non
         matrix = text.jacobian_matrix(code[0])
         lines += [*matrix, ""] if matrix else []
         lines += text.products(function)
-        for printing in code:
-            for file in placed(Path(), function.name, printing.files):
-                lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
+        for file in _files(Path(), function, code):
+            lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
         click.echo("\n".join(lines))
         shown = True
     _tell_refused(refused, shown)
@@ -285,8 +284,7 @@ def _compare(found: Targets, languages: Sequence[str], out: Path, targets: Seque
     files = [
         file
         for function in found.functions
-        for printing in _printed(function, languages, [])
-        for file in placed(out, function.name, printing.files)
+        for file in _files(out, function, _printed(function, languages, []))
     ]
     wrong = [lines for file in files if (lines := difference(file))]
     wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, out, files)]
@@ -309,10 +307,15 @@ def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
             rest = _printed(function, [to for to in BACKENDS if to not in languages], [])
-            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing.files)}
+            names |= {file.path.name for file in _files(out, function, rest)}
             stale += leftovers(folder, names)
     others = abandoned(out, {f.name for f in found.functions}, found.whole)
     return [*stale, *(path for path, source in others if not _declared(source))]
+
+
+def _files(out: Path, function: Function, code: Sequence[Printed]) -> list[File]:
+    """The files of one function in several languages, once where two print the same: torch_c stands on c."""
+    return placed(out, function.name, {path: text for printing in code for path, text in printing.files.items()})
 
 
 def _declared(source: str) -> bool:

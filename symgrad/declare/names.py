@@ -24,8 +24,12 @@ LIBM = frozenset(
     fmin fdim fma ldexp frexp modf scalbn isnan isinf isfinite signbit""".split()
 )
 _OURS = frozenset(
-    "grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg PI oo work".split()
+    """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools PI oo
+    work""".split()
 )
+_MODULES = frozenset(
+    "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()
+)  # which a function of that name would hide; an input does not, it is known only inside of functions
 _PYTHON = frozenset("len range print tuple list dict float type zip enumerate None True False self cls".split())
 
 
@@ -48,6 +52,8 @@ def check_name(name: str, what: str) -> str:
         reason = "is a function of C's math.h"
     elif name in _OURS:
         reason = "has a meaning in the printed code"
+    elif name in _MODULES and what == "function":
+        reason = "is a module that the printed Python imports"
     elif name in _PYTHON:
         reason = "is a name that the printed Python uses"
     if reason:

@@ -24,7 +24,7 @@ from .c_translate import translate
 from .c_types import DOUBLE, Parameter
 from .rounding import FUNCTIONS, Number, lift, literal, pi
 from .rounding.array import UNSET, exact, filled
-from .text import Fault, Steps, Values, differentiable, full_shape
+from .text import Fault, Steps, Values, differentiable, full_shape, gradients
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
@@ -181,6 +181,7 @@ class CText:
         """The arguments of one call, and the memory of the gradients."""
         sizes = self._sizes(part, options)
         grads = {n: block(np.size(part[n]), f"grad_{n}") for n in wanted}  # type: ignore[arg-type]  # given
+        named = gradients(self.function)
         name = f"{self.function.name}_backward{variant}"
         arguments: list[Any] = []
         for p in self.unit.functions[name]:
@@ -193,8 +194,8 @@ class CText:
                 arguments.append(self._work("backward", variant, sizes))
             elif output is not None:
                 arguments.append(_passed(p, seeds[output]))
-            elif p.name.startswith("grad_"):
-                arguments.append(grads.get(p.name.removeprefix("grad_")))
+            elif p.name in named:
+                arguments.append(grads.get(named[p.name]))
             elif p.name.removeprefix("has_") in self.function.optional:
                 arguments.append(int(part.get(p.name.removeprefix("has_")) is not None))
             elif p.name in memory:

@@ -23,7 +23,7 @@ import numpy as np
 from ..ir import Dtype, Function, bind
 from .c_types import Parameter, Unit
 from .sizes import boxes
-from .text import Values, differentiable, full_shape
+from .text import Values, full_shape, gradients
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -108,7 +108,7 @@ class Driver:
         self.options = {o.name: o.dtype for o in function.options}
         outputs = function.outputs
         self.seeds = {"grad_output" if len(outputs) == 1 else f"grad_{n}": n for n in outputs}
-        self.grads = {f"grad_{n}": n for n in differentiable(function)}
+        self.grads = gradients(function)
         known = {*self.sizes, *self.options, *function.inputs, *outputs, "work"}
         self.saved = [p.name for p in self.forward if p.pointer and p.name not in known]
         self.pointers = {p.name: p.pointer for p in (*self.backward, *self.forward)}
