@@ -191,14 +191,14 @@ class CText:
                 arguments.append(_passed(p, part.get(p.name)))
             elif p.name == "work":
                 arguments.append(self._work("backward", variant, sizes))
+            elif p.name in memory:  # a saved value may be called grad_..., too
+                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
             elif output is not None:
                 arguments.append(_passed(p, seeds[output]))
             elif p.name.startswith("grad_"):
                 arguments.append(grads.get(p.name.removeprefix("grad_")))
             elif p.name.removeprefix("has_") in self.function.optional:
                 arguments.append(int(part.get(p.name.removeprefix("has_")) is not None))
-            elif p.name in memory:
-                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
             else:
                 raise Fault(f"{name} reads {p.name}, which forward does not save")
         return arguments, grads
