@@ -58,7 +58,7 @@ def printed(declaration: Declaration, to: str) -> Printed:
     backend = _backend(to)
     function = as_function(declaration)
     derivative = derive(function)
-    program = plan(derivative, to, backend.style)
+    program = plan(derivative, to, backend.style, backend.calls)
     head = header(program, command(function, to), entries(derivative))
     files = backend.render(program, head)
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)

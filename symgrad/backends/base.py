@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,6 +62,11 @@ class Backend(Protocol):
     @property
     def style(self) -> str:
         """What the plan is made for: whole "arrays", or "loops"."""
+        ...
+
+    @property
+    def calls(self) -> Collection[str] | None:
+        """The functions of whole matrices that it has words for; None if it has all of them."""
         ...
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ..ops import OPS
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, flatten, nests, pointwise, size_names
 from .base import template
-from .c_body import ELEMENT, Body, comment_text
+from .c_body import CALLS, ELEMENT, WORKSPACES, Body, comment_text
 from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
 from .c_signature import Parameter, Printed
@@ -44,6 +44,36 @@ HELPERS = {
         "    return n > 0 ? (size_t)n : 0;",
         "}",
     ],
+    "stable_order": [
+        "/* order: where the elements of x stand when they are sorted, NaN last; equal ones stay in their order. */",
+        "static void stable_order(size_t n, const double *restrict x, int64_t *restrict order,",
+        "                         int64_t *restrict scratch)",
+        "{",
+        "    for (size_t i = 0; i < n; ++i) {",
+        "        order[i] = (int64_t)i;",
+        "    }",
+        "    for (size_t width = 1; width < n; width *= 2) {",
+        "        for (size_t start = 0; start < n; start += 2 * width) {",
+        "            const size_t middle = start + width < n ? start + width : n;",
+        "            const size_t end = middle + width < n ? middle + width : n;",
+        "            size_t left = start;",
+        "            size_t right = middle;",
+        "            for (size_t k = start; k < end; ++k) {",
+        "                int later = left == middle;",
+        "                if (left < middle && right < end) {",
+        "                    const double a = x[order[left]];",
+        "                    const double b = x[order[right]];",
+        "                    later = b < a || (a != a && b == b);",
+        "                }",
+        "                scratch[k] = later ? order[right++] : order[left++];",
+        "            }",
+        "        }",
+        "        for (size_t i = 0; i < n; ++i) {",
+        "            order[i] = scratch[i];",
+        "        }",
+        "    }",
+        "}",
+    ],
 }
 
 
@@ -52,6 +82,7 @@ class C:
 
     name = "c"
     style = "loops"
+    calls = frozenset(CALLS)
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""
@@ -67,7 +98,7 @@ class C:
             "functions": functions,
             "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)],
             "math": _calls_math(source) or "PI" in used,
-            "integers": "int64_t" in types,
+            "integers": "int64_t" in types or "int64_t" in source,
         }
         return {
             f"{name}.c": template("c_source.j2").render(values),
@@ -138,7 +169,7 @@ class _Function:
         checked = bool(self._program.indexed or conditions)
         if checked:
             lines = [*lines, "    return 0;"]
-        macro = self._macro()
+        macros = [self._macro(name) for name in self.body.workspaces]
         used |= set(self.body.text.used)
         parameters = [
             *(Parameter(n, "size", "size_t") for n in self._sizes.values() if n in used),
@@ -146,16 +177,16 @@ class _Function:
             *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.optional if f"has_{n}" in used),
             *arguments,
         ]
-        if "work" in used:
-            parameters.append(Parameter("work", "work", "double", pointer=True))
+        for name in self.body.workspaces:
+            parameters.append(Parameter(name, "work", WORKSPACES[name], pointer=True))
         return Printed(
             f"{self._primal.name}_{self._kind}",
             "int" if checked else "void",
             tuple(parameters),
             tuple(lines),
-            self._about(parameters, macro),
-            self.body.workspace,
-            macro,
+            self._about(parameters, macros),
+            self.body.workspaces,
+            tuple(macros),
         )
 
     def _conditions(self) -> list[str]:
@@ -200,17 +231,15 @@ class _Function:
         count = product(tensor.shape)
         return int(count.value) if self._literal and tensor.shape and isinstance(count, Const) else None
 
-    def _macro(self) -> str | None:
-        """The macro that tells how many doubles of workspace there must be."""
-        shapes = self.body.workspace
-        if not shapes:
-            return None
+    def _macro(self, name: str) -> str:
+        """The macro that tells how many elements a workspace must have."""
+        shapes = self.body.workspaces[name]
         mentioned = {r.name for shape in shapes for r in refs(*shape)}
         text = _InMacro({o.name: o.dtype for o in self._primal.options}, {})
         sizes = Counter(" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes)
         terms = [f"{number} * {size}" if number > 1 else size for size, number in sizes.items()]
-        names = ", ".join(n for n in self._arguments() if n in mentioned)
-        head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_WORK({names})"
+        arguments = ", ".join(n for n in self._arguments() if n in mentioned)
+        head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_{name.upper()}({arguments})"
         value = f"({' + '.join(terms)})"
         if len(head) + 1 + len(value) <= LIMIT:
             return f"{head} {value}"
@@ -219,7 +248,7 @@ class _Function:
     def _arguments(self) -> list[str]:
         return [*self._sizes.values(), *(o.name for o in self._primal.options)]
 
-    def _about(self, parameters: Sequence[Parameter], macro: str | None) -> tuple[str, ...]:
+    def _about(self, parameters: Sequence[Parameter], macros: Sequence[str]) -> tuple[str, ...]:
         """What stands above the prototype."""
         lines = []
         outputs = [p.name for p in parameters if p.role == "output"]
@@ -233,9 +262,10 @@ class _Function:
         absent = [p.name for p in parameters if p.role == "input" and p.nullable]
         if absent:
             lines.append(f"{_and(absent)} may be absent: NULL.")
-        if macro:
-            name = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
-            lines.append(f"work has room for {name}) doubles.")
+        for name, macro in zip(self.body.workspaces, macros, strict=True):
+            call = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
+            kind = "doubles" if WORKSPACES[name] == "double" else f"elements of {WORKSPACES[name]}"
+            lines.append(f"{name} has room for {call}) {kind}.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")
         if self._primal.constraints:

@@ -22,7 +22,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Dtype
-from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, walk
+from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, stores, walk
 from ..plan.loops.integers import sides
 from .c_lines import LIMIT, broken
 from .c_text import Text
@@ -30,6 +30,8 @@ from .header import is_readable
 
 SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
 ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
+WORKSPACES = {"work": "double", "iwork": "int64_t"}
+CALLS = {"argsort": "stable_order"}  # what a function of matrices is called in C
 SMALL = 256  # elements of a temporary that may stand on the stack
 _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
 LONGEST_NOTE = 4 * LIMIT
@@ -57,6 +59,8 @@ class Body:
         self._pointers = pointers
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
+        called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
+        self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
         self._extents = _computed_extents(nest, shapes, kinds)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
@@ -68,9 +72,17 @@ class Body:
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
 
     @property
-    def workspace(self) -> tuple[tuple[Expr, ...], ...]:
-        """The shapes of the temporaries that the caller gives memory for."""
-        return tuple(array.shape for array in (*self._work, *self._lent))
+    def workspaces(self) -> dict[str, tuple[tuple[Expr, ...], ...]]:
+        """Per parameter that is memory to work in, the shapes of the temporaries that stand there."""
+        found: dict[str, list[tuple[Expr, ...]]] = {name: [] for name in WORKSPACES}
+        for array in (*self._work, *self._lent):
+            found[self._workspace(array)].append(array.shape)
+        return {name: tuple(shapes) for name, shapes in found.items() if shapes}
+
+    def _workspace(self, array: Array) -> str:
+        """The parameter in which it stands. Integers that only this function reads and writes are doubles there, as
+        what is 0 or 1 is."""
+        return "iwork" if array.name in self._places else "work"
 
     def lines(self, checks: Sequence[tuple[Ref, Expr]], conditions: Sequence[str] = ()) -> list[str]:
         """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
@@ -93,18 +105,23 @@ class Body:
 
     def _arrays(self) -> list[str]:
         lines = []
-        before: dict[Expr, int] = {}  # how many arrays of each size
+        taken: dict[str, dict[Expr, int]] = {}  # how many arrays of each size stand before, in each workspace
         for array in self._fixed:
             lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
+            work = self._workspace(array)
+            before = taken.setdefault(work, {})
             offset = sum((number * size for size, number in before.items()), ZERO)
-            place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            place = work if offset is ZERO else f"{work} + {self.text.as_kind(offset, 'size', 31)}"
             restrict = "restrict "
+            if array.stands_for is not None and array.dtype is Dtype.BOOL:
+                place = f"({ELEMENT[array.dtype]} *){place if offset is ZERO else f'({place})'}"
             if array.stands_for is not None:
                 place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
                 self.text.used[array.stands_for] = None
-            self.text.used["work"] = None
-            declared = "" if array.name == array.stands_for else f"double *{restrict}const "
+            self.text.used[work] = None
+            kind = ELEMENT[array.dtype] if array.stands_for is not None else WORKSPACES[work]
+            declared = "" if array.name == array.stands_for else f"{kind} *{restrict}const "
             lines += broken(f"{declared}{array.name} = {place};", 4)
             size = product(array.shape)
             before[size] = before.get(size, 0) + 1
@@ -197,6 +214,8 @@ class Body:
             return broken(self._store(node), len(pad))
         if isinstance(node, Loop):
             return self._loop(node, depth)
+        if isinstance(node, Call):
+            return broken(self._call(node), len(pad))
         if isinstance(node, If):
             return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
         return self._branches(self._asks(node), node.body, node.otherwise, depth)
@@ -231,8 +250,9 @@ class Body:
         """The elements that walk along a row of an array of three axes or more, with the name and place of the row."""
         elements: dict[Ref, None] = {}
         for node in walk(loop.body):
-            if isinstance(node, Store):
-                elements[node.element] = None
+            if isinstance(node, Call):
+                continue
+            elements.update(dict.fromkeys(stores(node)))
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
         conditional = any(
@@ -278,6 +298,13 @@ class Body:
             wanted = f"({wanted})"
         return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in when)])
 
+    def _call(self, node: Call) -> str:
+        name = CALLS[node.function]
+        self.text.used[name] = None
+        sizes = [self.text.as_kind(extent, "size") for extent in node.sizes]
+        places = ["NULL" if r is None else self.text.place(r) for r in (*node.operands, *node.results, *node.scratch)]
+        return f"{name}({', '.join((*sizes, *places))});"
+
     def _store(self, node: Store) -> str:
         how, value = node.how, node.value
         if how == "+=" and isinstance(value, Apply) and value.op == "neg":
@@ -287,7 +314,7 @@ class Body:
         elif how == "=" and isinstance(value, Apply) and value.op == "add" and value.args[1] is node.element:
             how, value = "+=", value.args[0]
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
-        double = any(a.name == node.element.name for a in (*self._work, *self._lent))
+        double = any(a.name == node.element.name and a.name not in self._places for a in self._work)
         kind = "real" if dtype is Dtype.REAL or double else "int" if dtype is Dtype.INT else "bool"
         return f"{self.text.element(node.element)} {how} {self.text.as_kind(value, kind)};"
 

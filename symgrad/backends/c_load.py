@@ -288,7 +288,8 @@ class Artefact:
             elif p.role == "presence":
                 arguments.append(ctypes.c_int(present[p.name.removeprefix("has_")]))
             elif p.role == "work":
-                alive.append(np.full(self._work(sizes, numbers, function), np.nan))
+                poison = np.nan if p.element == "double" else np.int64(0x7F)
+                alive.append(np.full(self._work(sizes, numbers, function.work[p.name]), poison))
                 arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
             else:
                 arguments.append(self._argument(p, values[p.tensor or p.name], alive))
@@ -314,7 +315,9 @@ class Artefact:
         alive.append(array)
         return ctypes.c_void_p(array.ctypes.data)
 
-    def _work(self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], function: Printed) -> int:
+    def _work(
+        self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], shapes: Sequence[tuple[Expr, ...]]
+    ) -> int:
         names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
         names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
-        return sum(prod(extent_of(e, names) for e in shape) for shape in function.work)
+        return sum(prod(extent_of(e, names) for e in shape) for shape in shapes)

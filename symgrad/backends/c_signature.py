@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..expr import Expr
 from .c_lines import filled
@@ -45,9 +46,9 @@ class Parameter:
 class Printed:
     """One printed function: its name, parameters and body.
 
-    work   the shapes of the temporaries in its workspace
-    about  what stands above the prototype
-    macro  the macro that tells the size of the workspace
+    work    per workspace, the shapes of the temporaries in it
+    about   what stands above the prototype
+    macros  the macros that tell the sizes of the workspaces
     """
 
     name: str
@@ -55,8 +56,8 @@ class Printed:
     parameters: tuple[Parameter, ...]
     body: tuple[str, ...]
     about: tuple[str, ...]
-    work: tuple[tuple[Expr, ...], ...] = ()
-    macro: str | None = None
+    work: Mapping[str, tuple[tuple[Expr, ...], ...]] = field(default_factory=dict)
+    macros: tuple[str, ...] = ()
 
     @property
     def prototype(self) -> str:

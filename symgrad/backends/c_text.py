@@ -30,6 +30,7 @@ from ..expr import (
     is_exact,
     refs,
     select,
+    substitute,
     transform,
     value_of,
 )
@@ -37,6 +38,7 @@ from ..expr.sizes import never_negative
 from ..expr.text import decimal, infix
 from ..ir import Dtype
 from ..ops import OPS
+from ..plan.loops import WHOLE
 from ..plan.loops.integers import sides
 from ..plan.loops.share import folded
 
@@ -305,6 +307,18 @@ class Text(Printer):
         """The element as the target of a store."""
         texts = [(self.as_kind(self.flat(element), "size"), 0)] if element.subscripts else []
         return self._leaf(element, texts)[0]
+
+    def place(self, element: Ref) -> str:
+        """Where the row or matrix begins whose element at WHOLE this is; the place of a number."""
+        whole: dict[Expr, Expr] = {WHOLE: ZERO}
+        first = substitute(element, whole)
+        assert isinstance(first, Ref)
+        if not first.subscripts:
+            self.used[first.name] = None
+            return first.name if first.name in self._pointers else f"&{first.name}"
+        offset = self.flat(first)
+        self.used[first.name] = None
+        return first.name if offset is ZERO else f"{first.name} + {self.as_kind(offset, 'size', 31)}"
 
     def start_rows(self, rows: Mapping[Ref, tuple[str, Expr]]) -> None:
         """From here on, the rows of these elements have a name: the place of the first element of the row."""

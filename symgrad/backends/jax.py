@@ -34,6 +34,7 @@ class Jax:
 
     name = "jax"
     style = "arrays"
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

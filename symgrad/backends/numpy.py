@@ -38,6 +38,7 @@ class NumPy:
 
     name = "numpy"
     style = "arrays"
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

@@ -39,6 +39,7 @@ class Torch:
 
     name = "torch"
     style = "arrays"
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

@@ -308,8 +308,8 @@ def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[
         folder = out / function.name
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = [printed(function, to).files for to in BACKENDS if to not in languages]
-            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing)}
+            rest = _printed(function, [to for to in BACKENDS if to not in languages], [])
+            names |= {file.path.name for printing in rest for file in placed(out, function.name, printing.files)}
             stale += leftovers(folder, names)
     others = abandoned(out, {f.name for f in found.functions}, found.whole)
     return [*stale, *(path for path, source in others if not _declared(source))]

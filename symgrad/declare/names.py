@@ -24,7 +24,7 @@ LIBM = frozenset(
     fmin fdim fma ldexp frexp modf scalbn isnan isinf isfinite signbit""".split()
 )
 _OURS = frozenset(
-    "grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg PI oo work".split()
+    "grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg PI oo work iwork".split()
 )
 _PYTHON = frozenset("len range print tuple list dict float type zip enumerate None True False self cls".split())
 
