@@ -16,10 +16,12 @@ from ..ir import Dtype, Tensor
 from ..ops import OPS
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, flatten, nests, pointwise, size_names
+from . import c_lapack
 from .base import template
-from .c_body import CALLS, ELEMENT, WORKSPACES, Body, comment_text
+from .c_body import ELEMENT, WORKSPACES, Body, comment_text
 from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
+from .c_options import DEFAULT, Options
 from .c_signature import Parameter, Printed
 from .c_text import Text, language
 
@@ -82,12 +84,20 @@ class C:
 
     name = "c"
     style = "loops"
-    calls = frozenset(CALLS)
+
+    def __init__(self, options: Options = DEFAULT) -> None:
+        self.options = options
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """The functions of matrices that this C has: those of LAPACK where it is asked to call them."""
+        return frozenset(["argsort", *(c_lapack.FUNCTIONS if self.options.lapack else ())])
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""
         name = program.derivative.primal.name
         functions, used = self.functions(program)
+        lapack = c_lapack.lines({name for f in functions for name in f.calls})
         source = "\n".join(line for f in functions for line in f.body)
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
@@ -96,8 +106,9 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)],
-            "math": _calls_math(source) or "PI" in used,
+            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)] + lapack,
+            "lapack": bool(lapack),
+            "math": _calls_math("\n".join([source, *(line for some in lapack for line in some)])) or "PI" in used,
             "integers": "int64_t" in types or "int64_t" in source,
         }
         return {
@@ -167,7 +178,8 @@ class _Function:
         arguments = sorted([*arguments, *dropped], key=tensors.index)
         lines = [*(f"    (void){p.name};" for p in dropped), *lines]
         checked = bool(self._program.indexed or conditions)
-        if checked:
+        fails = checked or bool(self.body.calls)
+        if fails:
             lines = [*lines, "    return 0;"]
         macros = [self._macro(name) for name in self.body.workspaces]
         used |= set(self.body.text.used)
@@ -181,12 +193,13 @@ class _Function:
             parameters.append(Parameter(name, "work", WORKSPACES[name], pointer=True))
         return Printed(
             f"{self._primal.name}_{self._kind}",
-            "int" if checked else "void",
+            "int" if fails else "void",
             tuple(parameters),
             tuple(lines),
             self._about(parameters, macros),
             self.body.workspaces,
             tuple(macros),
+            tuple(self.body.calls),
         )
 
     def _conditions(self) -> list[str]:
@@ -271,7 +284,9 @@ class _Function:
         if self._primal.constraints:
             needed = _and([show(c) for c in self._primal.constraints])
             lines.append(f"Return 2, with nothing written, unless {needed}.")
-        if self._program.indexed or self._primal.constraints:
+        if self.body.calls:
+            lines.append("Return what LAPACK says if a matrix is not one that it can work with.")
+        if self._program.indexed or self._primal.constraints or self.body.calls:
             lines.append("Return 0 otherwise.")
         return _comment([part for line in lines for part in broken(line, 0, LIMIT - 3)])
 

@@ -24,14 +24,15 @@ from ..expr import (
 from ..ir import Dtype
 from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, stores, walk
 from ..plan.loops.integers import sides
-from .c_lines import LIMIT, broken
+from . import c_lapack
+from .c_lines import LIMIT, broken, filled
 from .c_text import Text
 from .header import is_readable
 
 SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
 ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
 WORKSPACES = {"work": "double", "iwork": "int64_t"}
-CALLS = {"argsort": "stable_order"}  # what a function of matrices is called in C
+ORDER = "stable_order"  # the one function of matrices that C has without a library
 SMALL = 256  # elements of a temporary that may stand on the stack
 _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
 LONGEST_NOTE = 4 * LIMIT
@@ -70,6 +71,8 @@ class Body:
         self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
+        self.calls: dict[str, None] = {}  # the functions of matrices that may fail
+        self._status = next(n for n in ("status", "lapack_status", "lapack_says") if n not in self._kinds)
 
     @property
     def workspaces(self) -> dict[str, tuple[tuple[Expr, ...], ...]]:
@@ -88,7 +91,7 @@ class Body:
         """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
         checked = [line for element, extent in checks for line in self._check(element, extent)]
         main = self._block(self._nest.body, 1, top=True)
-        arrays = self._arrays()
+        arrays = [*([f"    int {self._status} = 0;"] if self.calls else []), *self._arrays()]
         extents = [
             line
             for name, extent in self._extents.items()
@@ -215,7 +218,7 @@ class Body:
         if isinstance(node, Loop):
             return self._loop(node, depth)
         if isinstance(node, Call):
-            return broken(self._call(node), len(pad))
+            return self._call(node, depth)
         if isinstance(node, If):
             return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
         return self._branches(self._asks(node), node.body, node.otherwise, depth)
@@ -298,12 +301,18 @@ class Body:
             wanted = f"({wanted})"
         return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in when)])
 
-    def _call(self, node: Call) -> str:
-        name = CALLS[node.function]
-        self.text.used[name] = None
+    def _call(self, node: Call, depth: int) -> list[str]:
+        pad = "    " * depth
         sizes = [self.text.as_kind(extent, "size") for extent in node.sizes]
         places = ["NULL" if r is None else self.text.place(r) for r in (*node.operands, *node.results, *node.scratch)]
-        return f"{name}({', '.join((*sizes, *places))});"
+        given = [*sizes, *places]
+        if node.function == "argsort":
+            self.text.used[ORDER] = None
+            return filled(f"{ORDER}(", given, ");", len(pad)).split("\n")
+        self.calls[node.function] = None
+        status = self._status
+        call = filled(f"{status} = {c_lapack.name_of(node.function)}(", given, ");", len(pad)).split("\n")
+        return [*call, f"{pad}if ({status} != 0) {{", f"{pad}    return {status};", f"{pad}}}"]
 
     def _store(self, node: Store) -> str:
         how, value = node.how, node.value

@@ -36,6 +36,11 @@ NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Windows          MSYS2 or clang
 or set the environment variable CC to its command."""
 
+NO_LAPACK = """there is no LAPACKE here. To get one:
+    Debian, Ubuntu   apt install liblapacke-dev
+    macOS            brew install lapack
+or set the environment variable LAPACKE to the compiler's flags for it."""
+
 
 def compile_library(name: str, files: Mapping[str, str]) -> Library:
     """Compile the printed files with the machine's C compiler ($CC, else cc) and load the result.
@@ -49,12 +54,24 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
     for file, text in files.items():
         folder.joinpath(file).write_text(text, encoding="utf-8")
     sources = [file for file in files if file.endswith(".c")]
-    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, "-lm"]
+    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
+        if len(libraries(files)) and _lacks_lapack(done.stderr):
+            raise CompilerError(f"{name}: {NO_LAPACK}")
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
     return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
+
+
+def libraries(files: Mapping[str, str]) -> list[str]:
+    """What the compiler must be told for the libraries that the printed files call ($LAPACKE, else -llapacke)."""
+    calls = any("#include <lapacke.h>" in text for text in files.values())
+    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+
+
+def _lacks_lapack(said: str) -> bool:
+    return "lapacke.h" in said or "-llapacke" in said or "LAPACKE_" in said
 
 
 class Library:
@@ -295,13 +312,16 @@ class Artefact:
                 arguments.append(self._argument(p, values[p.tensor or p.name], alive))
         call = getattr(self._library.functions, function.name)
         call.restype = ctypes.c_int if function.result == "int" else None
-        status = call(*arguments)
-        if status == 2:
+        status: int | None = call(*arguments)
+        if status == 2 and self._primal.constraints:
             needed = " and ".join(show(c) for c in self._primal.constraints)
             told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ValueError(f"{self._primal.name}: needs {needed}, here {told}")
-        if status == 1:
+        if status == 1 and self._program.indexed:
             raise IndexError(f"{self._primal.name}: an index is out of range")
+        if status:
+            called = ", ".join(function.calls)
+            raise np.linalg.LinAlgError(f"{self._primal.name}: LAPACK says {status} in one of {called}")
 
     def _argument(self, p: Parameter, value: Any, alive: list[Array]) -> Any:
         if value is None:

@@ -49,6 +49,7 @@ class Printed:
     work    per workspace, the shapes of the temporaries in it
     about   what stands above the prototype
     macros  the macros that tell the sizes of the workspaces
+    calls   the functions of matrices that it calls, and that may fail
     """
 
     name: str
@@ -58,6 +59,7 @@ class Printed:
     about: tuple[str, ...]
     work: Mapping[str, tuple[tuple[Expr, ...], ...]] = field(default_factory=dict)
     macros: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
     @property
     def prototype(self) -> str:

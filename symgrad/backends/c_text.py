@@ -143,8 +143,8 @@ class Text(Printer):
         return folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
-        larger = isinstance(node, Apply) and node.op == "maximum"  # of two axes: it stands for how long one is
-        if node.key in self._extents and (larger or never_negative(node, self._kinds)):
+        longer = isinstance(node, Apply) and node.op in ("maximum", "minimum")  # of two axes: how long one is
+        if node.key in self._extents and (longer or never_negative(node, self._kinds)):
             return "size"
         if isinstance(node, Const):
             whole = is_exact(node) and node.value.denominator == 1

@@ -87,8 +87,9 @@ def _refuse_matrices(derivative: Derivative, to: str, calls: Collection[str]) ->
             call = e.matrix.function
             raise UnsupportedError(
                 f"{derivative.primal.name}: {to} has no {call}, which gives {show_element(e.target, e.subscripts)}. "
-                f"Functions of whole matrices and vectors are printed for NumPy: --to numpy. For {to} compute {call} "
-                f"by a library, and pass its result as an input."
+                f"Functions of whole matrices are printed for NumPy: --to numpy. C calls LAPACKE for most of them "
+                f"where you ask for it: --to c --lapack. Or compute {call} by a library, and pass its result as an "
+                f"input."
             )
 
 

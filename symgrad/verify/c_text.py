@@ -18,6 +18,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
+from . import c_lapack
 from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
 from .c_source import prepared
 from .c_translate import translate
@@ -77,6 +78,7 @@ class CText:
             "_UNSET": UNSET,
             "_WORD": WORD,
             "_tick": self.steps.tick,
+            **{f"c_{name}": c_lapack.function_of(name) for name in self.unit.functions if c_lapack.known(name)},
         }
         exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)
         return module

@@ -217,7 +217,7 @@ def sanitized(
         for name, text in {**names, "driver.c": driver.source}.items():
             folder.joinpath(name).write_text(text, encoding="utf-8")
         sources = [n for n in (*names, "driver.c") if n.endswith(".c")]
-        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, "-lm"]
+        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *_libraries(names), "-lm"]
         try:
             if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
                 return None
@@ -233,6 +233,12 @@ def sanitized(
             return f"does not end within {LIMIT:g} s", (error.stdout or b"").count(b"\n")
     assert done.returncode != 9, f"the driver of {function.name} reads its calls wrongly"
     return _said(done.stderr, done.stdout.count("\n"), driver) if done.returncode else None
+
+
+def _libraries(files: Mapping[str, str]) -> list[str]:
+    """The compiler's flags for the libraries that the files call."""
+    calls = any("#include <lapacke.h>" in text for text in files.values())
+    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
 
 
 def _said(text: str, number: int, driver: Driver) -> tuple[str, int] | None:

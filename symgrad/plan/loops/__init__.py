@@ -9,6 +9,7 @@ from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program
 from .again import Again
+from .calls import merged_calls
 from .constants import whole_constants
 from .data import (
     WHOLE,
@@ -100,7 +101,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     table |= new
     temporaries = temporaries | set(new)
     shared = shared_memory(sequence, table, temporaries)
-    block = fuse(block, shared)
+    block = merged_calls(fuse(block, shared), shared)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}

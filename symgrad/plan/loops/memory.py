@@ -54,6 +54,7 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             or not e.plain
             or e.where is not None
             or not e.subscripts
+            or not e.fills(table[step.target])  # what it does not write is set to 0 first
         ):
             continue
         for name in dict.fromkeys(r.name for r in e.reads):

@@ -48,14 +48,13 @@ class Order:
         first, turn, last = (
             tuple(node for inner in some for node in self.item(inner)) for some in (item.first, item.turn, item.last)
         )
-        extent = self._language(item.extent)
-        return (*first, Loop(item.index, extent, turn, reverse=item.reverse), *last)
+        return (*first, Loop(item.index, item.extent, turn, reverse=item.reverse), *last)
 
     def step(self, step: Step) -> Block:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        equations = [self._language.equation(e) for e in stripped]
+        equations = [replace(self._language.equation(e), box=e.box) for e in stripped]  # extents are those of arrays
         note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))
@@ -98,7 +97,7 @@ class Order:
             if isinstance(r, Ref)
         )
         calls = [kind for kind in MATRICES.values() if kind.function == row.function]
-        sizes = [extent for _, extent in e.reduced]
+        sizes = list(dict(zip(row.axes.split(), (extent for _, extent in e.reduced), strict=True)).values())
         if len(row.operands) > 1:
             sizes.append(product([extent for _, extent in columns]))
         scratch = [ref(self._memory(sizes[0]), WHOLE)] if row.integer else []
