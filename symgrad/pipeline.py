@@ -60,7 +60,8 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     function = as_function(declaration)
     derivative = derive(function)
     program = plan(derivative, to, backend.style, backend.calls)
-    head = header(program, command(function, to, backend), entries(derivative))
+    real = 4 if isinstance(backend, C) and backend.options.single else 8
+    head = header(program, command(function, to, backend), entries(derivative), real)
     files = backend.render(program, head)
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
@@ -70,7 +71,7 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
 
     to      "numpy", "c", "torch" or "jax"
     static  values of the static options of a declared function; for C also `lapack`, which says whether functions of
-            whole matrices call LAPACKE
+            whole matrices call LAPACKE, and `dtype`, the type of real numbers: "double" or "float"
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)

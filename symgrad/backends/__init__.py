@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .base import Backend
 from .c import C
-from .c_options import OPTIONS, Options
+from .c_options import DTYPES, OPTIONS, Options
 from .header import header
 from .jax import Jax
 from .numpy import NumPy
@@ -14,4 +14,4 @@ from .torch import Torch
 
 BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (NumPy(), C(), Torch(), Jax())}
 
-__all__ = ["BACKENDS", "OPTIONS", "Backend", "C", "Options", "header"]
+__all__ = ["BACKENDS", "DTYPES", "OPTIONS", "Backend", "C", "Options", "header"]

@@ -18,7 +18,7 @@ from ..plan import Procedure, Program
 from ..plan.loops import Nest, flatten, nests, pointwise, size_names
 from . import c_lapack
 from .base import template
-from .c_body import ELEMENT, WORKSPACES, Body, comment_text
+from .c_body import ELEMENT, Body, comment_text
 from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
 from .c_options import DEFAULT, Options
@@ -79,6 +79,13 @@ HELPERS = {
 }
 
 
+_IN_FLOATS = {
+    "double": "float", "LAPACKE_d": "LAPACKE_s", "log(": "logf(", "fabs(": "fabsf(",
+    "0.0": "0.0f", "1.0": "1.0f", "1e-15": "1e-6f", "3.14159265358979323846": "3.14159265358979323846f",
+}  # fmt: skip
+_SINGLE = re.compile(r"\bdouble\b|\bLAPACKE_d|\blog\(|\bfabs\(|\b(?:0\.0|1\.0|1e-15|3\.14159265358979323846)\b")
+
+
 class C:
     """The C99 backend."""
 
@@ -97,8 +104,9 @@ class C:
         """Return the source and the header; `header` is the text at the top of both."""
         name = program.derivative.primal.name
         functions, used = self.functions(program)
-        lapack = c_lapack.lines({name for f in functions for name in f.calls})
+        lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
+        helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)]
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
         values = {
@@ -106,7 +114,7 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)] + lapack,
+            "helpers": [*helpers, *lapack],
             "lapack": bool(lapack),
             "math": _calls_math("\n".join([source, *(line for some in lapack for line in some)])) or "PI" in used,
             "integers": "int64_t" in types or "int64_t" in source,
@@ -116,6 +124,12 @@ class C:
             f"{name}.h": template("c_header.j2").render(values),
         }
 
+    def _own(self, lines: Sequence[str]) -> list[str]:
+        """The lines of a function of ours in the type of real numbers that is asked for."""
+        if not self.options.single:
+            return [*lines]
+        return [_SINGLE.sub(lambda found: _IN_FLOATS[found[0]], line) for line in lines]
+
     def functions(self, program: Program) -> tuple[list[Printed], set[str]]:
         """The functions to print, and the names that they use."""
         point = pointwise(program)
@@ -124,7 +138,7 @@ class C:
         used: set[str] = set()
         for procedure, nest in zip((flat.forward, flat.backward), nests(flat, language), strict=True):
             kind = "forward" if procedure is flat.forward else "backward"
-            function = _Function(flat, procedure, nest, kind, size_names(program), literal=point is not None)
+            function = _Function(flat, procedure, nest, kind, size_names(program), point is not None, self.options)
             one = function.printed()
             printed.append(one)
             used |= set(function.body.text.used)
@@ -136,7 +150,7 @@ class C:
         """Compile what was printed, and return it as Python functions."""
         library = compile_library(program.derivative.primal.name, files)
         functions, _ = self.functions(program)
-        return Artefact(program, library, functions)
+        return Artefact(program, library, functions, self.options.single)
 
 
 class _Function:
@@ -150,7 +164,10 @@ class _Function:
         kind: str,
         sizes: Mapping[str, str],
         literal: bool,
+        options: Options,
     ) -> None:
+        self._options = options
+        self._element = {Dtype.REAL: options.dtype, **ELEMENT}
         self._program = program
         self._procedure = procedure
         self._kind = kind
@@ -163,7 +180,7 @@ class _Function:
         given = frozenset(p.name for p in self._tensors() if p.pointer and not self._table[p.name].shape)
         negative = frozenset(o.name for o in self._primal.options if o.default < 0)
         pointers = frozenset(p.name for p in self._tensors())
-        self.body = Body(nest, kinds, given, pointers, negative, notes=not literal)
+        self.body = Body(nest, kinds, given, pointers, negative, not literal, options)
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
@@ -185,12 +202,13 @@ class _Function:
         used |= set(self.body.text.used)
         parameters = [
             *(Parameter(n, "size", "size_t") for n in self._sizes.values() if n in used),
-            *(Parameter(o.name, "option", _option_type(o.dtype)) for o in self._primal.options if o.name in used),
+            *(Parameter(o.name, "option", self._option_type(o.dtype)) for o in self._primal.options if o.name in used),
             *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.optional if f"has_{n}" in used),
             *arguments,
         ]
         for name in self.body.workspaces:
-            parameters.append(Parameter(name, "work", WORKSPACES[name], pointer=True))
+            kind = self._options.dtype if name == "work" else "int64_t"
+            parameters.append(Parameter(name, "work", kind, pointer=True))
         return Printed(
             f"{self._primal.name}_{self._kind}",
             "int" if fails else "void",
@@ -230,15 +248,14 @@ class _Function:
 
     def _reads(self, name: str, role: str) -> Parameter:
         tensor = self._table[name]
+        element = self._element[tensor.dtype]
         if tensor.shape or tensor.optional:
-            return Parameter(
-                name, role, ELEMENT[tensor.dtype], True, True, self._length(tensor), name, nullable=tensor.optional
-            )
-        return Parameter(name, role, ELEMENT[tensor.dtype], tensor=name)
+            return Parameter(name, role, element, True, True, self._length(tensor), name, nullable=tensor.optional)
+        return Parameter(name, role, element, tensor=name)
 
     def _writes(self, name: str, role: str, nullable: bool = False) -> Parameter:
         tensor = self._table[name]
-        return Parameter(name, role, ELEMENT[tensor.dtype], True, False, self._length(tensor), name, nullable)
+        return Parameter(name, role, self._element[tensor.dtype], True, False, self._length(tensor), name, nullable)
 
     def _length(self, tensor: Tensor) -> int | None:
         count = product(tensor.shape)
@@ -257,6 +274,9 @@ class _Function:
         if len(head) + 1 + len(value) <= LIMIT:
             return f"{head} {value}"
         return " \\\n".join([*broken(head, 0, LIMIT - 2), *broken(value, 4, LIMIT - 2)])
+
+    def _option_type(self, dtype: Dtype) -> str:
+        return self._options.dtype if dtype is Dtype.REAL else "ptrdiff_t"
 
     def _arguments(self) -> list[str]:
         return [*self._sizes.values(), *(o.name for o in self._primal.options)]
@@ -277,7 +297,7 @@ class _Function:
             lines.append(f"{_and(absent)} may be absent: NULL.")
         for name, macro in zip(self.body.workspaces, macros, strict=True):
             call = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
-            kind = "doubles" if WORKSPACES[name] == "double" else f"elements of {WORKSPACES[name]}"
+            kind = f"{self._options.dtype}s" if name == "work" else "elements of int64_t"
             lines.append(f"{name} has room for {call}) {kind}.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")
@@ -327,10 +347,6 @@ def _is_pack(tensor: Tensor, program: Program) -> bool:
     return isinstance(first, Ref) and first.name in program.derivative.primal.packs
 
 
-def _option_type(dtype: Dtype) -> str:
-    return "double" if dtype is Dtype.REAL else "ptrdiff_t"
-
-
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -348,5 +364,6 @@ def _tight(text: str) -> str:
 
 def _calls_math(source: str) -> bool:
     """Whether the text speaks of anything in math.h."""
-    names = {row.spell.get("c", row.name) for row in OPS.values()} | {"INFINITY", "isnan", "pow"}
+    names = {row.spell.get("c", row.name) for row in OPS.values()} | {"pow"}
+    names |= {f"{name}f" for name in names} | {"INFINITY", "isnan"}
     return not names.isdisjoint(re.findall(r"\b[a-z0-9]+(?=\()|\bINFINITY\b", source))

@@ -26,12 +26,13 @@ from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node,
 from ..plan.loops.integers import sides
 from . import c_lapack
 from .c_lines import LIMIT, broken, filled
+from .c_options import Options
 from .c_text import Text
 from .header import is_readable
 
-SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
-ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
-WORKSPACES = {"work": "double", "iwork": "int64_t"}
+SCALAR = {Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}  # a real one is what the options say
+ELEMENT = {Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
+WORKSPACES = ("work", "iwork")
 ORDER = "stable_order"  # the one function of matrices that C has without a library
 SMALL = 256  # elements of a temporary that may stand on the stack
 _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
@@ -45,6 +46,7 @@ class Body:
     pointers  names of all tensors that may be parameters; the presence of any other one is a flag
     negative  options that are below 0 as they are declared
     notes     whether every nest carries its equations
+    options   what the C is asked to be
     """
 
     def __init__(
@@ -55,8 +57,12 @@ class Body:
         pointers: frozenset[str],
         negative: frozenset[str],
         notes: bool,
+        options: Options,
     ) -> None:
         self._nest = nest
+        self._element = {Dtype.REAL: options.dtype, **ELEMENT}
+        self._scalar = {Dtype.REAL: options.dtype, **SCALAR}
+        self._of_workspace = {"work": options.dtype, "iwork": "int64_t"}
         self._pointers = pointers
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
@@ -68,7 +74,10 @@ class Body:
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative)
+        self.text = Text(
+            self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative,
+            options.single,
+        )  # fmt: skip
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
@@ -110,7 +119,7 @@ class Body:
         lines = []
         taken: dict[str, dict[Expr, int]] = {}  # how many arrays of each size stand before, in each workspace
         for array in self._fixed:
-            lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
+            lines.append(f"    {self._element[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
             work = self._workspace(array)
             before = taken.setdefault(work, {})
@@ -118,12 +127,12 @@ class Body:
             place = work if offset is ZERO else f"{work} + {self.text.as_kind(offset, 'size', 31)}"
             restrict = "restrict "
             if array.stands_for is not None and array.dtype is Dtype.BOOL:
-                place = f"({ELEMENT[array.dtype]} *){place if offset is ZERO else f'({place})'}"
+                place = f"({self._element[array.dtype]} *){place if offset is ZERO else f'({place})'}"
             if array.stands_for is not None:
                 place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
                 self.text.used[array.stands_for] = None
             self.text.used[work] = None
-            kind = ELEMENT[array.dtype] if array.stands_for is not None else WORKSPACES[work]
+            kind = self._element[array.dtype] if array.stands_for is not None else self._of_workspace[work]
             declared = "" if array.name == array.stands_for else f"{kind} *{restrict}const "
             lines += broken(f"{declared}{array.name} = {place};", 4)
             size = product(array.shape)
@@ -212,7 +221,7 @@ class Body:
             const = "" if node.changes else "const "
             kind = {Dtype.REAL: "real", Dtype.INT: "int", Dtype.BOOL: "bool"}[node.dtype]
             value = self.text.as_kind(node.value, kind)
-            return broken(f"{const}{SCALAR[node.dtype]} {node.name} = {value};", len(pad))
+            return broken(f"{const}{self._scalar[node.dtype]} {node.name} = {value};", len(pad))
         if isinstance(node, Store):
             return broken(self._store(node), len(pad))
         if isinstance(node, Loop):

@@ -29,7 +29,10 @@ Size = int | tuple[int, ...]
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
-NUMBERS = {"double": ctypes.c_double, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "int": ctypes.c_int}
+NUMBERS = {
+    "double": ctypes.c_double, "float": ctypes.c_float, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t,
+    "int": ctypes.c_int,
+}  # fmt: skip
 NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Debian, Ubuntu   apt install gcc
     macOS            xcode-select --install
@@ -88,7 +91,11 @@ class Artefact:
     They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back.
     """
 
-    def __init__(self, program: Program, library: Library, printed: Sequence[Printed]) -> None:
+    def __init__(
+        self, program: Program, library: Library, printed: Sequence[Printed], single: bool = False
+    ) -> None:
+        self.single = single  # real numbers are float32
+        self._stored = {**STORED, Dtype.REAL: np.float32 if single else np.float64}
         self._program = program
         self._primal = program.derivative.primal
         self._library = library
@@ -174,7 +181,7 @@ class Artefact:
         if array.dtype.kind not in allowed:
             kind = {"real": "floating-point numbers", "int": "integers", "bool": "booleans"}[tensor.dtype]
             raise TypeError(f"{self._primal.name}: {name} holds {array.dtype}; it must be an array of {kind}")
-        return np.array(array, dtype=STORED[tensor.dtype], order="C")
+        return np.array(array, dtype=self._stored[tensor.dtype], order="C")
 
     def _bind(self, arrays: Mapping[str, Any], known: Mapping[str, Size] | None = None) -> dict[str, Size]:
         """The sizes that the arrays tell; ValueError where two of them disagree."""
@@ -275,7 +282,7 @@ class Artefact:
         shape = self._shape(tensor, sizes, numbers)
         assert shape is not None, f"the sizes of {tensor.name} are not saved"
         poison = np.nan if tensor.dtype is Dtype.REAL else 0x7F  # fits every integer type
-        return np.full(shape, poison, dtype=STORED[tensor.dtype])
+        return np.full(shape, poison, dtype=self._stored[tensor.dtype])
 
     def _result(self, array: Array | None) -> Any:
         if array is None:
@@ -305,8 +312,10 @@ class Artefact:
             elif p.role == "presence":
                 arguments.append(ctypes.c_int(present[p.name.removeprefix("has_")]))
             elif p.role == "work":
-                poison = np.nan if p.element == "double" else np.int64(0x7F)
-                alive.append(np.full(self._work(sizes, numbers, function.work[p.name]), poison))
+                integers = p.element == "int64_t"
+                room = self._work(sizes, numbers, function.work[p.name])
+                kind = self._stored[Dtype.INT if integers else Dtype.REAL]
+                alive.append(np.full(room, 0x7F if integers else np.nan, dtype=kind))
                 arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
             else:
                 arguments.append(self._argument(p, values[p.tensor or p.name], alive))
@@ -330,7 +339,7 @@ class Artefact:
         if not p.pointer:
             number: Any = np.asarray(value)[()]
             return NUMBERS.get(p.element, ctypes.c_int64)(number)
-        array = np.asarray(value, dtype=STORED[tensor.dtype], order="C")
+        array = np.asarray(value, dtype=self._stored[tensor.dtype], order="C")
         assert array is value or p.constant, f"{p.name} would be written to a copy"
         alive.append(array)
         return ctypes.c_void_p(array.ctypes.data)

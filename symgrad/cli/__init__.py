@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, OPTIONS, Options
+from ..backends import BACKENDS, DTYPES, OPTIONS, Options
 from ..errors import SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
@@ -82,7 +82,8 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, languages=languages, ways=ways, **keywords)
 
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
-    return lapack(with_ways)
+    dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
+    return dtype(lapack(with_ways))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

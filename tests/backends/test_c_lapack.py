@@ -66,6 +66,12 @@ def test_the_check_agrees(text, lapacke):
     assert report.ok and not report.failures, str(report)
 
 
+@pytest.mark.parametrize("text", [CALLED[0], CALLED[6], CALLED[11]])
+def test_the_check_agrees_in_floats(text, lapacke):
+    report = sg.check(sg.parse(text), to="c", lapack=True, dtype="float")
+    assert report.ok and not report.failures, str(report)
+
+
 @pytest.mark.parametrize("text", CALLED)
 def test_compiles_without_a_warning(text, lapacke, tmp_path):
     files = sg.generate(sg.parse(text), to="c", lapack=True)
