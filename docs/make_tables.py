@@ -61,7 +61,8 @@ def main() -> None:
     head = ("operator", "derivative with respect to each argument", "declared at kinks", "domain")
     text = f"# Operators\n\n{MADE}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
     rows = ((f"`{name}`", row.domain) for name, row in MATRICES.items())
-    text += f"\n# Functions of whole matrices and vectors\n\nNumPy only.\n\n{table(('function', 'domain'), rows)}"
+    in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
+    text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
     (HERE / "operators.md").write_text(text)
     head = ("function", "saved for backward (NumPy)", "NumPy", "C")
     rows = [checked(name) for name in sorted(library.__all__)]

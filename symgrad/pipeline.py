@@ -14,11 +14,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import sympy
 
-from .backends import BACKENDS, Backend, header
+from .backends import BACKENDS, OPTIONS, Backend, C, Options, header
 from .backends.base import Artefact
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
@@ -53,32 +54,35 @@ def derive(declaration: Declaration) -> Derivative:
     return simplify(differentiate(stable(as_function(declaration))))
 
 
-def printed(declaration: Declaration, to: str) -> Printed:
-    """Declaration -> text in the language `to`."""
-    backend, chosen = _backend(to)
+def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:
+    """Declaration -> text in the language `to`; `options` are those of `symgrad.backends.Options`, for C."""
+    backend, chosen = _backend(to, options)
     function = as_function(declaration)
     derivative = derive(function)
     base = backend.over or backend
-    program = plan(derivative, base.words, backend.style)
+    program = plan(derivative, base.words, backend.style, base.calls)
     if backend.products:
         names = unknowns(function, chosen)
-        second = plan(product(function, names), backend.words, backend.style)
+        second = plan(product(function, names), backend.words, backend.style, backend.calls)
         program = replace(program, unknowns=names, product=second)
     jacobian = entries(derivative)
+    real = 4 if isinstance(backend, C) and backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
         name = to if language is backend else language.name
-        files |= language.render(program, header(program, command(function, name), jacobian))
+        files |= language.render(program, header(program, command(function, name, language), jacobian, real))
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
 
 def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
     """Return {path: text} of the printed code, unchecked.
 
-    to      "numpy", "c", "torch", "jax" or "scipy"; "scipy:w+b" names the inputs that are its unknown
-    static  values of the static options of a declared function
+    to      "numpy", "c", "torch", "jax", "torch_c" or "scipy"; "scipy:w+b" names the inputs that are its unknown
+    static  values of the static options of a declared function; for C also `lapack`, which says whether functions of
+            whole matrices call LAPACKE, and `dtype`, the type of real numbers: "double" or "float"
     """
-    return dict(printed(_fixed(declaration, static), to).files)
+    declaration, options = _asked(declaration, static)
+    return dict(printed(declaration, to, options).files)
 
 
 def load(declaration: Declaration, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
@@ -88,8 +92,8 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
     one gradient per input. Raises CheckError if the code does not compute what was declared, CompilerError where the
     machine has no C compiler.
     """
-    declaration = _fixed(declaration, static)
-    result = printed(declaration, to)
+    declaration, options = _asked(declaration, static)
+    result = printed(declaration, to, options)
     artefact = result.load()
     if check:
         report = verified(declaration, result, artefact)
@@ -105,8 +109,8 @@ def check(
 
     After `seconds` the check ends; the report says then how much was checked, and is not `ok`.
     """
-    declaration = _fixed(declaration, static)
-    result = printed(declaration, to)
+    declaration, options = _asked(declaration, static)
+    result = printed(declaration, to, options)
     return verified(declaration, result, result.load(), full=full, seconds=seconds)
 
 
@@ -223,11 +227,12 @@ def as_function(declaration: Declaration) -> Function:
     return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
 
 
-def command(function: Function, to: str) -> str:
+def command(function: Function, to: str, backend: Backend | None = None) -> str:
     """The command that prints a function again."""
+    options = backend.options.words if isinstance(backend, C) else ()
     source = function.source or function.name
     quoted = f'"{source}"' if any(c in source for c in " ()*;") else source
-    return f"symgrad generate {quoted} --to {to}"
+    return " ".join([f"symgrad generate {quoted} --to {to}", *options])
 
 
 def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
@@ -238,12 +243,22 @@ def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
     return declaration.with_static(**static)
 
 
-def _backend(to: str) -> tuple[Backend, tuple[str, ...]]:
+def _asked(declaration: Declaration, given: Mapping[str, Any]) -> tuple[Declaration, dict[str, Any]]:
+    """The declaration with its static options fixed, and the options of the language, both given by name."""
+    own = declaration.signature.static if isinstance(declaration, Declared) else {}
+    options = {name: value for name, value in given.items() if name in OPTIONS and name not in own}
+    return _fixed(declaration, {k: v for k, v in given.items() if k not in options}), options
+
+
+def _backend(to: str, options: Mapping[str, Any]) -> tuple[Backend, tuple[str, ...]]:
     """The language, and the unknowns that were chosen for it: `scipy:w+b`."""
     name, _, chosen = to.partition(":")
     if name not in BACKENDS or (chosen and not BACKENDS[name].products):
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
-    return BACKENDS[name], tuple(chosen.split("+")) if chosen else ()
+    if options and name != "c":
+        raise TargetError(f"{next(iter(options))} is an option of C, and {to} has none.")
+    backend = C(Options(**options)) if options else BACKENDS[name]
+    return backend, tuple(chosen.split("+")) if chosen else ()
 
 
 def _signed(text: str) -> str:

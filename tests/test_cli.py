@@ -213,6 +213,7 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),
+        (("generate", SQUARES, "--lapack"), "--lapack is an option of C. Add c to --to."),
     ],
 )
 def test_wrong_options(args, said):
@@ -261,8 +262,8 @@ def test_constant_functions_and_unused_inputs():
 def wrong(monkeypatch):
     """symgrad with a mistake: it prints 3 * x where it means 2 * x."""
 
-    def mistaken(function, to):
-        right = printed(function, to)
+    def mistaken(function, to, options):
+        right = printed(function, to, options)
         return replace(right, files={k: v.replace("2 * x", "3 * x") for k, v in right.files.items()})
 
     for module in (cli, cli.checking):

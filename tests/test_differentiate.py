@@ -261,6 +261,7 @@ def test_a_gradient_is_computed_at_the_point_where_it_is_asked():
 HESSIANS = [  # (scalar formula, sizes)
     ("valley(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)", {"n": 4}),
     ("f(x[n]) = log(sum[i](exp(x[i])))", {"n": 3}),
+    ("f(x[n], w[n]) = log(sum[i](w[i]**2*exp(x[i])))", {"n": 3}),  # saves what is called grad_pre_out
     ("f(x[n]) = prod[i](x[i]) + sum[i](x[i]**3)", {"n": 3}),
     ("f(x[n,d], y[n]) = mean[i](softplus(sum[j](x[i,j]*y[i])))", {"n": 2, "d": 2}),
 ]

@@ -43,8 +43,9 @@ each_function = pytest.mark.parametrize("name", library.__all__)
 
 
 def in_c(name):
-    """Whether C can express a function of the library: none of whole matrices and vectors."""
-    return all(e.matrix is None for e in as_function(getattr(library, name)).statements)
+    """Whether C can express a function of the library: none of whole matrices."""
+    called = [e.matrix.function for e in as_function(getattr(library, name)).statements if e.matrix is not None]
+    return BACKENDS["c"].calls.issuperset(called)
 
 
 each_function_in_c = pytest.mark.parametrize("name", [name for name in library.__all__ if in_c(name)])

@@ -196,6 +196,34 @@ def test_the_check_agrees(text):
     assert report.ok and not report.failures, str(report)
 
 
+SORTED = [
+    "f(x[n]) = sort(x)[0]",
+    "f(x[b,n])[i] = sort(x)[i,0] - sort(x)[i,1]**2",
+    "f(x[m,n])[i,j] = sort(x)[j,i]",  # the result is transposed
+    "f(x[n], y[n]): p[i] = x[i]*y[i]; o = argsort(p); out[i] = y[o[n-1-i]]*x[i]",
+    "f(x[n], w[n]?): o = argsort(x); out[i] = x[o[i]]*given(w, w[o[i]], 1)",
+    "f(x[n], y[m]) -> a, b: a = sort(x); b = sort(y)",  # two calls, and memory for both
+    "f(x[n]): o = argsort(x); h[0] = 1.0; h[i+1] = h[i]*x[o[i]]; out[i:n] = h[i]",
+    "f(x[..., 3])[..., i] = sort(x)[..., i]*x[..., i]",
+    # places that are saved, and may be NULL
+    "f(x[n,m], y[n]): p[i] = argmax[j](x[i,j]); q[i:n,l:n] = y[i]*x[l,p[i]]; out[l] = sum[i](x[i,p[l]]*q[i,l])",
+]
+
+
+@pytest.mark.parametrize("text", SORTED)
+def test_c_sorts_by_itself(text):
+    report = sg.check(sg.parse(text), to="c")
+    assert report.ok and not report.failures, str(report)
+
+
+def test_c_gives_a_permutation_also_of_nan():
+    artefact = sg.load(sg.parse("f(x[n]): o = argsort(x); out[i] = x[o[i]]"), to="c", check=False)
+    values = np.array([np.nan, 2.0, -np.inf, np.nan, 2.0, np.inf, -0.0, 0.0, 1.0] * 5)
+    out, (order,) = artefact.forward(values)
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    np.testing.assert_array_equal(out, np.sort(values))
+
+
 def test_the_oracle_differentiates_on_the_side_of_a_jump():
     """The sign of a column of q is LAPACK's, and changes where the first element is 0; the solution does not."""
     inputs = {"a": np.array([[0.0, 0.0], [2.0, 1.0], [1.0, -1.0]]), "b": np.array([-1.0, 0.0, 0.0])}

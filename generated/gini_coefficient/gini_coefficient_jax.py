@@ -32,7 +32,6 @@ def gini_coefficient(x):
 
     The arguments are floating point: x (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
     """
     x = _inputs(x)
     return _gini_coefficient(x)

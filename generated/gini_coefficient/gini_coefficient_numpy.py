@@ -30,8 +30,7 @@ def forward(x):
     """Return out (), and what backward needs.
 
     The arguments are floating point: x (n,).
-    TypeError and ValueError tell which argument has another type or shape,
-    IndexError which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
     n = x.shape[0]

@@ -31,7 +31,6 @@ def gini_coefficient(x):
 
     The arguments are floating point: x (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Subscripts out of range are treated as torch treats them.
     """
     x = _inputs(x)
     with torch.autocast(x.device.type, enabled=False):

@@ -27,8 +27,7 @@ def forward(x):
     """Return out (m, n), and what backward needs.
 
     The arguments are floating point: x (m, n).
-    TypeError and ValueError tell which argument has another type or shape,
-    IndexError which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
     m = x.shape[0]

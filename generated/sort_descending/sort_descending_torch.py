@@ -28,7 +28,6 @@ def sort_descending(x):
 
     The arguments are floating point: x (m, n).
     TypeError and ValueError tell which argument has another type or shape.
-    Subscripts out of range are treated as torch treats them.
     """
     x = _inputs(x)
     with torch.autocast(x.device.type, enabled=False):

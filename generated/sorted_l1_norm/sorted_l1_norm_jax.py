@@ -35,7 +35,6 @@ def sorted_l1_norm(x, weights):
 
     The arguments are floating point: x and weights, all (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
     """
     x, weights = _inputs(x, weights)
     return _sorted_l1_norm(x, weights)

@@ -33,8 +33,7 @@ def forward(x, weights):
     """Return out (), and what backward needs.
 
     The arguments are floating point: x and weights, all (n,).
-    TypeError and ValueError tell which argument has another type or shape,
-    IndexError which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape.
     """
     x, weights = _inputs(x, weights)
     abs_value = np.abs(x)

@@ -36,7 +36,6 @@ def sorted_l1_norm(x, weights):
 
     The arguments are floating point: x and weights, all (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Subscripts out of range are treated as torch treats them.
     """
     x, weights = _inputs(x, weights)
     with torch.autocast(x.device.type, enabled=False):

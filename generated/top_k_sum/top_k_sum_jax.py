@@ -30,7 +30,6 @@ def top_k_sum(x):
 
     The arguments are floating point: x (m, n).
     TypeError and ValueError tell which argument has another type or shape.
-    IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
     """
     x = _inputs(x)
     return _top_k_sum(x)

@@ -28,8 +28,7 @@ def forward(x):
     """Return out (m,), and what backward needs.
 
     The arguments are floating point: x (m, n).
-    TypeError and ValueError tell which argument has another type or shape,
-    IndexError which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape.
     """
     x = _inputs(x)
     m, n = x.shape

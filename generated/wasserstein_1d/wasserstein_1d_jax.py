@@ -34,7 +34,6 @@ def wasserstein_1d(x, y):
 
     The arguments are floating point: x and y, all (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
     """
     x, y = _inputs(x, y)
     return _wasserstein_1d(x, y)

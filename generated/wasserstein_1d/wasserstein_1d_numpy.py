@@ -32,8 +32,7 @@ def forward(x, y):
     """Return out (), and what backward needs.
 
     The arguments are floating point: x and y, all (n,).
-    TypeError and ValueError tell which argument has another type or shape,
-    IndexError which subscript is out of range.
+    TypeError and ValueError tell which argument has another type or shape.
     """
     x, y = _inputs(x, y)
     order = np.argsort(x, axis=-1, kind="stable")

@@ -35,7 +35,6 @@ def wasserstein_1d(x, y):
 
     The arguments are floating point: x and y, all (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Subscripts out of range are treated as torch treats them.
     """
     x, y = _inputs(x, y)
     with torch.autocast(x.device.type, enabled=False):

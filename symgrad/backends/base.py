@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,6 +82,11 @@ class Backend(Protocol):
     @property
     def executed(self) -> str:
         """The language whose text the check executes: this one, or one that computes the same in the same order."""
+        ...
+
+    @property
+    def calls(self) -> Collection[str] | None:
+        """The functions of whole matrices that it has words for; None if it has all of them."""
         ...
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

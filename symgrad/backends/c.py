@@ -16,10 +16,12 @@ from ..ir import Dtype, Tensor
 from ..ops import OPS
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, flatten, nests, pointwise, size_names
+from . import c_lapack
 from .base import template
 from .c_body import ELEMENT, Body, comment_text
 from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
+from .c_options import DEFAULT, Options
 from .c_signature import Parameter, Printed
 from .c_text import Text, language
 
@@ -44,7 +46,44 @@ HELPERS = {
         "    return n > 0 ? (size_t)n : 0;",
         "}",
     ],
+    "stable_order": [
+        "/* order: where the elements of x stand when they are sorted, NaN last; equal ones stay in their order. */",
+        "static void stable_order(size_t n, const double *restrict x, int64_t *restrict order,",
+        "                         int64_t *restrict scratch)",
+        "{",
+        "    for (size_t i = 0; i < n; ++i) {",
+        "        order[i] = (int64_t)i;",
+        "    }",
+        "    for (size_t width = 1; width < n; width *= 2) {",
+        "        for (size_t start = 0; start < n; start += 2 * width) {",
+        "            const size_t middle = start + width < n ? start + width : n;",
+        "            const size_t end = middle + width < n ? middle + width : n;",
+        "            size_t left = start;",
+        "            size_t right = middle;",
+        "            for (size_t k = start; k < end; ++k) {",
+        "                int later = left == middle;",
+        "                if (left < middle && right < end) {",
+        "                    const double a = x[order[left]];",
+        "                    const double b = x[order[right]];",
+        "                    later = b < a || (a != a && b == b);",
+        "                }",
+        "                scratch[k] = later ? order[right++] : order[left++];",
+        "            }",
+        "        }",
+        "        for (size_t i = 0; i < n; ++i) {",
+        "            order[i] = scratch[i];",
+        "        }",
+        "    }",
+        "}",
+    ],
 }
+
+
+_IN_FLOATS = {
+    "double": "float", "LAPACKE_d": "LAPACKE_s", "log(": "logf(", "fabs(": "fabsf(",
+    "0.0": "0.0f", "1.0": "1.0f", "1e-15": "1e-6f", "3.14159265358979323846": "3.14159265358979323846f",
+}  # fmt: skip
+_SINGLE = re.compile(r"\bdouble\b|\bLAPACKE_d|\blog\(|\bfabs\(|\b(?:0\.0|1\.0|1e-15|3\.14159265358979323846)\b")
 
 
 class C:
@@ -56,11 +95,21 @@ class C:
     style = "loops"
     over = None
 
+    def __init__(self, options: Options = DEFAULT) -> None:
+        self.options = options
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """The functions of matrices that this C has: those of LAPACK where it is asked to call them."""
+        return frozenset(["argsort", *(c_lapack.FUNCTIONS if self.options.lapack else ())])
+
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""
         name = program.derivative.primal.name
         functions, used = self.functions(program)
+        lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
+        helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)]
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
         values = {
@@ -68,14 +117,21 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [HELPERS[h] for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)],
-            "math": _calls_math(source) or "PI" in used,
-            "integers": "int64_t" in types,
+            "helpers": [*helpers, *lapack],
+            "lapack": bool(lapack),
+            "math": _calls_math("\n".join([source, *(line for some in lapack for line in some)])) or "PI" in used,
+            "integers": "int64_t" in types or "int64_t" in source,
         }
         return {
             f"{name}.c": template("c_source.j2").render(values),
             f"{name}.h": template("c_header.j2").render(values),
         }
+
+    def _own(self, lines: Sequence[str]) -> list[str]:
+        """The lines of a function of ours in the type of real numbers that is asked for."""
+        if not self.options.single:
+            return [*lines]
+        return [_SINGLE.sub(lambda found: _IN_FLOATS[found[0]], line) for line in lines]
 
     def functions(self, program: Program) -> tuple[list[Printed], set[str]]:
         """The functions to print, and the names that they use."""
@@ -85,7 +141,7 @@ class C:
         used: set[str] = set()
         for procedure, nest in zip((flat.forward, flat.backward), nests(flat, language), strict=True):
             kind = "forward" if procedure is flat.forward else "backward"
-            function = _Function(flat, procedure, nest, kind, size_names(program), literal=point is not None)
+            function = _Function(flat, procedure, nest, kind, size_names(program), point is not None, self.options)
             one = function.printed()
             printed.append(one)
             used |= set(function.body.text.used)
@@ -97,7 +153,7 @@ class C:
         """Compile what was printed, and return it as Python functions."""
         library = compile_library(program.derivative.primal.name, files)
         functions, _ = self.functions(program)
-        return Artefact(program, library, functions)
+        return Artefact(program, library, functions, self.options.single)
 
 
 class _Function:
@@ -111,7 +167,10 @@ class _Function:
         kind: str,
         sizes: Mapping[str, str],
         literal: bool,
+        options: Options,
     ) -> None:
+        self._options = options
+        self._element = {Dtype.REAL: options.dtype, **ELEMENT}
         self._program = program
         self._procedure = procedure
         self._kind = kind
@@ -124,7 +183,7 @@ class _Function:
         given = frozenset(p.name for p in self._tensors() if p.pointer and not self._table[p.name].shape)
         negative = frozenset(o.name for o in self._primal.options if o.default < 0)
         pointers = frozenset(p.name for p in self._tensors())
-        self.body = Body(nest, kinds, given, pointers, negative, notes=not literal)
+        self.body = Body(nest, kinds, given, pointers, negative, not literal, options)
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
@@ -139,26 +198,29 @@ class _Function:
         arguments = sorted([*arguments, *dropped], key=tensors.index)
         lines = [*(f"    (void){p.name};" for p in dropped), *lines]
         checked = bool(self._program.indexed or conditions)
-        if checked:
+        fails = checked or bool(self.body.calls)
+        if fails:
             lines = [*lines, "    return 0;"]
-        macro = self._macro()
+        macros = [self._macro(name) for name in self.body.workspaces]
         used |= set(self.body.text.used)
         parameters = [
             *(Parameter(n, "size", "size_t") for n in self._sizes.values() if n in used),
-            *(Parameter(o.name, "option", _option_type(o.dtype)) for o in self._primal.options if o.name in used),
+            *(Parameter(o.name, "option", self._option_type(o.dtype)) for o in self._primal.options if o.name in used),
             *(Parameter(f"has_{n}", "presence", "int") for n in self._primal.optional if f"has_{n}" in used),
             *arguments,
         ]
-        if "work" in used:
-            parameters.append(Parameter("work", "work", "double", pointer=True))
+        for name in self.body.workspaces:
+            kind = self._options.dtype if name == "work" else "int64_t"
+            parameters.append(Parameter(name, "work", kind, pointer=True))
         return Printed(
             f"{self._primal.name}_{self._kind}",
-            "int" if checked else "void",
+            "int" if fails else "void",
             tuple(parameters),
             tuple(lines),
-            self._about(parameters, macro),
-            self.body.workspace,
-            macro,
+            self._about(parameters, macros),
+            self.body.workspaces,
+            tuple(macros),
+            tuple(self.body.calls),
         )
 
     def _conditions(self) -> list[str]:
@@ -189,40 +251,40 @@ class _Function:
 
     def _reads(self, name: str, role: str) -> Parameter:
         tensor = self._table[name]
+        element = self._element[tensor.dtype]
         if tensor.shape or tensor.optional:
-            return Parameter(
-                name, role, ELEMENT[tensor.dtype], True, True, self._length(tensor), name, nullable=tensor.optional
-            )
-        return Parameter(name, role, ELEMENT[tensor.dtype], tensor=name)
+            return Parameter(name, role, element, True, True, self._length(tensor), name, nullable=tensor.optional)
+        return Parameter(name, role, element, tensor=name)
 
     def _writes(self, name: str, role: str, nullable: bool = False) -> Parameter:
         tensor = self._table[name]
-        return Parameter(name, role, ELEMENT[tensor.dtype], True, False, self._length(tensor), name, nullable)
+        return Parameter(name, role, self._element[tensor.dtype], True, False, self._length(tensor), name, nullable)
 
     def _length(self, tensor: Tensor) -> int | None:
         count = product(tensor.shape)
         return int(count.value) if self._literal and tensor.shape and isinstance(count, Const) else None
 
-    def _macro(self) -> str | None:
-        """The macro that tells how many doubles of workspace there must be."""
-        shapes = self.body.workspace
-        if not shapes:
-            return None
+    def _macro(self, name: str) -> str:
+        """The macro that tells how many elements a workspace must have."""
+        shapes = self.body.workspaces[name]
         mentioned = {r.name for shape in shapes for r in refs(*shape)}
         text = _InMacro({o.name: o.dtype for o in self._primal.options}, {})
         sizes = Counter(" * ".join(_tight(self.body.extent(e, text)) for e in shape) for shape in shapes)
         terms = [f"{number} * {size}" if number > 1 else size for size, number in sizes.items()]
-        names = ", ".join(n for n in self._arguments() if n in mentioned)
-        head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_WORK({names})"
+        arguments = ", ".join(n for n in self._arguments() if n in mentioned)
+        head = f"#define {self._primal.name.upper()}_{self._kind.upper()}_{name.upper()}({arguments})"
         value = f"({' + '.join(terms)})"
         if len(head) + 1 + len(value) <= LIMIT:
             return f"{head} {value}"
         return " \\\n".join([*broken(head, 0, LIMIT - 2), *broken(value, 4, LIMIT - 2)])
 
+    def _option_type(self, dtype: Dtype) -> str:
+        return self._options.dtype if dtype is Dtype.REAL else "ptrdiff_t"
+
     def _arguments(self) -> list[str]:
         return [*self._sizes.values(), *(o.name for o in self._primal.options)]
 
-    def _about(self, parameters: Sequence[Parameter], macro: str | None) -> tuple[str, ...]:
+    def _about(self, parameters: Sequence[Parameter], macros: Sequence[str]) -> tuple[str, ...]:
         """What stands above the prototype."""
         lines = []
         outputs = [p.name for p in parameters if p.role == "output"]
@@ -236,15 +298,18 @@ class _Function:
         absent = [p.name for p in parameters if p.role == "input" and p.nullable]
         if absent:
             lines.append(f"{_and(absent)} may be absent: NULL.")
-        if macro:
-            name = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
-            lines.append(f"work has room for {name}) doubles.")
+        for name, macro in zip(self.body.workspaces, macros, strict=True):
+            call = " ".join(macro.removeprefix("#define ").split(")")[0].replace("\\", "").split())
+            kind = f"{self._options.dtype}s" if name == "work" else "elements of int64_t"
+            lines.append(f"{name} has room for {call}) {kind}.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")
         if self._primal.constraints:
             needed = _and([show(c) for c in self._primal.constraints])
             lines.append(f"Return 2, with nothing written, unless {needed}.")
-        if self._program.indexed or self._primal.constraints:
+        if self.body.calls:
+            lines.append("Return what LAPACK says if a matrix is not one that it can work with.")
+        if self._program.indexed or self._primal.constraints or self.body.calls:
             lines.append("Return 0 otherwise.")
         return _comment([part for line in lines for part in broken(line, 0, LIMIT - 3)])
 
@@ -285,10 +350,6 @@ def _is_pack(tensor: Tensor, program: Program) -> bool:
     return isinstance(first, Ref) and first.name in program.derivative.primal.packs
 
 
-def _option_type(dtype: Dtype) -> str:
-    return "double" if dtype is Dtype.REAL else "ptrdiff_t"
-
-
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -306,5 +367,6 @@ def _tight(text: str) -> str:
 
 def _calls_math(source: str) -> bool:
     """Whether the text speaks of anything in math.h."""
-    names = {row.spell.get("c", row.name) for row in OPS.values()} | {"INFINITY", "isnan", "pow"}
+    names = {row.spell.get("c", row.name) for row in OPS.values()} | {"pow"}
+    names |= {f"{name}f" for name in names} | {"INFINITY", "isnan"}
     return not names.isdisjoint(re.findall(r"\b[a-z0-9]+(?=\()|\bINFINITY\b", source))

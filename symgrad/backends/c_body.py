@@ -22,14 +22,18 @@ from ..expr import (
     transform,
 )
 from ..ir import Dtype
-from ..plan.loops import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, walk
+from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, stores, walk
 from ..plan.loops.integers import sides
-from .c_lines import LIMIT, broken
+from . import c_lapack
+from .c_lines import LIMIT, broken, filled
+from .c_options import Options
 from .c_text import Text
 from .header import is_readable
 
-SCALAR = {Dtype.REAL: "double", Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}
-ELEMENT = {Dtype.REAL: "double", Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
+SCALAR = {Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}  # a real one is what the options say
+ELEMENT = {Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
+WORKSPACES = ("work", "iwork")
+ORDER = "stable_order"  # the one function of matrices that C has without a library
 SMALL = 256  # elements of a temporary that may stand on the stack
 _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
 LONGEST_NOTE = 4 * LIMIT
@@ -42,6 +46,7 @@ class Body:
     pointers  names of all tensors that may be parameters; the presence of any other one is a flag
     negative  options that are below 0 as they are declared
     notes     whether every nest carries its equations
+    options   what the C is asked to be
     """
 
     def __init__(
@@ -52,31 +57,50 @@ class Body:
         pointers: frozenset[str],
         negative: frozenset[str],
         notes: bool,
+        options: Options,
     ) -> None:
         self._nest = nest
+        self._element = {Dtype.REAL: options.dtype, **ELEMENT}
+        self._scalar = {Dtype.REAL: options.dtype, **SCALAR}
+        self._of_workspace = {"work": options.dtype, "iwork": "int64_t"}
         self._pointers = pointers
         self._notes = notes
         self._fixed, self._work, self._lent = _places(nest.arrays)
+        called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
+        self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
         self._extents = _computed_extents(nest, shapes, kinds)
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self.text = Text(self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative)
+        self.text = Text(
+            self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative,
+            options.single,
+        )  # fmt: skip
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.asked: dict[str, None] = {}  # the pointers that a guard asks for
+        self.calls: dict[str, None] = {}  # the functions of matrices that may fail
+        self._status = next(n for n in ("status", "lapack_status", "lapack_says") if n not in self._kinds)
 
     @property
-    def workspace(self) -> tuple[tuple[Expr, ...], ...]:
-        """The shapes of the temporaries that the caller gives memory for."""
-        return tuple(array.shape for array in (*self._work, *self._lent))
+    def workspaces(self) -> dict[str, tuple[tuple[Expr, ...], ...]]:
+        """Per parameter that is memory to work in, the shapes of the temporaries that stand there."""
+        found: dict[str, list[tuple[Expr, ...]]] = {name: [] for name in WORKSPACES}
+        for array in (*self._work, *self._lent):
+            found[self._workspace(array)].append(array.shape)
+        return {name: tuple(shapes) for name, shapes in found.items() if shapes}
+
+    def _workspace(self, array: Array) -> str:
+        """The parameter in which it stands. Integers that only this function reads and writes are doubles there, as
+        what is 0 or 1 is."""
+        return "iwork" if array.name in self._places else "work"
 
     def lines(self, checks: Sequence[tuple[Ref, Expr]], conditions: Sequence[str] = ()) -> list[str]:
         """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
         checked = [line for element, extent in checks for line in self._check(element, extent)]
         main = self._block(self._nest.body, 1, top=True)
-        arrays = self._arrays()
+        arrays = [*([f"    int {self._status} = 0;"] if self.calls else []), *self._arrays()]
         extents = [
             line
             for name, extent in self._extents.items()
@@ -93,18 +117,23 @@ class Body:
 
     def _arrays(self) -> list[str]:
         lines = []
-        before: dict[Expr, int] = {}  # how many arrays of each size
+        taken: dict[str, dict[Expr, int]] = {}  # how many arrays of each size stand before, in each workspace
         for array in self._fixed:
-            lines.append(f"    {ELEMENT[array.dtype]} {array.name}[{product(array.shape)}];")
+            lines.append(f"    {self._element[array.dtype]} {array.name}[{product(array.shape)}];")
         for array in (*self._work, *self._lent):
+            work = self._workspace(array)
+            before = taken.setdefault(work, {})
             offset = sum((number * size for size, number in before.items()), ZERO)
-            place = "work" if offset is ZERO else f"work + {self.text.as_kind(offset, 'size', 31)}"
+            place = work if offset is ZERO else f"{work} + {self.text.as_kind(offset, 'size', 31)}"
             restrict = "restrict "
+            if array.stands_for is not None and array.dtype is Dtype.BOOL:
+                place = f"({self._element[array.dtype]} *){place if offset is ZERO else f'({place})'}"
             if array.stands_for is not None:
                 place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
                 self.text.used[array.stands_for] = None
-            self.text.used["work"] = None
-            declared = "" if array.name == array.stands_for else f"double *{restrict}const "
+            self.text.used[work] = None
+            kind = self._element[array.dtype] if array.stands_for is not None else self._of_workspace[work]
+            declared = "" if array.name == array.stands_for else f"{kind} *{restrict}const "
             lines += broken(f"{declared}{array.name} = {place};", 4)
             size = product(array.shape)
             before[size] = before.get(size, 0) + 1
@@ -192,11 +221,13 @@ class Body:
             const = "" if node.changes else "const "
             kind = {Dtype.REAL: "real", Dtype.INT: "int", Dtype.BOOL: "bool"}[node.dtype]
             value = self.text.as_kind(node.value, kind)
-            return broken(f"{const}{SCALAR[node.dtype]} {node.name} = {value};", len(pad))
+            return broken(f"{const}{self._scalar[node.dtype]} {node.name} = {value};", len(pad))
         if isinstance(node, Store):
             return broken(self._store(node), len(pad))
         if isinstance(node, Loop):
             return self._loop(node, depth)
+        if isinstance(node, Call):
+            return self._call(node, depth)
         if isinstance(node, If):
             return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
         return self._branches(self._asks(node), node.body, node.otherwise, depth)
@@ -231,8 +262,9 @@ class Body:
         """The elements that walk along a row of an array of three axes or more, with the name and place of the row."""
         elements: dict[Ref, None] = {}
         for node in walk(loop.body):
-            if isinstance(node, Store):
-                elements[node.element] = None
+            if isinstance(node, Call):
+                continue
+            elements.update(dict.fromkeys(stores(node)))
             for e in expressions(node):
                 elements.update(dict.fromkeys(refs(e)))
         conditional = any(
@@ -278,6 +310,19 @@ class Body:
             wanted = f"({wanted})"
         return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in when)])
 
+    def _call(self, node: Call, depth: int) -> list[str]:
+        pad = "    " * depth
+        sizes = [self.text.as_kind(extent, "size") for extent in node.sizes]
+        places = ["NULL" if r is None else self.text.place(r) for r in (*node.operands, *node.results, *node.scratch)]
+        given = [*sizes, *places]
+        if node.function == "argsort":
+            self.text.used[ORDER] = None
+            return filled(f"{ORDER}(", given, ");", len(pad)).split("\n")
+        self.calls[node.function] = None
+        status = self._status
+        call = filled(f"{status} = {c_lapack.name_of(node.function)}(", given, ");", len(pad)).split("\n")
+        return [*call, f"{pad}if ({status} != 0) {{", f"{pad}    return {status};", f"{pad}}}"]
+
     def _store(self, node: Store) -> str:
         how, value = node.how, node.value
         if how == "+=" and isinstance(value, Apply) and value.op == "neg":
@@ -287,7 +332,7 @@ class Body:
         elif how == "=" and isinstance(value, Apply) and value.op == "add" and value.args[1] is node.element:
             how, value = "+=", value.args[0]
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
-        double = any(a.name == node.element.name for a in (*self._work, *self._lent))
+        double = any(a.name == node.element.name and a.name not in self._places for a in self._work)
         kind = "real" if dtype is Dtype.REAL or double else "int" if dtype is Dtype.INT else "bool"
         return f"{self.text.element(node.element)} {how} {self.text.as_kind(value, kind)};"
 

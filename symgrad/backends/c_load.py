@@ -27,12 +27,20 @@ Size = int | tuple[int, ...]
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
-NUMBERS = {"double": ctypes.c_double, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "int": ctypes.c_int}
+NUMBERS = {
+    "double": ctypes.c_double, "float": ctypes.c_float, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t,
+    "int": ctypes.c_int,
+}  # fmt: skip
 NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Debian, Ubuntu   apt install gcc
     macOS            xcode-select --install
     Windows          MSYS2 or clang
 or set the environment variable CC to its command."""
+
+NO_LAPACK = """there is no LAPACKE here. To get one:
+    Debian, Ubuntu   apt install liblapacke-dev
+    macOS            brew install lapack
+or set the environment variable LAPACKE to the compiler's flags for it."""
 
 
 def compile_library(name: str, files: Mapping[str, str]) -> Library:
@@ -45,10 +53,12 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
     for file, text in files.items():
         folder.joinpath(file).write_text(text, encoding="utf-8")
     sources = [file for file in files if file.endswith(".c")]
-    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, "-lm"]
+    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
+        if len(libraries(files)) and _lacks_lapack(done.stderr):
+            raise CompilerError(f"{name}: {NO_LAPACK}")
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
     return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
 
@@ -59,6 +69,16 @@ def find_compiler(name: str) -> list[str]:
     if shutil.which(command[0]) is None:
         raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
     return command
+
+
+def libraries(files: Mapping[str, str]) -> list[str]:
+    """What the compiler must be told for the libraries that the printed files call ($LAPACKE, else -llapacke)."""
+    calls = any("#include <lapacke.h>" in text for text in files.values())
+    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+
+
+def _lacks_lapack(said: str) -> bool:
+    return "lapacke.h" in said or "-llapacke" in said or "LAPACKE_" in said
 
 
 class Library:
@@ -75,7 +95,11 @@ class Artefact:
     They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back.
     """
 
-    def __init__(self, program: Program, library: Library, printed: Sequence[Printed]) -> None:
+    def __init__(
+        self, program: Program, library: Library, printed: Sequence[Printed], single: bool = False
+    ) -> None:
+        self.single = single  # real numbers are float32
+        self._stored = {**STORED, Dtype.REAL: np.float32 if single else np.float64}
         self._program = program
         self._primal = program.derivative.primal
         self._library = library
@@ -158,7 +182,7 @@ class Artefact:
         if array.dtype.kind not in allowed:
             kind = {"real": "floating-point numbers", "int": "integers", "bool": "booleans"}[tensor.dtype]
             raise TypeError(f"{self._primal.name}: {name} holds {array.dtype}; it must be an array of {kind}")
-        return np.array(array, dtype=STORED[tensor.dtype], order="C")
+        return np.array(array, dtype=self._stored[tensor.dtype], order="C")
 
     def _bind(self, arrays: Mapping[str, Any], known: Mapping[str, Size] | None = None) -> dict[str, Size]:
         """The sizes that the arrays tell; ValueError where two of them disagree."""
@@ -259,7 +283,7 @@ class Artefact:
         shape = self._shape(tensor, sizes, numbers)
         assert shape is not None, f"the sizes of {tensor.name} are not saved"
         poison = np.nan if tensor.dtype is Dtype.REAL else 0x7F  # fits every integer type
-        return np.full(shape, poison, dtype=STORED[tensor.dtype])
+        return np.full(shape, poison, dtype=self._stored[tensor.dtype])
 
     def _result(self, array: Array | None) -> Any:
         if array is None:
@@ -289,19 +313,25 @@ class Artefact:
             elif p.role == "presence":
                 arguments.append(ctypes.c_int(present[p.name.removeprefix("has_")]))
             elif p.role == "work":
-                alive.append(np.full(self._work(sizes, numbers, function), np.nan))
+                integers = p.element == "int64_t"
+                room = self._work(sizes, numbers, function.work[p.name])
+                kind = self._stored[Dtype.INT if integers else Dtype.REAL]
+                alive.append(np.full(room, 0x7F if integers else np.nan, dtype=kind))
                 arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
             else:
                 arguments.append(self._argument(p, values[p.tensor or p.name], alive))
         call = getattr(self._library.functions, function.name)
         call.restype = ctypes.c_int if function.result == "int" else None
-        status = call(*arguments)
-        if status == 2:
+        status: int | None = call(*arguments)
+        if status == 2 and self._primal.constraints:
             needed = " and ".join(show(c) for c in self._primal.constraints)
             told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ValueError(f"{self._primal.name}: needs {needed}, here {told}")
-        if status == 1:
+        if status == 1 and self._program.indexed:
             raise IndexError(f"{self._primal.name}: an index is out of range")
+        if status:
+            called = ", ".join(function.calls)
+            raise np.linalg.LinAlgError(f"{self._primal.name}: LAPACK says {status} in one of {called}")
 
     def _argument(self, p: Parameter, value: Any, alive: list[Array]) -> Any:
         if value is None:
@@ -310,12 +340,14 @@ class Artefact:
         if not p.pointer:
             number: Any = np.asarray(value)[()]
             return NUMBERS.get(p.element, ctypes.c_int64)(number)
-        array = np.asarray(value, dtype=STORED[tensor.dtype], order="C")
+        array = np.asarray(value, dtype=self._stored[tensor.dtype], order="C")
         assert array is value or p.constant, f"{p.name} would be written to a copy"
         alive.append(array)
         return ctypes.c_void_p(array.ctypes.data)
 
-    def _work(self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], function: Printed) -> int:
+    def _work(
+        self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], shapes: Sequence[tuple[Expr, ...]]
+    ) -> int:
         names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
         names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
-        return sum(prod(extent_of(e, names) for e in shape) for shape in function.work)
+        return sum(prod(extent_of(e, names) for e in shape) for shape in shapes)

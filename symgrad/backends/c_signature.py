@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..expr import Expr
 from .c_lines import filled
@@ -46,9 +46,10 @@ class Parameter:
 class Printed:
     """One printed function: its name, parameters and body.
 
-    work   the shapes of the temporaries in its workspace
-    about  what stands above the prototype
-    macro  the macro that tells the size of the workspace
+    work    per workspace, the shapes of the temporaries in it
+    about   what stands above the prototype
+    macros  the macros that tell the sizes of the workspaces
+    calls   the functions of matrices that it calls, and that may fail
     """
 
     name: str
@@ -56,8 +57,9 @@ class Printed:
     parameters: tuple[Parameter, ...]
     body: tuple[str, ...]
     about: tuple[str, ...]
-    work: tuple[tuple[Expr, ...], ...] = ()
-    macro: str | None = None
+    work: Mapping[str, tuple[tuple[Expr, ...], ...]] = field(default_factory=dict)
+    macros: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
     @property
     def prototype(self) -> str:

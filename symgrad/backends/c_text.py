@@ -30,6 +30,7 @@ from ..expr import (
     is_exact,
     refs,
     select,
+    substitute,
     transform,
     value_of,
 )
@@ -37,6 +38,7 @@ from ..expr.sizes import never_negative
 from ..expr.text import decimal, infix
 from ..ir import Dtype
 from ..ops import OPS
+from ..plan.loops import WHOLE
 from ..plan.loops.integers import sides
 from ..plan.loops.share import folded
 
@@ -96,6 +98,7 @@ class Text(Printer):
     pointers  scalars that are given by pointer
     extents   computed extents -> the name they have: 0 where the number itself would be negative
     negative  options that are below 0 as they are declared: no size_t until they have been added to something
+    single    real numbers are floats: expf(x), 2.0f
     """
 
     forms: ClassVar[Mapping[str, Form]] = {
@@ -122,7 +125,9 @@ class Text(Printer):
         pointers: frozenset[str] = frozenset(),
         extents: Mapping[Expr, str] | None = None,
         negative: Collection[str] = (),
+        single: bool = False,
     ) -> None:
+        self._suffix = "f" if single else ""
         self._kinds = kinds
         self._shapes = shapes
         self._pointers = pointers
@@ -141,8 +146,8 @@ class Text(Printer):
         return folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
-        larger = isinstance(node, Apply) and node.op == "maximum"  # of two axes: it stands for how long one is
-        if node.key in self._extents and (larger or never_negative(node, self._kinds)):
+        longer = isinstance(node, Apply) and node.op in ("maximum", "minimum")  # of two axes: how long one is
+        if node.key in self._extents and (longer or never_negative(node, self._kinds)):
             return "size"
         if isinstance(node, Const):
             whole = is_exact(node) and node.value.denominator == 1
@@ -276,6 +281,7 @@ class Text(Printer):
                 f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "
                 f"{node.op} in symgrad/ops what C calls it (spell) or how it is written in other operators (expand)."
             )
+        name += self._suffix if node.args else ""
         return Form(f"{name}({', '.join('{}' for _ in node.args)})" if node.args else name, ATOM, (0,) * len(node.args))
 
     def _condition(self, node: Apply, texts: list[tuple[str, int]]) -> tuple[str, int]:
@@ -288,7 +294,7 @@ class Text(Printer):
         return form.template.format(*(_wrap(*t, n) for t, n in zip(texts, need, strict=True))), form.level
 
     def _chosen(self, condition: tuple[str, int], kind: str) -> tuple[str, int]:
-        yes, no = ("1.0", "0.0") if kind == "real" else ("1", "0")
+        yes, no = (f"1.0{self._suffix}", f"0.0{self._suffix}") if kind == "real" else ("1", "0")
         return f"{_wrap(*condition, 2)} ? {yes} : {no}", 1
 
     def _leaf(self, node: Expr, texts: list[tuple[str, int]]) -> tuple[str, int]:
@@ -305,6 +311,18 @@ class Text(Printer):
         """The element as the target of a store."""
         texts = [(self.as_kind(self.flat(element), "size"), 0)] if element.subscripts else []
         return self._leaf(element, texts)[0]
+
+    def place(self, element: Ref) -> str:
+        """Where the row or matrix begins whose element at WHOLE this is; the place of a number."""
+        whole: dict[Expr, Expr] = {WHOLE: ZERO}
+        first = substitute(element, whole)
+        assert isinstance(first, Ref)
+        if not first.subscripts:
+            self.used[first.name] = None
+            return first.name if first.name in self._pointers else f"&{first.name}"
+        offset = self.flat(first)
+        self.used[first.name] = None
+        return first.name if offset is ZERO else f"{first.name} + {self.as_kind(offset, 'size', 31)}"
 
     def start_rows(self, rows: Mapping[Ref, tuple[str, Expr]]) -> None:
         """From here on, the rows of these elements have a name: the place of the first element of the row."""
@@ -328,7 +346,8 @@ class Text(Printer):
             return text
         if kind == "bool":
             return f"{_wrap(*text, 21)} != 0", 20
-        return f"{_CAST[kind]}{_wrap(*text, _UNARY)}", _UNARY
+        cast = "(float)" if kind == "real" and self._suffix else _CAST[kind]
+        return f"{cast}{_wrap(*text, _UNARY)}", _UNARY
 
     def _number(self, node: Const, kind: str) -> tuple[str, int]:
         value = node.value
@@ -340,8 +359,8 @@ class Text(Printer):
         level = ATOM if value >= 0 else _UNARY
         text = node.text or decimal(node)
         if text is not None:
-            return (text if set(text) & set(".e") else f"{text}.0"), level
-        quotient = f"{value.numerator}.0 / {value.denominator}.0"
+            return (text if set(text) & set(".e") else f"{text}.0") + self._suffix, level
+        quotient = f"{value.numerator}.0{self._suffix} / {value.denominator}.0{self._suffix}"
         return quotient, 40
 
 

@@ -19,11 +19,12 @@ MOST = 5  # lines of one equation
 SHAPE = 24  # a longer shape does not push others to the right
 
 
-def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | None) -> list[str]:
+def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | None, real: int = 8) -> list[str]:
     """Return the lines, the first of them the title.
 
     command   what prints the file again
     jacobian  the rows of J for a function of scalars; None where the gradients are shown as index equations
+    real      the bytes of a real number
     """
     primal = program.derivative.primal
     formula = primal.formula.splitlines() or [primal.name]
@@ -39,7 +40,7 @@ def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | 
     lines += [again, ""] if len(again) <= WIDTH else ["Print it again:", f"    {command}", ""]
     lines += _shapes(primal)
     lines += _jacobian(jacobian) if jacobian is not None else _gradients(program)
-    lines += _saved(program)
+    lines += _saved(program, real)
     return lines
 
 
@@ -85,7 +86,7 @@ def _gradients(program: Program) -> list[str]:
     return ["Gradients", *(f"    {line}" for line in (*lines, *zero)), ""]
 
 
-def _saved(program: Program) -> list[str]:
+def _saved(program: Program, real: int) -> list[str]:
     """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
     rows = []
     for name in program.saved:
@@ -99,7 +100,7 @@ def _saved(program: Program) -> list[str]:
         return ["Saved", "    nothing"]
     shapes = max((len(shape) for _, shape, _ in rows if len(shape) <= SHAPE), default=0)
     table = [(name, f"{shape:<{shapes}}  {readers}".rstrip()) for name, shape, readers in rows]
-    return ["Saved", *_table([*table, *((name, "") for name in extra)]), *_memory(program)]
+    return ["Saved", *_table([*table, *((name, "") for name in extra)]), *_memory(program, real)]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -120,7 +121,7 @@ def _readers(readers: Sequence[str], gradients: Sequence[str]) -> str:
     return f"for {', '.join(readers)}" if readers else ""
 
 
-def _memory(program: Program) -> list[str]:
+def _memory(program: Program, real: int) -> list[str]:
     """The bytes that are kept besides inputs and outputs: for each element of the batch, the first axis of the first
     input, where everything that is kept has that axis."""
     primal = program.derivative.primal
@@ -131,7 +132,7 @@ def _memory(program: Program) -> list[str]:
     for shape in shapes:
         if batch is not None:
             shape.remove(batch)
-    sizes = [1 if tensor.dtype == Dtype.BOOL else 8 for tensor in own]
+    sizes = [{Dtype.BOOL: 1, Dtype.REAL: real}.get(tensor.dtype, 8) for tensor in own]
     amount = tidy(total(const(size) * product(shape) for size, shape in zip(sizes, shapes, strict=True)))
     each = "" if batch is None else f" for each {'element' if batch.name in primal.packs else 'of ' + batch.name}"
     text = broken(f"{show(amount)} bytes{each}, besides inputs and outputs", 0, INNER)

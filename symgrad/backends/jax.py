@@ -39,6 +39,7 @@ class Jax:
     products = False
     style = "arrays"
     over = None
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

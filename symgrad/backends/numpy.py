@@ -42,6 +42,7 @@ class NumPy:
     products = False
     style = "arrays"
     over = None
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

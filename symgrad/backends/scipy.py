@@ -39,6 +39,7 @@ class SciPy:
     executed = "scipy"
     products = True
     over = None
+    calls = None
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

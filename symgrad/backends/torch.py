@@ -45,6 +45,7 @@ class Torch:
     products = False
     style = "arrays"
     over = None
+    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""

@@ -49,6 +49,7 @@ class TorchC:
     products = False
     style = "loops"
     over = C()
+    calls = over.calls
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -315,11 +316,12 @@ class _File(PythonModule):
         used |= {r.name for shape in self._work(function) for r in refs(*shape)}
         return [o for o in self.options if o in used]
 
-    def _work(self, function: Printed) -> list[list[Expr]]:
-        """The shapes in the workspace; a pack is a pack again."""
+    def _work(self, function: Printed, name: str | None = None) -> list[list[Expr]]:
+        """The shapes in a workspace, or in all; a pack is a pack again."""
+        shapes = [s for own, some in function.work.items() if name in (None, own) for s in some]
         packs = {new: ref(name) for name, new in size_names(self.program).items() if name in self.primal.packs}
-        of = {r: packs[r.name] for shape in function.work for r in refs(*shape) if r.name in packs}
-        return [[count(substitute(e, of)) for e in shape] for shape in function.work]
+        of = {r: packs[r.name] for shape in shapes for r in refs(*shape) if r.name in packs}
+        return [[count(substitute(e, of)) for e in shape] for shape in shapes]
 
     def _called(self, function: Printed) -> list[str]:
         """The lines that call C."""
@@ -334,7 +336,9 @@ class _File(PythonModule):
             return p.name if p.name in self.kept and function is self.backward else f"{p.name[4:]} is not None"
         if p.role == "work":
             like = self.like if function is self.forward else self.seeds[0]
-            return f"{like}.new_empty({sizes(total(product(shape) for shape in self._work(function)))})"
+            room = sizes(total(product(shape) for shape in self._work(function, p.name)))
+            whole = ", dtype=torch.int64" if p.element == "int64_t" else ""
+            return f"{like}.new_empty({room}{whole})"
         if p.role == "gradient":
             place = next(k for k, n in enumerate(self.primal.inputs) if self.gradients.get(n) == p.name)
             return f"{p.name} if {NEEDS}[{place}] else None"

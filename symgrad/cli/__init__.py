@@ -7,14 +7,15 @@ or what this machine lacks, with one message and no traceback; 3 for a check who
 from __future__ import annotations
 
 import difflib
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..backends import BACKENDS
+from ..backends import BACKENDS, DTYPES, OPTIONS, Options
 from ..errors import SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
@@ -25,6 +26,7 @@ from .files import File, abandoned, difference, leftovers, placed, refuse, write
 from .targets import Targets, resolve
 
 FINDING, MISTAKE, UNFINISHED = 1, 2, 3
+Ways = Mapping[str, Any]  # the options of C that were given
 
 
 class Mistake(click.ClickException):
@@ -70,6 +72,20 @@ to_option = click.option(
 )  # fmt: skip
 
 
+def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of C, handed on as one mapping of those that were given."""
+    @functools.wraps(command)
+    def with_ways(*args: Any, languages: tuple[str, ...], **keywords: Any) -> Any:
+        ways = {name: value for name in OPTIONS if (value := keywords.pop(name))}
+        if ways and "c" not in languages:
+            raise Mistake(f"--{next(iter(ways))} is an option of C. Add c to --to.")
+        return command(*args, languages=languages, ways=ways, **keywords)
+
+    lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
+    dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
+    return dtype(lapack(with_ways))
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="symgrad", message="symgrad %(version)s")
 def main() -> None:
@@ -91,6 +107,7 @@ def main() -> None:
 @main.command()
 @target_argument
 @to_option
+@_ways
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), metavar="DIR",
               help="Write to DIR/<function>/.  [default: the current folder]")  # fmt: skip
 @click.option("--check", "compare", is_flag=True,
@@ -98,7 +115,13 @@ def main() -> None:
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
 @click.pass_context
 def generate(
-    ctx: click.Context, targets: Sequence[str], languages: tuple[str, ...], out: Path, compare: bool, unchecked: bool
+    ctx: click.Context,
+    targets: Sequence[str],
+    languages: tuple[str, ...],
+    ways: Ways,
+    out: Path,
+    compare: bool,
+    unchecked: bool,
 ) -> None:
     """Print forward and backward of each TARGET into files.
 
@@ -111,13 +134,13 @@ def generate(
         raise Mistake("--check compares files and verifies nothing; leave --no-check out.")
     found = resolve(targets)
     if compare:
-        ctx.exit(_compare(found, languages, out, targets))
+        ctx.exit(_compare(found, languages, ways, out, targets))
     files: list[File] = []
     failed: list[Report | str] = []
     lacking: list[str] = []
     refused: list[str] = []
     for function in found.functions:
-        code = _printed(function, languages, refused)
+        code = _printed(function, languages, ways, refused)
         if not code:
             continue
         mathematics = text.mathematics(code[0])
@@ -141,7 +164,7 @@ def generate(
     width = max(len(str(file.path)) for file in files)
     for file, state in zip(files, states, strict=True):
         click.echo(f"    {file.path!s:<{width}}   {state}")
-    for path in _stale(found, languages, out, files):
+    for path in _stale(found, languages, ways, out, files):
         click.echo(f"    {path!s:<{width}}   stale: nothing prints it any more; delete it")
     _tell_lacking(ctx, lacking)
 
@@ -149,6 +172,7 @@ def generate(
 @main.command()
 @target_argument
 @to_option
+@_ways
 @click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
@@ -160,6 +184,7 @@ def check(
     ctx: click.Context,
     targets: Sequence[str],
     languages: tuple[str, ...],
+    ways: Ways,
     full: bool,
     seconds: float | None,
     jobs: int,
@@ -177,7 +202,7 @@ def check(
     needs_input_grad.
     """
     outcomes: list[Outcome] = []
-    for outcome in Checks(tuple(targets), languages, full, seconds).outcomes(jobs):
+    for outcome in Checks(tuple(targets), languages, full, seconds, tuple(ways.items())).outcomes(jobs):
         outcomes.append(outcome)
         if outcome.report is not None and not as_json:
             click.echo(str(outcome.report))
@@ -200,8 +225,9 @@ def check(
 @main.command()
 @target_argument
 @to_option
+@_ways
 @click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
-def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> None:
+def show(targets: Sequence[str], languages: tuple[str, ...], ways: Ways, latex: bool) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
     refused: list[str] = []
     shown = False
@@ -211,7 +237,7 @@ def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> Non
         if latex:
             click.echo(text.latex(function))
             continue
-        code = _printed(function, languages, refused)
+        code = _printed(function, languages, ways, refused)
         if not code:
             continue
         lines = [*text.title(code[0]), ""]
@@ -228,12 +254,12 @@ def show(targets: Sequence[str], languages: tuple[str, ...], latex: bool) -> Non
 # what a language cannot express
 
 
-def _printed(function: Function, languages: Sequence[str], refused: list[str]) -> list[Printed]:
+def _printed(function: Function, languages: Sequence[str], ways: Ways, refused: list[str]) -> list[Printed]:
     """The code in each language that has words for all of the function; what the others say is kept for later."""
     found: list[Printed] = []
     for to in languages:
         try:
-            found.append(printed(function, to))
+            found.append(printed(function, to, ways if to == "c" else {}))
         except UnsupportedError as error:
             refused.append(str(error))
     return found
@@ -279,34 +305,37 @@ def _tell_lacking(ctx: click.Context, lacking: Sequence[str]) -> None:
 # comparing
 
 
-def _compare(found: Targets, languages: Sequence[str], out: Path, targets: Sequence[str]) -> int:
+def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str]) -> int:
     """Print how the files on disk differ from what would be printed; return the exit code."""
     files = [
         file
         for function in found.functions
-        for file in _files(out, function, _printed(function, languages, []))
+        for file in _files(out, function, _printed(function, languages, ways, []))
     ]
     wrong = [lines for file in files if (lines := difference(file))]
-    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, out, files)]
+    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, ways, out, files)]
     for lines in wrong:
         click.echo("\n".join(lines))
     if not wrong:
         click.echo(f"{len(files)} files in {out} are as printed.")
         return 0
     named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
-    command = f"symgrad generate {named} --to {','.join(languages)} --out {out}"
+    asked = " ".join(["--to", ",".join(languages), *Options(**ways).words])
+    command = f"symgrad generate {named} {asked} --out {out}"
     click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {command}", err=True)
     return FINDING
 
 
-def _stale(found: Targets, languages: Sequence[str], out: Path, files: Sequence[File]) -> list[Path]:
+def _stale(
+    found: Targets, languages: Sequence[str], ways: Ways, out: Path, files: Sequence[File]
+) -> list[Path]:
     """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
     stale: list[Path] = []
     for function in found.functions:
         folder = out / function.name
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = _printed(function, [to for to in BACKENDS if to not in languages], [])
+            rest = _printed(function, [to for to in BACKENDS if to not in languages], ways, [])
             names |= {file.path.name for file in _files(out, function, rest)}
             stale += leftovers(folder, names)
     others = abandoned(out, {f.name for f in found.functions}, found.whole)

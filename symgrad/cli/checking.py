@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from ..backends.c_load import NO_COMPILER
+from ..backends.c_load import NO_COMPILER, NO_LAPACK
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
@@ -39,7 +40,7 @@ def verified(function: Function, printing: Printed, full: bool = False, seconds:
     try:
         artefact = printing.load()
     except CompilerError as error:
-        lacks = NO_COMPILER.split("(")[0] in str(error)
+        lacks = NO_COMPILER.split("(")[0] in str(error) or NO_LAPACK in str(error)
         return Outcome(lacking=str(error)) if lacks else Outcome(failed=str(error))
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
@@ -55,11 +56,12 @@ class Checks:
     languages: tuple[str, ...]
     full: bool = False
     seconds: float | None = None
+    options: tuple[tuple[str, Any], ...] = ()
 
     def one(self, function: Function, to: str) -> Outcome:
         """Print and check one function in one language."""
         try:
-            printing = printed(function, to)
+            printing = printed(function, to, dict(self.options) if to == "c" else {})
         except UnsupportedError as error:
             return Outcome(refused=str(error))
         return verified(function, printing, self.full, self.seconds)

@@ -25,7 +25,7 @@ LIBM = frozenset(
 )
 _OURS = frozenset(
     """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools PI oo
-    work""".split()
+    work iwork""".split()
 )
 _MODULES = frozenset(
     "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()

@@ -1,4 +1,4 @@
-"""Functions of sorted values: medians, the largest elements, distances of samples. C refuses them; NumPy has them."""
+"""Functions of sorted values: medians, the largest elements, distances of samples."""
 
 from .. import declare as sg
 

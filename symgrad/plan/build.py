@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
 from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, ref, refs, size
+from ..expr.sizes import equal
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
 from .lower import Names, aligned, divided_once, expanded, shared, tidied, with_arguments, without_logsumexp
+from .operands import with_operands
 from .program import Procedure, Program
 from .saved import choose_saved
 from .steps import steps
@@ -19,15 +21,17 @@ NOMINAL = 64  # the size of every axis when saving is weighed against computing 
 LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
 
-def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
+def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collection[str] | None = None) -> Program:
     """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
+
+    `calls` are the functions of matrices that the target has, all of them if it is None.
 
     Saved is the cheapest cut: inputs and outputs are free, a reduction is never computed again, and an elementwise
     value is computed again when that costs less than keeping it.
     """
     joint, primal = derivative.function, derivative.primal
-    if style == "loops":
-        _refuse_matrices(derivative, to)
+    if calls is not None:
+        _refuse_matrices(derivative, to, calls)
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
@@ -48,6 +52,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]
+    if style == "loops":
+        forward, backward = with_operands(forward, tensors, names), with_operands(backward, tensors, names)
     for_style = cut if style == "arrays" else divided_once
     forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
     backward += _zeros(derivative, backward)
@@ -76,21 +82,22 @@ def plan(derivative: Derivative, to: str, style: str = "arrays") -> Program:
     )
 
 
-def _refuse_matrices(derivative: Derivative, to: str) -> None:
+def _refuse_matrices(derivative: Derivative, to: str, calls: Collection[str]) -> None:
     for e in derivative.function.statements:
-        if e.matrix is not None:
+        if e.matrix is not None and e.matrix.function not in calls:
             call = e.matrix.function
             raise UnsupportedError(
                 f"{derivative.primal.name}: {to} has no {call}, which gives {show_element(e.target, e.subscripts)}. "
-                f"Functions of whole matrices and vectors are printed for NumPy: --to numpy. For {to} compute {call} "
-                f"by a library, and pass its result as an input."
+                f"Functions of whole matrices are printed for NumPy: --to numpy. C calls LAPACKE for most of them "
+                f"where you ask for it: --to c --lapack. Or compute {call} by a library, and pass its result as an "
+                f"input."
             )
 
 
 def _taken(joint: Function) -> set[str]:
     taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
     taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
-    words = "batch saved forward backward needs_input_grad ctx np jnp jax torch work out"
+    words = "batch saved forward backward needs_input_grad ctx np jnp jax torch work iwork out"
     return taken | {*words.split(), *SCIPY}
 
 
@@ -148,13 +155,22 @@ def _presence(backward: Sequence[Equation], saved: Sequence[str], optional: Sequ
 
 
 def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
-    """The integer elements that stand as subscripts, with the extent of the axis that they index."""
+    """The integer elements that stand as subscripts, with the extent of the axis that they index; those of an order
+    are in range by themselves."""
     found: dict[tuple[Ref, Expr], None] = {}
     for e in primal.statements:
         for element in (*e.reads, ref(e.target, *e.subscripts)):
             tensor = primal.table.get(element.name)
             if tensor is not None:
                 for s, extent in zip(element.subscripts, tensor.shape, strict=True):
-                    if isinstance(s, Ref) and s.name in primal.table:
+                    if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
                         found[s, extent] = None
     return tuple(found)
+
+
+def _places(primal: Function, name: str, extent: Expr) -> bool:
+    """Whether a tensor holds places along an axis of that extent, as the order of its elements does."""
+    writers = primal.writers.get(name, ())
+    return bool(writers) and all(
+        e.matrix is not None and e.matrix.integer and equal(e.reduced[0][1], extent) for e in writers
+    )

@@ -7,6 +7,7 @@ from typing import Any
 from pycparser import c_ast
 
 from .c_types import DOUBLE, INT, SIZE, VOID, Unit, element_type, joined, unknown
+from .rounding import FUNCTIONS
 from .text import Fault
 
 _COMPARE = frozenset({"<", "<=", ">", ">=", "==", "!="})
@@ -94,7 +95,7 @@ class Expressions:
         text = node.value.rstrip("uUlLfF") if not node.value.lower().startswith("0x") else node.value
         if "int" in node.type or "long" in node.type:
             return str(int(text, 0)), SIZE if "unsigned" in node.type else INT
-        if node.type in ("double", "float"):
+        if node.type in ("double", "float"):  # 2.0f is the same number, rounded where the format is that of floats
             self.unit.constants.append(float(text))
             return f"_literal(_k[{len(self.unit.constants) - 1}])", DOUBLE
         raise unknown(node)
@@ -207,4 +208,6 @@ class Expressions:
         texts = [self.converted(g, DOUBLE) for g in given]
         if name in ("isnan", "isfinite", "isinf", "signbit"):
             return f"_test_{name}({texts[0]})", INT
+        if name not in FUNCTIONS and name.removesuffix("f") in FUNCTIONS:
+            name = name.removesuffix("f")  # expf: what it rounds to is the format's
         return f"_f[{name!r}]({', '.join(texts)})", DOUBLE

@@ -1,8 +1,8 @@
 """A printed C file, executed on Numbers: its text, not what a compiler makes of it.
 
 The names of the parameters are the contract: sizes by dim name (a pack is `batch`), options, inputs and outputs by
-their names, `grad_output` or `grad_<output>`, `grad_<input>` (NULL: not wanted), `work`, and whatever else there is was
-saved by forward.
+their names, `grad_output` or `grad_<output>`, `grad_<input>` (NULL: not wanted), `work` and `iwork`, and whatever else
+there is was saved by forward.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
+from . import c_lapack
 from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
 from .c_source import prepared
 from .c_translate import translate
-from .c_types import DOUBLE, Parameter
+from .c_types import DOUBLE, WORKSPACES, Parameter
 from .rounding import FUNCTIONS, Number, lift, literal, pi
 from .rounding.array import UNSET, exact, filled
 from .text import Fault, Steps, Values, differentiable, full_shape, gradients
@@ -77,6 +78,7 @@ class CText:
             "_UNSET": UNSET,
             "_WORD": WORD,
             "_tick": self.steps.tick,
+            **{f"c_{name}": c_lapack.function_of(name) for name in self.unit.functions if c_lapack.known(name)},
         }
         exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)
         return module
@@ -107,13 +109,13 @@ class CText:
             numbers[label] = prod(size) if isinstance(size, tuple) else size
         return numbers | {k: v if isinstance(v, int) else literal(v) for k, v in options.items()}
 
-    def _work(self, which: str, variant: str, sizes: Mapping[str, Any]) -> Pointer:
+    def _work(self, work: str, which: str, variant: str, sizes: Mapping[str, Any]) -> Pointer:
         stem = f"{self.function.name}_{which}".upper()
-        for name in (f"{stem}{variant.upper()}_WORK", f"{stem}_WORK"):
+        for name in (f"{stem}{variant.upper()}_{work.upper()}", f"{stem}_{work.upper()}"):
             if name in self.unit.functions:
                 given = [sizes[p.name] for p in self.unit.functions[name]]
-                return block(self.module[f"c_{name}"](*given), "work")
-        raise Fault(f"{self.function.name}_{which} takes work, and there is no {stem}_WORK")
+                return block(self.module[f"c_{name}"](*given), work)
+        raise Fault(f"{self.function.name}_{which} takes {work}, and there is no {stem}_{work.upper()}")
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
@@ -142,8 +144,8 @@ class CText:
                 arguments.append(sizes[p.name])
             elif p.name in self.function.inputs:
                 arguments.append(_passed(p, part.get(p.name)))
-            elif p.name == "work":
-                arguments.append(self._work("forward", variant, sizes))
+            elif p.name in WORKSPACES:
+                arguments.append(self._work(p.name, "forward", variant, sizes))
             elif p.name in absent:
                 arguments.append(None)
             else:
@@ -190,16 +192,16 @@ class CText:
                 arguments.append(sizes[p.name])
             elif p.name in self.function.inputs:
                 arguments.append(_passed(p, part.get(p.name)))
-            elif p.name == "work":
-                arguments.append(self._work("backward", variant, sizes))
+            elif p.name in WORKSPACES:
+                arguments.append(self._work(p.name, "backward", variant, sizes))
+            elif p.name in memory:  # a saved value may be called grad_..., too
+                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
             elif output is not None:
                 arguments.append(_passed(p, seeds[output]))
             elif p.name in named:
                 arguments.append(grads.get(named[p.name]))
             elif p.name.removeprefix("has_") in self.function.optional:
                 arguments.append(int(part.get(p.name.removeprefix("has_")) is not None))
-            elif p.name in memory:
-                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
             else:
                 raise Fault(f"{name} reads {p.name}, which forward does not save")
         return arguments, grads
@@ -209,7 +211,7 @@ class CText:
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Each saved pointer NULL by itself, then all of them; what is still written must be the same."""
         name = f"{self.function.name}_forward{variant}"
-        known = {*self.function.inputs, *self.function.outputs, "work"}
+        known = {*self.function.inputs, *self.function.outputs, *WORKSPACES}
         saved = [p.name for p in self.unit.functions[name] if p.pointer and p.name not in known]
         for absent in dict.fromkeys([*((n,) for n in saved), tuple(saved)] if saved else []):
             collected: dict[str, list[Any]] = {n: [] for n in self.function.outputs}

@@ -10,6 +10,7 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
+from . import c_lapack
 from .c_expressions import Expressions
 from .c_types import INT, SIZE, Parameter, Unit, addressed, assigned, element_type, unknown, variables
 from .text import Fault
@@ -28,7 +29,8 @@ def translate(source: str) -> Unit:
             continue
         if isinstance(item, c_ast.FuncDef):
             _signature(unit, item.decl)
-            bodies.append(item)
+            if not c_lapack.known(item.decl.name):
+                bodies.append(item)
         elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
             _signature(unit, item)
         elif isinstance(item, c_ast.Decl):

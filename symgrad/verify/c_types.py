@@ -11,6 +11,7 @@ from pycparser import c_ast
 from .text import Fault
 
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
+WORKSPACES = ("work", "iwork")  # parameters that are memory to work in, of doubles and of integers
 _TYPES = {
     "double": DOUBLE,
     "float": DOUBLE,

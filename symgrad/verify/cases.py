@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,25 @@ class Case:
     strided: bool = False
     single: bool = False
     costly: bool = False
+
+
+def in_single(case: Case) -> Case | None:
+    """The case with every number rounded to a float32; None where one would become infinite or subnormal, and of
+    strided views."""
+    if case.single or case.strided:
+        return case if case.single else None
+
+    def rounded(values: Values) -> dict[str, Any]:
+        real = {n: v for n, v in values.items() if v is not None and np.asarray(v).dtype.kind == "f"}
+        return {**values, **{n: np.asarray(v).astype(np.float32).astype(np.float64) for n, v in real.items()}}
+
+    with np.errstate(all="ignore"):
+        inputs, seeds = rounded(case.inputs), rounded(case.seeds)
+    for value in (*inputs.values(), *seeds.values()):
+        size = np.abs(np.asarray(0.0 if value is None else value, dtype=np.float64))
+        if not np.all((size == 0) | (SINGLE.tiny < size) & (size < SINGLE.huge)):
+            return None
+    return replace(case, inputs=inputs, seeds=seeds, single=True)
 
 
 class Sampler:

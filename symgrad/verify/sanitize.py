@@ -7,6 +7,7 @@ it write into more. A compiler or machine without sanitizers is left in peace.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -21,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from ..ir import Dtype, Function, bind
-from .c_types import Parameter, Unit
+from .c_types import WORKSPACES, Parameter, Unit
 from .sizes import boxes
 from .text import Values, full_shape, gradients
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 LARGEST = 1 << 26  # bytes that are offered to what forward saves
+EIGHT = "(size_t)8"  # bytes of an element of a workspace, and of what is saved
 LIMIT = 120.0  # seconds
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 
@@ -99,17 +101,17 @@ class Driver:
         self.forward = unit.functions[f"{stem}_forward{ending}"]
         self.backward = unit.functions[f"{stem}_backward{ending}"]
         self.works: dict[str, tuple[str, tuple[Parameter, ...]]] = {}
-        for which in ("forward", "backward"):
-            for name in (f"{stem}_{which}_WORK".upper(), f"{stem}_{which}{ending}_WORK".upper()):
+        for which, work in itertools.product(("forward", "backward"), WORKSPACES):
+            for name in (f"{stem}_{which}_{work}".upper(), f"{stem}_{which}{ending}_{work}".upper()):
                 if name in unit.functions:
-                    self.works[which] = name, unit.functions[name]
+                    self.works[f"{work}_{which}"] = name, unit.functions[name]
         labels = ["batch" if d.name == "..." else d.name.removeprefix("*") for d in function.dims]
         self.sizes = dict(zip(labels, (d.name for d in function.dims), strict=True))
         self.options = {o.name: o.dtype for o in function.options}
         outputs = function.outputs
         self.seeds = {"grad_output" if len(outputs) == 1 else f"grad_{n}": n for n in outputs}
         self.grads = gradients(function)
-        known = {*self.sizes, *self.options, *function.inputs, *outputs, "work"}
+        known = {*self.sizes, *self.options, *function.inputs, *outputs, *WORKSPACES}
         self.saved = [p.name for p in self.forward if p.pointer and p.name not in known]
         self.pointers = {p.name: p.pointer for p in (*self.backward, *self.forward)}
         self.source = DRIVER.format(header=header, body="\n".join(f"    {line}" for line in self._body(ending)))
@@ -137,7 +139,7 @@ class Driver:
         lines.append(f"{stem}_backward{ending}({', '.join(self._passed(p, 'backward') for p in self.backward)});")
         arrays = [n for n in (*self.function.inputs, *self.seeds) if self.pointers.get(n, True)]
         arrays += [*self.function.outputs, *self.saved, *(n for n in self.grads if n not in self.seeds)]
-        return [*lines, *(f"free(v_{n});" for n in arrays), "free(w_forward); free(w_backward);"]
+        return [*lines, *(f"free(v_{n});" for n in arrays), *(f"free(w_{name});" for name in self.works)]
 
     def _read(self, name: str) -> str:
         if self.pointers.get(name, True):
@@ -145,15 +147,16 @@ class Driver:
         return f"double v_{name} = driver_number();"
 
     def _work(self, which: str) -> list[str]:
-        if which not in self.works:
-            return [f"void *w_{which} = NULL;"]
-        name, parameters = self.works[which]
-        given = ", ".join(f"v_{p.name}" for p in parameters)
-        return [f"void *w_{which} = driver_room(sizeof(double) * {name}({given}));"]
+        lines = []
+        for key, (name, parameters) in self.works.items():
+            if key.endswith(f"_{which}"):
+                given = ", ".join(f"v_{p.name}" for p in parameters)
+                lines.append(f"void *w_{key} = driver_room({EIGHT} * {name}({given}));")
+        return lines
 
     def _passed(self, p: Parameter, which: str) -> str:
-        if p.name == "work":
-            return f"w_{which}"
+        if p.name in WORKSPACES:
+            return f"w_{p.name}_{which}"
         if not p.pointer and p.name in (*self.function.outputs, *self.saved):
             return f"*({'double' if p.kind == 'double' else 'int64_t'} *)v_{p.name}"
         return f"v_{p.name}"
@@ -214,7 +217,7 @@ def sanitized(
         for name, text in {**names, "driver.c": driver.source}.items():
             folder.joinpath(name).write_text(text, encoding="utf-8")
         sources = [n for n in (*names, "driver.c") if n.endswith(".c")]
-        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, "-lm"]
+        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *_libraries(names), "-lm"]
         try:
             if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
                 return None
@@ -230,6 +233,12 @@ def sanitized(
             return f"does not end within {LIMIT:g} s", (error.stdout or b"").count(b"\n")
     assert done.returncode != 9, f"the driver of {function.name} reads its calls wrongly"
     return _said(done.stderr, done.stdout.count("\n"), driver) if done.returncode else None
+
+
+def _libraries(files: Mapping[str, str]) -> list[str]:
+    """The compiler's flags for the libraries that the files call."""
+    calls = any("#include <lapacke.h>" in text for text in files.values())
+    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
 
 
 def _said(text: str, number: int, driver: Driver) -> tuple[str, int] | None:

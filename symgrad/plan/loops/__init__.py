@@ -9,8 +9,26 @@ from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program
 from .again import Again
+from .calls import merged_calls
 from .constants import whole_constants
-from .data import Array, Block, Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, walk
+from .data import (
+    WHOLE,
+    Array,
+    Block,
+    Call,
+    Guard,
+    If,
+    Local,
+    Loop,
+    Nest,
+    Node,
+    Note,
+    Rewriter,
+    Store,
+    expressions,
+    stores,
+    walk,
+)
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse
 from .integers import implied
@@ -23,8 +41,10 @@ from .sequence import in_sequence
 from .share import Share
 
 __all__ = [
+    "WHOLE",
     "Array",
     "Block",
+    "Call",
     "Guard",
     "If",
     "Local",
@@ -39,6 +59,7 @@ __all__ = [
     "nests",
     "pointwise",
     "size_names",
+    "stores",
     "walk",
 ]
 
@@ -57,9 +78,9 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = dict(program.table)
-    written = {name for step in procedure.steps for name in step.targets}
+    computed = {name for step in procedure.steps for name in step.targets}
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
-    temporaries, results = written - kept, written & kept
+    temporaries, results = computed - kept, computed & kept
     optional = _optional(program, procedure)
     sizes = set(size_names(program).values())
 
@@ -74,11 +95,13 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     block: Block = ()
     for s in sequence:
         block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block)
+    table |= order.scratch
+    temporaries = temporaries | set(order.scratch)
     block, new = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
     shared = shared_memory(sequence, table, temporaries)
-    block = fuse(block, shared)
+    block = merged_calls(fuse(block, shared), shared)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
@@ -110,8 +133,8 @@ def _guarded(step: Item, block: Block, before: Block) -> Block:
     computed, if what it reads is there on no condition."""
     if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
         inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
-        written = {n.element.name for n in inside if isinstance(n, Store)}
-        if written.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
+        stored = {r.name for n in inside for r in stores(n)}
+        if stored.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
             return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 

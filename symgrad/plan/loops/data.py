@@ -2,6 +2,9 @@
 
 A block is a tuple of nodes. Elements keep their subscripts, one per axis; a scalar is a Ref without any. An array that
 is not a parameter (`Array`) has the axes that are left once it lives inside the loops it is local to.
+
+What a `Call` reads and writes are whole rows and matrices: elements with the subscript `WHOLE` at the axes, the last
+ones, that the function runs along.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Union
 
-from ...expr import ZERO, Expr, Index, Ref, ref, show, with_args
+from ...expr import ZERO, Expr, Index, Ref, index, ref, show, with_args
 from ...ir import Dtype, Equation, Tensor, When, show_equation, show_equations
 
-Node = Union["Loop", "Local", "Store", "If", "Guard", "Note"]
+Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
+
+WHOLE = index(":")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,22 @@ class Store:
     element: Ref
     value: Expr
     how: str = "="
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of whole matrices, one of `symgrad/matrices.py`; its operands share no memory with what it writes.
+
+    sizes    how far its axes go: one extent for each
+    results  per result of the function, in their order, where it goes; None where nobody reads it
+    scratch  memory that the function works in
+    """
+
+    function: str
+    sizes: tuple[Expr, ...]
+    operands: tuple[Ref, ...]
+    results: tuple[Ref | None, ...]
+    scratch: tuple[Ref, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +152,13 @@ def walk(block: Block) -> Iterator[Node]:
             stack.extend(reversed(inner))
 
 
+def stores(node: Node) -> tuple[Ref, ...]:
+    """The elements that `node` itself writes."""
+    if isinstance(node, Call):
+        return (*(r for r in node.results if r is not None), *node.scratch)
+    return (node.element,) if isinstance(node, Store) else ()
+
+
 def expressions(node: Node) -> tuple[Expr, ...]:
     """What `node` itself evaluates, the subscripts of what it writes included."""
     if isinstance(node, Loop):
@@ -139,6 +167,8 @@ def expressions(node: Node) -> tuple[Expr, ...]:
         return (node.value,)
     if isinstance(node, Store):
         return (node.value, *node.element.subscripts)
+    if isinstance(node, Call):
+        return (*node.operands, *node.sizes, *(s for r in stores(node) for s in r.subscripts))
     if isinstance(node, If):
         return (node.condition,)
     return ()
@@ -185,14 +215,25 @@ class Rewriter:
             assert isinstance(renamed, Ref)
             return replace(node, name=renamed.name, value=self(node.value))
         if isinstance(node, Store):
-            element = self(node.element)
-            assert isinstance(element, Ref)
-            return replace(node, element=element, value=self(node.value))
+            return replace(node, element=self._element(node.element), value=self(node.value))
+        if isinstance(node, Call):
+            return replace(
+                node,
+                sizes=tuple(map(self, node.sizes)),
+                operands=tuple(map(self._element, node.operands)),
+                results=tuple(None if r is None else self._element(r) for r in node.results),
+                scratch=tuple(map(self._element, node.scratch)),
+            )
         if isinstance(node, If):
             return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
         if isinstance(node, Guard):
             return replace(node, body=self.block(node.body), otherwise=self.block(node.otherwise))
         return replace(node, equations=tuple(map(self.equation, node.equations))) if self._notes else node
+
+    def _element(self, element: Ref) -> Ref:
+        rebuilt = self(element)
+        assert isinstance(rebuilt, Ref)
+        return rebuilt
 
     def equation(self, equation: Equation) -> Equation:
         """`equation` with every expression rebuilt."""
@@ -231,6 +272,9 @@ def _head(node: Node) -> list[str]:
         return [f"{'var' if node.changes else 'let'} {node.name}: {node.dtype} = {show(node.value)}"]
     if isinstance(node, Store):
         return [f"{show(node.element)} {node.how} {show(node.value)}"]
+    if isinstance(node, Call):
+        results = ", ".join("nothing" if r is None else show(r) for r in node.results)
+        return [f"{results} = {node.function}({', '.join(map(show, node.operands))})"]
     if isinstance(node, If):
         return [f"if {show(node.condition)}"]
     if isinstance(node, Guard):

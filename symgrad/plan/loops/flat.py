@@ -47,6 +47,8 @@ def pointwise(program: Program) -> Program | None:
     packs = program.derivative.primal.packs
     if len(packs) != 1 or program.indexed or program.derivative.primal.constraints:
         return None
+    if any(e.matrix is not None for e in _equations(program)):
+        return None  # a call may fail, and the batch would go on
     pack, b = ref(packs[0]), index(packs[0])
     batched = {t.name for t in program.tensors if t.shape and t.shape[0] is pack}
     for t in program.tensors:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...expr import Const, Expr, Index, refs
-from .data import Block, Guard, Loop, Node, Note, Rewriter, Store, blocks, expressions, walk, with_blocks
+from .data import Block, Call, Guard, Loop, Node, Note, Rewriter, Store, blocks, expressions, stores, walk, with_blocks
 from .notes import is_start
 
 FAR = 24  # statements between two loops that may still become one
@@ -175,15 +175,17 @@ def _accesses(block: Block, memory: Mapping[str, str]) -> Accesses:
     for node in walk(block):
         reads = [r for e in expressions(node) if e not in seen for r in refs(e)]
         seen.update(expressions(node))
-        if isinstance(node, Store):
-            name = memory.get(node.element.name, node.element.name)
+        for element in stores(node):
+            if isinstance(node, Call) and element in node.scratch:
+                continue  # nobody reads it afterwards
+            name = memory.get(element.name, element.name)
             places = found[name][0] if name in found else set()
-            found[name] = ({*places, node.element.subscripts}, True)
+            found[name] = ({*places, element.subscripts}, True)
         for r in reads:
             name = memory.get(r.name, r.name)
-            places, written = found.get(name, (set(), False))
+            places, changed = found.get(name, (set(), False))
             places.add(r.subscripts)
-            found[name] = (places, written)
+            found[name] = (places, changed)
     return found
 
 

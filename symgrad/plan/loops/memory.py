@@ -26,6 +26,7 @@ from .data import (
     blocks,
     expressions,
     scalar,
+    stores,
     walk,
     with_blocks,
 )
@@ -53,10 +54,11 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             or not e.plain
             or e.where is not None
             or not e.subscripts
+            or not e.fills(table[step.target])  # what it does not write is set to 0 first
         ):
             continue
         for name in dict.fromkeys(r.name for r in e.reads):
-            if name not in temporaries or name in found or readers[name][-1] != n:
+            if name not in temporaries or name in found or readers[name][-1] != n or table[name].dtype != Dtype.REAL:
                 continue
             mine = steps[writers[name]]
             shape, wanted = table[name].shape, table[step.target].shape
@@ -72,8 +74,7 @@ def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[s
     """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
     elements: dict[str, set[Ref]] = {}
     for node in walk(block):
-        written = (node.element,) if isinstance(node, Store) else ()
-        for r in (*written, *(r for e in expressions(node) for r in refs(e))):
+        for r in (*stores(node), *(r for e in expressions(node) for r in refs(e))):
             if r.name in temporaries and r.subscripts:
                 elements.setdefault(r.name, set()).add(r)
     new: dict[str, Tensor] = {}
@@ -170,9 +171,9 @@ class Memory:
         known = self._temporaries | self._results
         for position, node in enumerate(block):
             place = (*path, (position, -1, None))
-            if isinstance(node, Store) and node.element.name in known:
-                use = self._uses.setdefault(node.element.name, _Use())
-                use.elements.add(node.element)
+            for element in (r for r in stores(node) if r.name in known):
+                use = self._uses.setdefault(element.name, _Use())
+                use.elements.add(element)
                 use.places.append(place)
                 use.written.append(place)
             for r in dict.fromkeys(r for e in expressions(node) for r in refs(e) if r.name in known):
@@ -297,7 +298,7 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
     for position, node in enumerate(block):
         for e in expressions(node) if stored else ():
             again |= {stored[r] for r in refs(e) if r in stored}
-        for name in {n.element.name for n in walk((node,)) if isinstance(n, Store)}:
+        for name in {r.name for n in walk((node,)) for r in stores(n)}:
             for r in [r for r in stored if r.name == name]:
                 del stored[r]
         if isinstance(node, Store) and node.how == "=" and node.element.subscripts:
@@ -309,7 +310,7 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
     for position, node in enumerate(block):
         if any(r in values for e in expressions(node) for r in refs(e)):
             node = _with_values(node, values)
-        for name in {n.element.name for n in walk((node,)) if isinstance(n, Store)}:
+        for name in {r.name for n in walk((node,)) for r in stores(n)}:
             for e in [e for e in values if isinstance(e, Ref) and e.name == name]:
                 del values[e]
         if position in again and isinstance(node, Store):

@@ -12,8 +12,10 @@ from itertools import count
 
 from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, refs, select
 from ...ir import Dtype, Equation, Tensor, When, cover, disjoint, once
+from ...matrices import MATRICES
+from ..operands import columns_of
 from ..program import Item, Step
-from .data import Block, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
+from .data import WHOLE, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
@@ -28,6 +30,7 @@ class Order:
 
     language  rewrites what is evaluated into operators that the language has
     certain   whether a comparison of sizes is sure to hold
+    scratch   the memory that calls work in, to be placed with the temporaries
     """
 
     def __init__(self, table: Mapping[str, Tensor], language: Rewriter, certain: Callable[[Expr], bool]) -> None:
@@ -36,6 +39,7 @@ class Order:
         self._language = language
         self._certain = certain
         self._serial = count(1)
+        self.scratch: dict[str, Tensor] = {}
 
     def item(self, item: Item) -> Block:
         """The loops of one step, or of a recurrence."""
@@ -44,15 +48,16 @@ class Order:
         first, turn, last = (
             tuple(node for inner in some for node in self.item(inner)) for some in (item.first, item.turn, item.last)
         )
-        extent = self._language(item.extent)
-        return (*first, Loop(item.index, extent, turn, reverse=item.reverse), *last)
+        return (*first, Loop(item.index, item.extent, turn, reverse=item.reverse), *last)
 
     def step(self, step: Step) -> Block:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        equations = [self._language.equation(e) for e in stripped]
+        equations = [replace(self._language.equation(e), box=e.box) for e in stripped]  # extents are those of arrays
         note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
+        if equations and equations[0].matrix is not None:
+            return (note, *self._call(tensor, equations[0]))
         if step.how != "fill":
             return (*((note,) if stripped else ()), *(n for e in equations for n in self._more(tensor, e, step.how)))
         if not equations:
@@ -75,6 +80,48 @@ class Order:
         else:
             block = self._scatter(tensor, e, (), False)
         return _guarded(e.when, self._inside(tensor, e, block) if e.where is not None else block)
+
+    # functions of whole matrices
+
+    def _call(self, tensor: Tensor, e: Equation) -> Block:
+        """One call for each point of the batch: the operands and the result are whole rows and matrices of arrays, as
+        `plan.operands` has prepared them."""
+        row = e.matrix
+        assert row is not None
+        whole: dict[Expr, Expr] = {i: WHOLE for i, _ in (*e.reduced, *e.result)}
+        columns = columns_of(e)
+        whole |= {i: WHOLE for i, _ in columns}
+        element, *operands = (
+            ref(r.name, *(whole.get(s, s) for s in r.subscripts))
+            for r in (ref(e.target, *e.subscripts), *e.operands)
+            if isinstance(r, Ref)
+        )
+        calls = [kind for kind in MATRICES.values() if kind.function == row.function]
+        sizes = list(dict(zip(row.axes.split(), (extent for _, extent in e.reduced), strict=True)).values())
+        if len(row.operands) > 1:
+            sizes.append(product([extent for _, extent in columns]))
+        scratch = [ref(self._memory(sizes[0]), WHOLE)] if row.integer else []
+        call = Call(
+            row.function,
+            tuple(sizes),
+            tuple(o for o in operands if isinstance(o, Ref)),
+            tuple(element if kind is row and isinstance(element, Ref) else None for kind in calls),
+            tuple(s for s in scratch if isinstance(s, Ref)),
+        )
+        inside = {i for i, _ in (*e.result, *columns)}
+        block = loops([(i, extent) for i, extent in e.shown if i not in inside], (call,))
+        zero = tuple(self._zero(tensor, (), set())) if e.when else ()
+        return (*zero, *_guarded(e.when, block))
+
+    def _memory(self, extent: Expr) -> str:
+        """Memory for places along an axis, the same for every call that needs as much."""
+        for name, tensor in self.scratch.items():
+            if tensor.shape == (extent,):
+                return name
+        wishes = (f"scratch{number or ''}" for number in count(len(self.scratch)))
+        name = next(wish for wish in wishes if wish not in self._taken)
+        self.scratch[name] = Tensor(name, (extent,), Dtype.INT)
+        return name
 
     # targets written at plain indices and literals
 

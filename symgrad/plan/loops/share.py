@@ -27,7 +27,7 @@ from ...expr import (
 from ...ir import Dtype
 from ...ops import OPS
 from ..words import word_for
-from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
+from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, stores, walk, with_blocks
 from .names import PLAIN, length_of
 from .reach import Reach, unprotected
 
@@ -77,9 +77,8 @@ class Share:
         """What the body computes anew in every turn although nothing in it changes: calls and divisions."""
         changing = {loop.index.name}
         for inside in walk(loop.body):
-            if isinstance(inside, Store):
-                changing.add(inside.element.name)
-            elif isinstance(inside, Local):
+            changing.update(r.name for r in stores(inside))
+            if isinstance(inside, Local):
                 changing.add(inside.name)
             elif isinstance(inside, Loop):
                 changing.add(inside.index.name)
@@ -205,7 +204,7 @@ class _Names:
         self._lengths: dict[Expr, int] = {}
         self._new: list[Local] = []
         self.written: dict[Expr, Expr] = {}
-        unstable = {n.element.name for n in walk(block) if isinstance(n, Store)}
+        unstable = {r.name for n in walk(block) for r in stores(n)}
         unstable |= {n.name for n in walk(block) if isinstance(n, Local) and n.changes}
         sites = [
             (0 if isinstance(node, (Local, Store)) or root is getattr(node, "condition", None) else place, root)

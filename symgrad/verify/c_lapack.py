@@ -1,0 +1,61 @@
+"""Functions of whole matrices that a printed C file calls by `lapack_<name>`: on Numbers, what they compute.
+
+Their bodies, which call LAPACKE, are not executed here; that they do the same is seen where the compiled code runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..matrices import MATRICES
+from .c_memory import Pointer
+from .rounding.array import filled
+from .rounding.matrices import LinAlgError, whole
+
+PREFIX = "lapack_"
+
+
+def known(name: str) -> bool:
+    """Whether a C function is one of these."""
+    return name.startswith(PREFIX) and any(row.function == name.removeprefix(PREFIX) for row in MATRICES.values())
+
+
+def function_of(name: str) -> Callable[..., int]:
+    """The function that stands for a C function: sizes, operands and results as it takes them; it returns 0 or 1."""
+    rows = [row for row in MATRICES.values() if row.function == name.removeprefix(PREFIX)]
+    letters = dict.fromkeys(rows[0].axes.split())
+    count, right = len(letters), len(rows[0].operands) > 1
+
+    def call(*given: Any) -> int:
+        sides = dict(zip(letters, given, strict=False))
+        columns = given[count] if right else 1
+        places = list(given[count + right :])
+        a = _read(places[0], [sides[letter] for letter in rows[0].axes.split()])
+        results = places[1 + right :]
+        sides["k"] = sides["n"] if rows[0].function == "qr" else min(sides.values())
+        try:
+            for row, place in zip(rows, results, strict=True):
+                if place is None:
+                    continue
+                if right:
+                    b = _read(places[1], [sides["n"], columns])
+                    found = [whole(row.name, a, b[:, c]) for c in range(columns)]
+                    values = [found[c][i] for i in range(sides["n"]) for c in range(columns)]
+                else:
+                    value = whole(row.name, a)
+                    values = list(value.ravel()) if row.rank else [value]
+                for k, x in enumerate(values):
+                    place.set(k, x)
+        except LinAlgError:
+            return 1
+        return 0
+
+    return call
+
+
+def _read(place: Pointer, shape: list[int]) -> Any:
+    count = 1
+    for side in shape:
+        count *= side
+    return filled([place.get(k) for k in range(count)], tuple(shape))
