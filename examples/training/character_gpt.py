@@ -131,7 +131,7 @@ def with_numpy():
     def way(weights, text, following):
         characters, places, *blocks, gain, bias, head_weight, head_bias = weights
         x, saved_characters = embedding.forward(characters, text)
-        place, saved_places = embedding.forward(places, np.arange(CONTEXT))
+        place, saved_places = embedding.forward(places, np.broadcast_to(np.arange(CONTEXT), text.shape))
         x = x + place
         saved_blocks = []
         for block in by_block(blocks):
@@ -148,7 +148,7 @@ def with_numpy():
         for saved in reversed(saved_blocks):
             grad, *grads = gpt2_block.backward(saved, grad)
             grads_blocks = grads + grads_blocks
-        grad_places, _ = embedding.backward(saved_places, grad.sum(axis=0))
+        grad_places, _ = embedding.backward(saved_places, grad)
         grad_characters, _ = embedding.backward(saved_characters, grad)
         return loss, [grad_characters, grad_places, *grads_blocks, *grads_norm, *grads_head]
 
