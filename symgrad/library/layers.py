@@ -206,10 +206,10 @@ def rotary_halves(x: sg.Tensor["n h d"], angle: sg.Tensor["n e"]):
 
 
 @sg.function
-def embedding(table: sg.Tensor["v d"], token: sg.Int["n"]):
+def embedding(table: sg.Tensor["v d"], token: sg.Int["..."]):
     """table[token]."""
-    i, j = sg.indices("i j")
-    return sg.tensor[i, j](table[token[i], j])
+    j = sg.indices("j")
+    return sg.tensor[..., j](table[token[...], j])
 
 
 @sg.function
