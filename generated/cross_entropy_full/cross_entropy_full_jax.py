@@ -92,7 +92,7 @@ def forward(logits, target, weight, ignore_index, smoothing):
     else:
         spread = jnp.einsum("i,ij->", counts.astype(logits.dtype), log_p)
     sum_own = own.sum()
-    out = -((1 - smoothing) * hit + float(jnp.divide(smoothing, c)) * spread) / sum_own
+    out = -((1 - smoothing) * hit + jnp.divide(smoothing, c) * spread) / sum_own
     return out, (logits, target, weight, hit, spread, sum_own, logsumexp_logits)
 
 
@@ -121,7 +121,7 @@ def backward(ignore_index, smoothing, saved, grad_output):
         grad_weight = grad_spread * (counts.astype(grad_output.dtype) @ log_p)
         grad_weight = grad_weight.at[target].add(
             counts.astype(grad_output.dtype) * (
-                ((1 - smoothing) * hit + float(jnp.divide(smoothing, c)) * spread)
+                ((1 - smoothing) * hit + jnp.divide(smoothing, c) * spread)
                 * grad_output
                 / sum_own**2
                 + grad_hit * log_p[jnp.arange(n), target]

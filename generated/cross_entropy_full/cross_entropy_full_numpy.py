@@ -80,7 +80,7 @@ def forward(logits, target, weight=None, *, ignore_index=0, smoothing=0.0):
     else:
         spread = np.einsum("i,ij->", counts.astype(logits.dtype), log_p, optimize=True)
     sum_own = own.sum()
-    out = -((1 - smoothing) * hit + float(np.divide(smoothing, c)) * spread) / sum_own
+    out = -((1 - smoothing) * hit + float(np.divide(smoothing,c)) * spread) / sum_own
     return out, (
         logits,
         target,
@@ -139,7 +139,7 @@ def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
             grad_weight,
             target,
             counts.astype(logits.dtype) * (
-                ((1 - smoothing) * hit + float(np.divide(smoothing, c)) * spread)
+                ((1 - smoothing) * hit + float(np.divide(smoothing,c)) * spread)
                 * grad_output
                 / sum_own**2
                 + grad_hit * log_p[np.arange(n), target]

@@ -81,11 +81,7 @@ class CrossEntropyFull(torch.autograd.Function):
             + torch.log(torch.exp(logits - max_logits).sum(dim=1, keepdim=True))
         )
         log_p = logits - logsumexp_logits
-        counts = torch.where(
-            target != ignore_index,
-            torch.tensor(1, dtype=logits.dtype, device=logits.device),
-            torch.tensor(0, dtype=logits.dtype, device=logits.device),
-        )
+        counts = (target != ignore_index).to(logits.dtype)
         if weight is not None:
             own = counts.to(logits.dtype) * weight[target]
         else:
@@ -97,7 +93,14 @@ class CrossEntropyFull(torch.autograd.Function):
             spread = _einsum("i,ij->", counts.to(logits.dtype), log_p)
         sum_own = own.sum()
         out = (
-            -((1 - smoothing) * hit + float(torch.divide(smoothing, c)) * spread)
+            -(
+                (1 - smoothing) * hit
+                + torch.divide(
+                    torch.tensor(smoothing, dtype=logits.dtype, device=logits.device),
+                    torch.tensor(c, dtype=logits.dtype, device=logits.device),
+                )
+                * spread
+            )
             / sum_own
         )
         return out, hit, spread, sum_own, logsumexp_logits
@@ -135,11 +138,7 @@ class CrossEntropyFull(torch.autograd.Function):
         grad_logits = grad_weight = None
         with torch.autocast(grad_output.device.type, enabled=False):
             grad_spread = -smoothing * grad_output / (c * sum_own)
-            counts = torch.where(
-                target != ignore_index,
-                torch.tensor(1, dtype=grad_output.dtype, device=grad_output.device),
-                torch.tensor(0, dtype=grad_output.dtype, device=grad_output.device),
-            )
+            counts = (target != ignore_index).to(grad_output.dtype)
             grad_hit = (smoothing - 1) * grad_output / sum_own
             if ctx.needs_input_grad[0]:
                 if weight is not None:
@@ -175,7 +174,19 @@ class CrossEntropyFull(torch.autograd.Function):
                     counts.to(grad_output.dtype) * (
                         (
                             (1 - smoothing) * hit
-                            + float(torch.divide(smoothing, c)) * spread
+                            + torch.divide(
+                                torch.tensor(
+                                    smoothing,
+                                    dtype=grad_output.dtype,
+                                    device=grad_output.device,
+                                ),
+                                torch.tensor(
+                                    c,
+                                    dtype=grad_output.dtype,
+                                    device=grad_output.device,
+                                ),
+                            )
+                            * spread
                         )
                         * grad_output
                         / sum_own**2

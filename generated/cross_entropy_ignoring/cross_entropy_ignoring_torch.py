@@ -58,11 +58,7 @@ class CrossEntropyIgnoring(torch.autograd.Function):
 
         max_logits = logits.amax(dim=1)
         sum_exp_logits = torch.exp(logits - max_logits[:, None]).sum(dim=1)
-        counts = torch.where(
-            target != ignore_index,
-            torch.tensor(1, dtype=logits.dtype, device=logits.device),
-            torch.tensor(0, dtype=logits.dtype, device=logits.device),
-        )
+        counts = (target != ignore_index).to(logits.dtype)
         total = (
             (
                 counts.to(logits.dtype) * (
@@ -98,11 +94,7 @@ class CrossEntropyIgnoring(torch.autograd.Function):
         grad_logits = None
         if ctx.needs_input_grad[0]:
             grad_total = -grad_output / sum_counts.to(grad_output.dtype)
-            counts = torch.where(
-                target != ignore_index,
-                torch.tensor(1, dtype=grad_output.dtype, device=grad_output.device),
-                torch.tensor(0, dtype=grad_output.dtype, device=grad_output.device),
-            )
+            counts = (target != ignore_index).to(grad_output.dtype)
             grad_logits = (
                 -(grad_total * counts.to(grad_output.dtype))[:, None]
                 * torch.exp(logits - max_logits[:, None])

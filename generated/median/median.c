@@ -25,7 +25,7 @@ static ptrdiff_t floor_div(ptrdiff_t a, ptrdiff_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* order: where the elements of x stand when they are sorted, NaN last; equal ones stay in their order. */
+/* order: where the elements of x stand when sorted; a stable order, NaN last */
 static void stable_order(size_t n, const double *restrict x, int64_t *restrict order,
                          int64_t *restrict scratch)
 {

@@ -48,11 +48,7 @@ class NllLossIgnoring(torch.autograd.Function):
     def forward(log_p, target, ignore_index):
         n = log_p.shape[0]
 
-        counts = torch.where(
-            target != ignore_index,
-            torch.tensor(1, dtype=log_p.dtype, device=log_p.device),
-            torch.tensor(0, dtype=log_p.dtype, device=log_p.device),
-        )
+        counts = (target != ignore_index).to(log_p.dtype)
         sum_counts = counts.sum()
         out = (
             -(

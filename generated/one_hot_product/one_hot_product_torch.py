@@ -44,10 +44,8 @@ class OneHotProduct(torch.autograd.Function):
     def forward(target, weight):
         c = weight.shape[0]
 
-        one_hot = torch.where(
-            torch.arange(c, device=weight.device) == target[:, None],
-            torch.tensor(1, dtype=weight.dtype, device=weight.device),
-            torch.tensor(0, dtype=weight.dtype, device=weight.device),
+        one_hot = (
+            (torch.arange(c, device=weight.device) == target[:, None]).to(weight.dtype)
         )
         out = one_hot.to(weight.dtype) @ weight
         return out

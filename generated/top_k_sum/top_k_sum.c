@@ -21,7 +21,7 @@
  */
 #include "top_k_sum.h"
 
-/* order: where the elements of x stand when they are sorted, NaN last; equal ones stay in their order. */
+/* order: where the elements of x stand when sorted; a stable order, NaN last */
 static void stable_order(size_t n, const double *restrict x, int64_t *restrict order,
                          int64_t *restrict scratch)
 {

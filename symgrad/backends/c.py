@@ -47,7 +47,7 @@ HELPERS = {
         "}",
     ],
     "stable_order": [
-        "/* order: where the elements of x stand when sorted, NaN last, equal ones in their order. */",
+        "/* order: where the elements of x stand when sorted; a stable order, NaN last */",
         "static void stable_order(size_t n, const double *restrict x, int64_t *restrict order,",
         "                         int64_t *restrict scratch)",
         "{",

@@ -241,7 +241,7 @@ class ArrayPrinter:
             op, args, form = "sub", (args[0], args[1].args[0]), INFIX["sub"]
         if op in ("div", "pow") and all(map(plain_number, args)) and not self._finite(op, args):
             word = "divide" if op == "div" else "float_power"  # Python's own raise where there is no finite number
-            return f"float({self.module}.{word}({', '.join(text(a, 0) for a in args)}))", ATOM
+            return self._called(f"{self.module}.{word}", [text(a, 0) for a in args]), ATOM
         if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
             base, exponent = (text(a, 41) for a in args)
             simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ..expr import ATOM, ONE, const, is_exact, value_of
+from ..expr import ATOM, ONE, ZERO, const, is_exact, value_of
 from ..plan.arrays.tree import (
     ALL,
     Array,
@@ -16,6 +16,7 @@ from ..plan.arrays.tree import (
     Eye,
     Full,
     Item,
+    Num,
     PackPlaces,
     Pad,
     Permute,
@@ -189,6 +190,8 @@ class TorchPrinter(ArrayPrinter):
             return f"torch.clamp({text(array, 0)}, {bound}={text(number, 0)})", ATOM
         if op == "clip" and plain == [False, True, True]:
             return super()._elementwise(op, args, text)
+        if op == "select" and not plain[0] and args[1:] == (Num(ONE), Num(ZERO)):
+            return f"{text(args[0], ATOM)}.to({self.like}.dtype)", ATOM
         if op == "select" and plain[0]:
             condition = f"torch.tensor({text(args[0], 0)}, device={self.like}.device)"
             return f"torch.where({condition}, {text(args[1], 0)}, {text(args[2], 0)})", ATOM

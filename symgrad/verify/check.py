@@ -46,6 +46,7 @@ TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {
     "c": CText,
     "scipy": NumpyText,
 }
+LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
 ENOUGH = 12  # failures, after which the check stops
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
@@ -260,6 +261,7 @@ class _Checking:
                     notes.floor if notes else 16.0,
                     bool(notes and notes.doubts),
                     magnitude,
+                    0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude),
                     chosen,
                 )
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)

@@ -116,6 +116,7 @@ class Limits:
     floor     what library functions are granted, in u
     doubtful  a comparison of the text is decided by rounding
     magnitude what may cancel in the result, where there is no text to tell: the largest grad_output
+    lowest    below which the functions of a framework are not exact: they flush to 0 what is next to it
     """
 
     bound: Any
@@ -124,6 +125,7 @@ class Limits:
     floor: float = 0.0
     doubtful: bool = False
     magnitude: float = 0.0
+    lowest: float = 0.0
     format: Format = DOUBLE
 
 
@@ -158,7 +160,7 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
                 yield Judged(verdict, position, expected, obtained, np.inf, 1 / unit)
             continue
         error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
-        floor = 4 * tiny
+        floor = 4 * tiny + limits.lowest
         budget = (ROUNDINGS + np.sqrt(limits.terms) + limits.floor) * unit * scale + floor
         limit = (
             BLIND * max(budget, unit * limits.magnitude)
