@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ..expr import ATOM, ONE, ZERO, const, is_exact, value_of
+from ..expr import ATOM, ONE, const, is_exact, value_of
 from ..plan.arrays.tree import (
     ALL,
     Array,
@@ -65,6 +65,7 @@ SCANS = {
     "logaddexp": "torch.logcumsumexp",
 }
 REDUCED = {"max": "amax", "min": "amin"}
+ONE_OR_ZERO = (Num(const(1)), Num(const(0)))
 BACK = Slice(None, None, const(-1))
 OF_TENSORS = frozenset(
     """maximum minimum hypot atan2 copysign logaddexp fmod modulo hurwitz xlogy clip pair""".split()
@@ -190,7 +191,7 @@ class TorchPrinter(ArrayPrinter):
             return f"torch.clamp({text(array, 0)}, {bound}={text(number, 0)})", ATOM
         if op == "clip" and plain == [False, True, True]:
             return super()._elementwise(op, args, text)
-        if op == "select" and not plain[0] and args[1:] == (Num(ONE), Num(ZERO)):
+        if op == "select" and not plain[0] and args[1:] == ONE_OR_ZERO:
             return f"{text(args[0], ATOM)}.to({self.like}.dtype)", ATOM
         if op == "select" and plain[0]:
             condition = f"torch.tensor({text(args[0], 0)}, device={self.like}.device)"
