@@ -135,7 +135,7 @@ class _File(PythonFile):
         text = self.printer(self.like or self.primal.inputs[0])
         reads = self._ordered(self.primal.inputs)
         printed = TorchLines(text, self._asked_forward, self.forward.statements, reads, self.primal.optional)
-        lines += printed(self.forward.statements, 8)
+        lines += printed.whole(self.forward.statements, 8)
         return [*lines, *returned(", ".join([*self.primal.outputs, *self.hidden]), 8)]
 
     def _asked_forward(self, guard: Guard) -> str:
@@ -256,7 +256,7 @@ class _File(PythonFile):
 
         reads = [*seeds, *self._ordered(self.saved)]
         text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads, self.primal.optional)
-        return text(self.backward.statements, indent)
+        return text.whole(self.backward.statements, indent)
 
     def _backward(self) -> list[str]:
         primal, program = self.primal, self.program

@@ -57,6 +57,17 @@ class TorchLines(Lines):
         self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
         self.sources = _sources(statements, reads)
         self.seen: set[str] = set()  # what has been read
+        self.zero = next(n for n in ("zero", "no_value") if n not in self.sources)
+        self.batched: set[str] = set()
+
+    def whole(self, statements: Sequence[Statement], indent: int) -> list[str]:
+        """The lines of the procedure."""
+        lines = self(statements, indent)
+        if not self.batched:
+            return lines
+        sure = [] if self.batched - {*self.optional} else [self.text.like]
+        given = ", ".join([*sure, *(n for n in self.reads if n in self.batched)])
+        return [*assigned(self.zero, f"_zero({given})", indent), *lines]
 
     def statement(self, s: Statement, indent: int) -> list[str]:
         if isinstance(s, Assign) and s.name in self.written:
@@ -69,21 +80,21 @@ class TorchLines(Lines):
 
     def _begun(self, s: Assign, indent: int) -> list[str]:
         """The first value of what will be written to: fresh, and batched where what comes is."""
-        fresh = not isinstance(s.value, Copy)
         value = s.value.base if isinstance(s.value, Copy) else s.value
         own = {r for a in below(value) if isinstance(a, Var) for r in self.sources.get(a.name, ())}
         others = [r for r in self.reads if r in self.sources[s.name] and r not in own]
         if not others:
             return assigned(s.name, self.text(s.value), indent)
-        if any(n in self.optional for n in others) and self.text.like not in others:
-            others = [self.text.like, *others]  # one that is there
-        if isinstance(value, Full) and self.text(value.value) == "0":
-            shape = sizes.shape(value.shape)
-            if len(others) == 1:
-                return assigned(s.name, f"{others[0]}.new_zeros({shape})", indent)
-            return assigned(s.name, f"_zeros({shape}, {', '.join(others)})", indent)
-        zero = f"_zeros((), {', '.join(others)})" if own or fresh else f"_zeros((), {', '.join(self.reads)})"
-        return assigned(s.name, f"{self.text(value, 10)} + {zero}", indent)
+        empty = isinstance(value, Full) and self.text(value.value) == "0"
+        if isinstance(value, Full) and empty:
+            like = others[0] if len(others) == 1 and others[0] not in self.optional else self._batched(others)
+            return assigned(s.name, f"{like}.new_zeros({sizes.shape(value.shape)})", indent)
+        return assigned(s.name, f"{self.text(value, 10)} + {self._batched(others)}", indent)
+
+    def _batched(self, tensors: Sequence[str]) -> str:
+        """The name of a zero that is as batched as these."""
+        self.batched.update(tensors)
+        return self.zero
 
     # writing
 
@@ -200,12 +211,11 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)",
         "    return x",
     ),
-    "_zeros": (
-        "def _zeros(shape, *tensors):",
-        '    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""',
+    "_zero": (
+        "def _zero(*tensors):",
+        '    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""',
         "    tensors = [t for t in tensors if t is not None]",
-        "    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)",
-        "    return zero.expand(shape).clone()",
+        "    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)",
     ),
     "_with": (
         "def _with(array, index, value):",

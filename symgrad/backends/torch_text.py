@@ -227,6 +227,8 @@ def perhaps_whole(item: Item) -> bool:
 def slice_of(item: Slice) -> str:
     """A slice as a value."""
     bounds = [item.start, item.stop] if item.step is None or item.step is ONE else [item.start, item.stop, item.step]
+    if bounds == [None, None]:
+        return "slice(None)"
     return f"slice({', '.join('None' if b is None else sizes(b) for b in bounds)})"
 
 
