@@ -6,6 +6,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of frameworks come last: beside JAX, a check has no process of its own any more."""
+    items.sort(key=lambda item: "frameworks" in item.path.parts)
+
+
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
     parser.addoption("--frameworks", action="store_true", help="fail where torch or JAX is missing")

@@ -107,13 +107,6 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
-    tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
-
-
 def _windows(x, axis, size, step=1, dilation=1):
     """Return a view of the windows of x along `axis`, each in a new last axis."""
     span = dilation * (size - 1) + 1

@@ -90,8 +90,9 @@ class Conv1d(torch.autograd.Function):
         count_i = max((w + 2 * padding - dilation * (k - 1) - 1) // stride + 1, 0)
         grad_x = grad_weight = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, weight)
             if ctx.needs_input_grad[0]:
-                padded_grad_x = _zeros((n, c, w + 2 * padding), grad_output, weight)
+                padded_grad_x = zero.new_zeros((n, c, w + 2 * padding))
                 for r in range(k):
                     slice_i = slice(
                         dilation * r, dilation * r + stride * count_i, stride
@@ -149,11 +150,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

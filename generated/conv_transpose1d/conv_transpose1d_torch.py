@@ -105,10 +105,9 @@ class ConvTranspose1d(torch.autograd.Function):
             0,
         )
 
-        full = _zeros(
-            (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0)),
-            x,
-            weight,
+        zero = _zero(x, weight)
+        full = zero.new_zeros(
+            (n, o, max((w - 1) * stride + dilation * (k - 1) + output_padding + 1, 0))
         )
         for r in range(k):
             slice_i = slice(dilation * r, dilation * r + stride * w, stride)
@@ -238,11 +237,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

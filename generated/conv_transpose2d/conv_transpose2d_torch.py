@@ -123,15 +123,14 @@ class ConvTranspose2d(torch.autograd.Function):
             0,
         )
 
-        full = _zeros(
+        zero = _zero(x, weight)
+        full = zero.new_zeros(
             (
                 n,
                 o,
                 max((h - 1) * stride + dilation * (p - 1) + output_padding + 1, 0),
                 max((w - 1) * stride + dilation * (q - 1) + output_padding + 1, 0),
-            ),
-            x,
-            weight,
+            )
         )
         for r in range(p):
             slice_i = slice(dilation * r, dilation * r + stride * h, stride)
@@ -295,11 +294,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

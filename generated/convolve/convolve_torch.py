@@ -45,7 +45,8 @@ class Convolve(torch.autograd.Function):
         n = x.shape[0]
         k = kernel.shape[0]
 
-        out = _zeros((max(n + k - 1, 0),), x, kernel)
+        zero = _zero(x, kernel)
+        out = zero.new_zeros((max(n + k - 1, 0),))
         for r in range(k):
             _cut(out, (0, slice(r, r + n))).add_(x * kernel[r])
         return out
@@ -110,11 +111,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _windows(x, axis, size, step=1, dilation=1):

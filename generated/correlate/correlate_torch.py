@@ -63,8 +63,9 @@ class Correlate(torch.autograd.Function):
         count_i = max(n + 1 - k, 0)
         grad_x = grad_kernel = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, kernel)
             if ctx.needs_input_grad[0]:
-                grad_x = _zeros((n,), grad_output, kernel)
+                grad_x = zero.new_zeros((n,))
                 for r in range(k):
                     grad_x_part = _cut(grad_x, (0, slice(r, r + count_i)))
                     grad_x_part.add_(grad_output * kernel[r])
@@ -109,11 +110,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _windows(x, axis, size, step=1, dilation=1):

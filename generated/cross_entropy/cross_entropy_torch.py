@@ -71,13 +71,14 @@ class CrossEntropy(torch.autograd.Function):
             _, max_logits, sum_exp_logits = CrossEntropy.forward(logits, target)
         n = logits.shape[0]
         grad_logits = None
+        zero = _zero(target)
         if ctx.needs_input_grad[0]:
             grad_logits = (
                 grad_output
                 * torch.exp(logits - max_logits[:, None])
                 / sum_exp_logits[:, None]
                 / n
-                + _zeros((), target)
+                + zero
             )
             grad_logits[torch.arange(n, device=grad_output.device), target] -= (
                 grad_output / n
@@ -134,8 +135,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -137,6 +137,7 @@ class CrossEntropyFull(torch.autograd.Function):
         n, c = logits.shape
         grad_logits = grad_weight = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(weight, hit, spread)
             grad_spread = -smoothing * grad_output / (c * sum_own)
             counts = (target != ignore_index).to(grad_output.dtype)
             grad_hit = (smoothing - 1) * grad_output / sum_own
@@ -150,7 +151,7 @@ class CrossEntropyFull(torch.autograd.Function):
                         (
                             grad_spread * counts.to(grad_output.dtype)
                         )[:, None].expand((n, c))
-                        + _zeros((), grad_output, weight)
+                        + zero
                     )
                 else:
                     grad_log_p = (
@@ -166,8 +167,7 @@ class CrossEntropyFull(torch.autograd.Function):
                 )
             if ctx.needs_input_grad[2]:
                 grad_weight = (
-                    grad_spread * (counts.to(grad_output.dtype) @ log_p)
-                    + _zeros((), hit, spread)
+                    grad_spread * (counts.to(grad_output.dtype) @ log_p) + zero
                 )
                 grad_weight.index_put_(
                     (target,),
@@ -267,11 +267,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

@@ -65,7 +65,8 @@ class CtcLoss(torch.autograd.Function):
         n = log_p.shape[0]
         m = symbol.shape[0]
 
-        alpha = _zeros((n + 1, m + 2), log_p, symbol, skip)
+        zero = _zero(log_p, symbol, skip)
+        alpha = zero.new_zeros((n + 1, m + 2))
         alpha[0] = (
             torch.where(
                 torch.arange(m + 2, device=log_p.device) == 1,
@@ -75,7 +76,7 @@ class CtcLoss(torch.autograd.Function):
         )
         alpha[1:, 0] = -1e+30
         alpha[1:, 1] = -1e+30
-        stay = _zeros((n, m), log_p, symbol, skip)
+        stay = zero.new_zeros((n, m))
         stay_rows = list(stay)
         alpha_rows = list(alpha)
         for t in range(n):
@@ -111,9 +112,10 @@ class CtcLoss(torch.autograd.Function):
         n, c = log_p.shape
         m = symbol.shape[0]
         grad_log_p = None
+        zero = _zero(grad_output, alpha, symbol, skip)
         if ctx.needs_input_grad[0]:
             stay = torch.logaddexp(alpha[:-1, 2:], alpha[:-1, 1:-1])
-            grad_alpha = _zeros((n + 1, m + 2), grad_output, alpha, skip)
+            grad_alpha = zero.new_zeros((n + 1, m + 2))
             grad_alpha[n, m] = -grad_output * torch.sigmoid(
                 alpha[n, m] - alpha[n, m + 1]
             )
@@ -152,10 +154,8 @@ class CtcLoss(torch.autograd.Function):
                     + grad_stay * torch.sigmoid(alpha[t, 1:-1] - alpha[t, 2:]),
                 )
             grad_alpha = _stacked(grad_alpha_rows, grad_alpha)
-            grad_log_p = _zeros((n, c), grad_output, alpha, symbol, skip)
-            grad_log_p = _added(
-                grad_log_p, (slice(None, None), symbol), grad_alpha[1:, 2:]
-            )
+            grad_log_p = zero.new_zeros((n, c))
+            grad_log_p = _added(grad_log_p, (slice(None), symbol), grad_alpha[1:, 2:])
         return grad_log_p, None, None
 
 
@@ -215,11 +215,10 @@ def _boolean(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _with(array, index, value):

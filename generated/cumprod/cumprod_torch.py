@@ -53,8 +53,9 @@ class Cumprod(torch.autograd.Function):
         x, out = ctx.saved_tensors
         n = x.shape[0]
         grad_x = None
+        zero = _zero(x)
         if ctx.needs_input_grad[0]:
-            grad_out_total = grad_output + _zeros((), x)
+            grad_out_total = grad_output + zero
             grad_out_total_rows = list(grad_out_total)
             for t in reversed(range(n)):
                 if t > 0:
@@ -89,11 +90,10 @@ def _real(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

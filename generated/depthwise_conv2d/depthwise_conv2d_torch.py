@@ -98,10 +98,9 @@ class DepthwiseConv2d(torch.autograd.Function):
         count_j = max((w + 2 * padding - q) // stride + 1, 0)
         grad_x = grad_weight = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, weight)
             if ctx.needs_input_grad[0]:
-                padded_grad_x = _zeros(
-                    (n, c, h + 2 * padding, w + 2 * padding), grad_output, weight
-                )
+                padded_grad_x = zero.new_zeros((n, c, h + 2 * padding, w + 2 * padding))
                 for r in range(p):
                     slice_i = slice(r, r + stride * count_i, stride)
                     for s in range(q):
@@ -173,11 +172,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

@@ -57,8 +57,9 @@ class EmbeddingBag(torch.autograd.Function):
         d = grad_output.shape[1]
         m = token.shape[1]
         grad_table = None
+        zero = _zero(grad_output, token)
         if ctx.needs_input_grad[0]:
-            grad_table = _zeros((v, d), grad_output, token)
+            grad_table = zero.new_zeros((v, d))
             grad_table.index_put_(
                 (token,), grad_output[:, None, :] / m, accumulate=True
             )
@@ -109,8 +110,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

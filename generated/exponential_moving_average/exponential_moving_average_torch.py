@@ -50,7 +50,8 @@ class ExponentialMovingAverage(torch.autograd.Function):
     def forward(x, alpha):
         n, d = x.shape
 
-        mean = _zeros((n, d), x, alpha)
+        zero = _zero(x, alpha)
+        mean = zero.new_zeros((n, d))
         mean_rows = list(mean)
         for t in range(n):
             if t > 0:
@@ -74,7 +75,8 @@ class ExponentialMovingAverage(torch.autograd.Function):
         x, alpha, mean = ctx.saved_tensors
         n = grad_output.shape[0]
         grad_x = grad_alpha = None
-        grad_mean_total = grad_output + _zeros((), alpha)
+        zero = _zero(alpha)
+        grad_mean_total = grad_output + zero
         grad_mean_total_rows = list(grad_mean_total)
         for t in reversed(range(n)):
             if t > 0:
@@ -137,11 +139,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

@@ -74,8 +74,9 @@ class GiniCoefficient(torch.autograd.Function):
             _, order, sum_x = GiniCoefficient.forward(x)
         n = x.shape[0]
         grad_x = None
+        zero = _zero(order)
         if ctx.needs_input_grad[0]:
-            grad_x = (-grad_output * out / sum_x).expand((n,)) + _zeros((), order)
+            grad_x = (-grad_output * out / sum_x).expand((n,)) + zero
             grad_x.index_put_(
                 (order,),
                 grad_output
@@ -111,8 +112,7 @@ def _real(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

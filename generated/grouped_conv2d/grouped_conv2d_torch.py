@@ -138,12 +138,11 @@ class GroupedConv2d(torch.autograd.Function):
         count_j = max((w + 2 * padding - q) // stride + 1, 0)
         grad_x = grad_weight = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, weight)
             if ctx.needs_input_grad[0]:
                 filters = weight.reshape(groups, o // groups, d, p, q)
-                padded_grad_parts = _zeros(
-                    (n, groups, d, h + 2 * padding, w + 2 * padding),
-                    grad_output,
-                    weight,
+                padded_grad_parts = zero.new_zeros(
+                    (n, groups, d, h + 2 * padding, w + 2 * padding)
                 )
                 for r in range(p):
                     slice_i = slice(r, r + stride * count_i, stride)
@@ -225,11 +224,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

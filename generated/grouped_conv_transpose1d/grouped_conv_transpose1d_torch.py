@@ -91,9 +91,10 @@ class GroupedConvTranspose1d(torch.autograd.Function):
             )
         count_p = max(w * stride + k - stride - 2 * padding, 0)
 
+        zero = _zero(x, weight)
         parts = x.reshape(n, groups, c // groups, w)
         filters = weight.reshape(groups, c // groups, o, k)
-        full = _zeros((n, groups, o, max((w - 1) * stride + k, 0)), x, weight)
+        full = zero.new_zeros((n, groups, o, max((w - 1) * stride + k, 0)))
         for r in range(k):
             slice_i = slice(r, r + stride * w, stride)
             full_part = _cut(full, (3, slice_i))
@@ -198,11 +199,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

@@ -101,17 +101,16 @@ class Gru(torch.autograd.Function):
         b, m = start.shape
         n = x.shape[0]
 
+        zero = _zero(x, weight_input, weight_hidden, bias, start)
         x_weight_input0 = x @ weight_input[0].T
         x_weight_input1 = x @ weight_input[1].T
         x_weight_input2 = x @ weight_input[2].T
-        hidden = _zeros((n + 1, b, m), x, weight_input, weight_hidden, bias, start)
+        hidden = zero.new_zeros((n + 1, b, m))
         hidden[0] = start
-        hidden_weight_hidden2 = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, start
-        )
-        reset = _zeros((n, b, m), x, weight_input, weight_hidden, bias, start)
-        update = _zeros((n, b, m), x, weight_input, weight_hidden, bias, start)
-        candidate = _zeros((n, b, m), x, weight_input, weight_hidden, bias, start)
+        hidden_weight_hidden2 = zero.new_zeros((n, b, m))
+        reset = zero.new_zeros((n, b, m))
+        update = zero.new_zeros((n, b, m))
+        candidate = zero.new_zeros((n, b, m))
         hidden_weight_hidden2_rows = list(hidden_weight_hidden2)
         reset_rows = list(reset)
         update_rows = list(update)
@@ -186,20 +185,7 @@ class Gru(torch.autograd.Function):
         m = weight_input.shape[1]
         grad_x = grad_weight_input = grad_weight_hidden = grad_bias = grad_start = None
         with torch.autocast(grad_output.device.type, enabled=False):
-            grad_hidden_total = (
-                grad_output
-                + _zeros(
-                    (),
-                    weight_hidden,
-                    hidden,
-                    hidden_weight_hidden2,
-                    reset,
-                    update,
-                    candidate,
-                )
-            )
-            grad_candidate = _zeros(
-                (n, b, m),
+            zero = _zero(
                 grad_output,
                 weight_hidden,
                 hidden,
@@ -208,36 +194,11 @@ class Gru(torch.autograd.Function):
                 update,
                 candidate,
             )
-            grad_hidden_weight_hidden2 = _zeros(
-                (n, b, m),
-                grad_output,
-                weight_hidden,
-                hidden,
-                hidden_weight_hidden2,
-                reset,
-                update,
-                candidate,
-            )
-            grad_pre_update = _zeros(
-                (n, b, m),
-                grad_output,
-                weight_hidden,
-                hidden,
-                hidden_weight_hidden2,
-                reset,
-                update,
-                candidate,
-            )
-            grad_pre_reset = _zeros(
-                (n, b, m),
-                grad_output,
-                weight_hidden,
-                hidden,
-                hidden_weight_hidden2,
-                reset,
-                update,
-                candidate,
-            )
+            grad_hidden_total = grad_output + zero
+            grad_candidate = zero.new_zeros((n, b, m))
+            grad_hidden_weight_hidden2 = zero.new_zeros((n, b, m))
+            grad_pre_update = zero.new_zeros((n, b, m))
+            grad_pre_reset = zero.new_zeros((n, b, m))
             grad_hidden_total_rows = list(grad_hidden_total)
             grad_candidate_rows = list(grad_candidate)
             grad_hidden_weight_hidden2_rows = list(grad_hidden_weight_hidden2)
@@ -408,11 +369,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

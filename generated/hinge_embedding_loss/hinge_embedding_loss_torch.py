@@ -115,10 +115,3 @@ def _promoted(*tensors):
     dtypes = [t.dtype for t in tensors if t is not None]
     dtype = functools.reduce(torch.promote_types, dtypes)
     return [None if t is None else t.to(dtype) for t in tensors]
-
-
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
-    tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()

@@ -61,11 +61,12 @@ class HmmLogLikelihood(torch.autograd.Function):
     def forward(log_start, log_move, log_emit):
         n, m = log_emit.shape
 
-        alpha = _zeros((n + 1, m), log_start, log_move, log_emit)
+        zero = _zero(log_start, log_move, log_emit)
+        alpha = zero.new_zeros((n + 1, m))
         alpha[0] = log_start
-        max_alpha = _zeros((n, m), log_start, log_move, log_emit)
-        exp_alpha = _zeros((n, m, m), log_start, log_move, log_emit)
-        sum_exp_alpha = _zeros((n, m), log_start, log_move, log_emit)
+        max_alpha = zero.new_zeros((n, m))
+        exp_alpha = zero.new_zeros((n, m, m))
+        sum_exp_alpha = zero.new_zeros((n, m))
         max_alpha_rows = list(max_alpha)
         exp_alpha_rows = list(exp_alpha)
         sum_exp_alpha_rows = list(sum_exp_alpha)
@@ -114,32 +115,17 @@ class HmmLogLikelihood(torch.autograd.Function):
             )
         n, m = log_emit.shape
         grad_log_start = grad_log_move = grad_log_emit = None
+        zero = _zero(
+            grad_output, log_move, log_emit, out, alpha, max_alpha, sum_exp_alpha
+        )
         exp_alpha = (
             torch.exp(
                 (alpha[:-1] + log_emit)[:, :, None] + log_move - max_alpha[:, None, :]
             ).mT
         )
-        grad_alpha = _zeros(
-            (n + 1, m),
-            grad_output,
-            log_move,
-            log_emit,
-            out,
-            alpha,
-            max_alpha,
-            sum_exp_alpha,
-        )
+        grad_alpha = zero.new_zeros((n + 1, m))
         grad_alpha[n] = grad_output * torch.exp(alpha[n] - out)
-        common = _zeros(
-            (n, m, m),
-            grad_output,
-            log_move,
-            log_emit,
-            out,
-            alpha,
-            max_alpha,
-            sum_exp_alpha,
-        )
+        common = zero.new_zeros((n, m, m))
         common_rows = list(common)
         grad_alpha_rows = list(grad_alpha)
         for t in reversed(range(n)):
@@ -216,11 +202,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

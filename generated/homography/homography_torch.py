@@ -79,12 +79,13 @@ class Homography(torch.autograd.Function):
     def backward(ctx, grad_u, grad_v):
         h, p, u, v = ctx.saved_tensors
         grad_h = grad_p = None
+        zero = _zero(grad_u, grad_v, h, p, u, v)
         x = p[:, 0]
         y = p[:, 1]
         w = h[2, 0] * x + h[2, 1] * y + h[2, 2]
         grad_w = -(u * grad_u + v * grad_v) / w
         if ctx.needs_input_grad[0]:
-            grad_h = _zeros((3, 3), grad_u, grad_v, h, p, u, v)
+            grad_h = zero.new_zeros((3, 3))
             grad_h[0, 0] = (x * grad_u / w).sum()
             grad_h[0, 1] += (y * grad_u / w).sum()
             grad_h[0, 2] += (grad_u / w).sum()
@@ -141,8 +142,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

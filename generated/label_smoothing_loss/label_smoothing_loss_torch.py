@@ -82,10 +82,9 @@ class LabelSmoothingLoss(torch.autograd.Function):
             _, logsumexp_logits = LabelSmoothingLoss.forward(logits, target, smoothing)
         n, c = logits.shape
         grad_logits = None
+        zero = _zero(target)
         if ctx.needs_input_grad[0]:
-            grad_log_p = (
-                (-smoothing * grad_output / (n * c)).expand((n, c)) + _zeros((), target)
-            )
+            grad_log_p = (-smoothing * grad_output / (n * c)).expand((n, c)) + zero
             grad_log_p[torch.arange(n, device=grad_output.device), target] += (
                 (smoothing - 1) * grad_output / n
             )
@@ -146,8 +145,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -275,6 +275,20 @@ class Lenet(torch.autograd.Function):
         grad_conv2_bias = grad_fc1_weight = grad_fc1_bias = grad_fc2_weight = None
         grad_fc2_bias = grad_fc3_weight = grad_fc3_bias = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(
+                grad_output,
+                conv1_weight,
+                conv2_weight,
+                fc1_weight,
+                fc2_weight,
+                fc3_weight,
+                c1,
+                s2,
+                c3,
+                s4,
+                f5,
+                f6,
+            )
             if any(ctx.needs_input_grad[:9]):
                 grad_pre_f6 = torch.where(f6 > 0, grad_output @ fc3_weight, 0)
             if any(ctx.needs_input_grad[:7]):
@@ -293,18 +307,7 @@ class Lenet(torch.autograd.Function):
                 )
                 grad_total_c3 = torch.where(c3 > 0, grad_c3, 0)
             if any(ctx.needs_input_grad[:3]):
-                grad_s2 = _zeros(
-                    (n, 6, 14, 14),
-                    grad_output,
-                    conv2_weight,
-                    fc1_weight,
-                    fc2_weight,
-                    fc3_weight,
-                    c3,
-                    s4,
-                    f5,
-                    f6,
-                )
+                grad_s2 = zero.new_zeros((n, 6, 14, 14))
                 for r in range(5):
                     for s in range(5):
                         grad_s2_part = _cut(
@@ -324,21 +327,7 @@ class Lenet(torch.autograd.Function):
                 )
                 grad_total_c1 = torch.where(c1 > 0, grad_c1, 0)
             if ctx.needs_input_grad[0]:
-                grad_x = _zeros(
-                    (n, 1, 32, 32),
-                    grad_output,
-                    conv1_weight,
-                    conv2_weight,
-                    fc1_weight,
-                    fc2_weight,
-                    fc3_weight,
-                    c1,
-                    s2,
-                    c3,
-                    s4,
-                    f5,
-                    f6,
-                )
+                grad_x = zero.new_zeros((n, 1, 32, 32))
                 for r in range(5):
                     for s in range(5):
                         grad_x_part = _cut(
@@ -600,11 +589,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _einsum(subscripts, *operands):

@@ -52,7 +52,8 @@ class LinearRecurrence(torch.autograd.Function):
     def forward(x, decay, start):
         n, d = x.shape
 
-        state = _zeros((n + 1, d), x, decay, start)
+        zero = _zero(x, decay, start)
+        state = zero.new_zeros((n + 1, d))
         state[0] = start
         state_rows = list(state)
         for t in range(n):
@@ -71,7 +72,8 @@ class LinearRecurrence(torch.autograd.Function):
         decay, state = ctx.saved_tensors
         (n,) = ctx.sizes
         grad_x = grad_decay = grad_start = None
-        grad_state_total = grad_output + _zeros((), decay)
+        zero = _zero(decay)
+        grad_state_total = grad_output + zero
         grad_state_total_rows = list(grad_state_total)
         for t in reversed(range(n)):
             grad_state_total_rows[t] = (
@@ -134,11 +136,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

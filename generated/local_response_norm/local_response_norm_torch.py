@@ -107,8 +107,9 @@ class LocalResponseNorm(torch.autograd.Function):
             _, square = LocalResponseNorm.forward(x, reach, alpha, beta, k)
         n, c, p = x.shape
         grad_x = None
+        zero = _zero(grad_output, x, out, square)
         if ctx.needs_input_grad[0]:
-            padded_grad_x = _zeros((n, c + 2 * reach, p), grad_output, x, out, square)
+            padded_grad_x = zero.new_zeros((n, c + 2 * reach, p))
             padded_x = torch.nn.functional.pad(x, (0, 0, reach, reach))
             for i in range(c):
                 padded_grad_x_part = _cut(
@@ -257,11 +258,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _windows(x, axis, size, step=1, dilation=1):

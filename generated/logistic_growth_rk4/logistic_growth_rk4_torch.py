@@ -68,14 +68,15 @@ class LogisticGrowthRk4(torch.autograd.Function):
     def forward(rate, start, dt):
         n = rate.shape[0]
 
-        y = _zeros((n + 1,), rate, start)
+        zero = _zero(rate, start)
+        y = zero.new_zeros((n + 1,))
         y[0] = start
-        k1 = _zeros((n,), rate, start)
-        y2 = _zeros((n,), rate, start)
-        k2 = _zeros((n,), rate, start)
-        y3 = _zeros((n,), rate, start)
-        k3 = _zeros((n,), rate, start)
-        y4 = _zeros((n,), rate, start)
+        k1 = zero.new_zeros((n,))
+        y2 = zero.new_zeros((n,))
+        k2 = zero.new_zeros((n,))
+        y3 = zero.new_zeros((n,))
+        k3 = zero.new_zeros((n,))
+        y4 = zero.new_zeros((n,))
         k1_rows = list(k1)
         y2_rows = list(y2)
         k2_rows = list(k2)
@@ -115,14 +116,15 @@ class LogisticGrowthRk4(torch.autograd.Function):
         (dt,) = ctx.options
         n = rate.shape[0]
         grad_rate = grad_start = None
+        zero = _zero(grad_output, rate, y)
         y2 = y[:-1] + dt / 2 * (rate * y[:-1] * (1 - y[:-1]))
         y3 = y[:-1] + dt / 2 * (rate * y2 * (1 - y2))
         y4 = y[:-1] + dt * (rate * y3 * (1 - y3))
-        grad_y_total = grad_output + _zeros((), rate, y)
-        grad_k4 = _zeros((n,), grad_output, rate, y)
-        grad_k3 = _zeros((n,), grad_output, rate, y)
-        grad_k2 = _zeros((n,), grad_output, rate, y)
-        grad_k1 = _zeros((n,), grad_output, rate, y)
+        grad_y_total = grad_output + zero
+        grad_k4 = zero.new_zeros((n,))
+        grad_k3 = zero.new_zeros((n,))
+        grad_k2 = zero.new_zeros((n,))
+        grad_k1 = zero.new_zeros((n,))
         grad_k4_rows = list(grad_k4)
         grad_k3_rows = list(grad_k3)
         grad_k2_rows = list(grad_k2)
@@ -197,11 +199,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

@@ -92,42 +92,17 @@ class Lstm(torch.autograd.Function):
         b, m = hidden_start.shape
         n = x.shape[0]
 
+        zero = _zero(x, weight_input, weight_hidden, bias, hidden_start, cell_start)
         from_input = _einsum("trl,gil->trgi", x, weight_input)
-        cell = _zeros(
-            (n + 1, b, m),
-            x,
-            weight_input,
-            weight_hidden,
-            bias,
-            hidden_start,
-            cell_start,
-        )
+        cell = zero.new_zeros((n + 1, b, m))
         cell[0] = cell_start
-        hidden = _zeros(
-            (n + 1, b, m),
-            x,
-            weight_input,
-            weight_hidden,
-            bias,
-            hidden_start,
-            cell_start,
-        )
+        hidden = zero.new_zeros((n + 1, b, m))
         hidden[0] = hidden_start
-        tanh_gates2 = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, hidden_start, cell_start
-        )
-        sigmoid_gates0 = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, hidden_start, cell_start
-        )
-        sigmoid_gates1 = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, hidden_start, cell_start
-        )
-        sigmoid_gates3 = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, hidden_start, cell_start
-        )
-        tanh_cell = _zeros(
-            (n, b, m), x, weight_input, weight_hidden, bias, hidden_start, cell_start
-        )
+        tanh_gates2 = zero.new_zeros((n, b, m))
+        sigmoid_gates0 = zero.new_zeros((n, b, m))
+        sigmoid_gates1 = zero.new_zeros((n, b, m))
+        sigmoid_gates3 = zero.new_zeros((n, b, m))
+        tanh_cell = zero.new_zeros((n, b, m))
         tanh_gates2_rows = list(tanh_gates2)
         sigmoid_gates0_rows = list(sigmoid_gates0)
         sigmoid_gates1_rows = list(sigmoid_gates1)
@@ -204,35 +179,7 @@ class Lstm(torch.autograd.Function):
         grad_x = grad_weight_input = grad_weight_hidden = grad_bias = None
         grad_hidden_start = grad_cell_start = None
         with torch.autocast(grad_hidden.device.type, enabled=False):
-            tanh_cell = torch.tanh(cell[1:])
-            grad_hidden_total = (
-                grad_hidden
-                + _zeros(
-                    (),
-                    grad_cell,
-                    weight_hidden,
-                    cell,
-                    tanh_gates2,
-                    sigmoid_gates0,
-                    sigmoid_gates1,
-                    sigmoid_gates3,
-                )
-            )
-            grad_cell_total = (
-                grad_cell
-                + _zeros(
-                    (),
-                    grad_hidden,
-                    weight_hidden,
-                    cell,
-                    tanh_gates2,
-                    sigmoid_gates0,
-                    sigmoid_gates1,
-                    sigmoid_gates3,
-                )
-            )
-            grad_gates = _zeros(
-                (n, b, 4, m),
+            zero = _zero(
                 grad_hidden,
                 grad_cell,
                 weight_hidden,
@@ -242,13 +189,17 @@ class Lstm(torch.autograd.Function):
                 sigmoid_gates1,
                 sigmoid_gates3,
             )
+            tanh_cell = torch.tanh(cell[1:])
+            grad_hidden_total = grad_hidden + zero
+            grad_cell_total = grad_cell + zero
+            grad_gates = zero.new_zeros((n, b, 4, m))
             grad_gates_rows = list(grad_gates)
             grad_cell_total_rows = list(grad_cell_total)
             grad_hidden_total_rows = list(grad_hidden_total)
             for t in reversed(range(n)):
                 grad_gates_rows[t] = _with(
                     grad_gates_rows[t],
-                    (slice(None, None), 3),
+                    (slice(None), 3),
                     sigmoid_gates3[t]
                     * tanh_cell[t]
                     * (1 - sigmoid_gates3[t])
@@ -262,7 +213,7 @@ class Lstm(torch.autograd.Function):
                 )
                 grad_gates_rows[t] = _with(
                     grad_gates_rows[t],
-                    (slice(None, None), 1),
+                    (slice(None), 1),
                     sigmoid_gates1[t]
                     * cell[t]
                     * (1 - sigmoid_gates1[t])
@@ -270,7 +221,7 @@ class Lstm(torch.autograd.Function):
                 )
                 grad_gates_rows[t] = _with(
                     grad_gates_rows[t],
-                    (slice(None, None), 0),
+                    (slice(None), 0),
                     sigmoid_gates0[t]
                     * tanh_gates2[t]
                     * (1 - sigmoid_gates0[t])
@@ -278,7 +229,7 @@ class Lstm(torch.autograd.Function):
                 )
                 grad_gates_rows[t] = _with(
                     grad_gates_rows[t],
-                    (slice(None, None), 2),
+                    (slice(None), 2),
                     sigmoid_gates0[t]
                     * (1 - tanh_gates2[t] ** 2)
                     * grad_cell_total_rows[t + 1],
@@ -417,11 +368,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _with(array, index, value):

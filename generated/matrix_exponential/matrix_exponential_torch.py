@@ -57,8 +57,9 @@ class MatrixExponential(torch.autograd.Function):
         n = a.shape[-2]
         grad_a = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, a)
             if ctx.needs_input_grad[0]:
-                block = _zeros((*batch, n + n, n + n), grad_output, a)
+                block = zero.new_zeros((*batch, n + n, n + n))
                 _cut(block, (-2, slice(None, n)), (-1, slice(None, n)))[...] = a.mT
                 block_part = _cut(block, (-2, slice(None, n)), (-1, slice(n, None)))
                 block_part.add_(grad_output)
@@ -104,8 +105,7 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -78,6 +78,7 @@ class MaxPool1d(torch.autograd.Function):
         n, c, w = x.shape
         count_i = max((w + 2 * padding - size) // stride + 1, 0)
         grad_x = None
+        zero = _zero(grad_output, x, out)
         if ctx.needs_input_grad[0]:
             padded_x = torch.nn.functional.pad(x, (padding, padding), value=-torch.inf)
             windows_x = _windows(padded_x, 2, size, step=stride)
@@ -86,7 +87,7 @@ class MaxPool1d(torch.autograd.Function):
                 .to(grad_output.dtype)
                 .sum(dim=3, keepdim=True)
             )
-            padded_grad_x = _zeros((n, c, w + 2 * padding), grad_output, x, out)
+            padded_grad_x = zero.new_zeros((n, c, w + 2 * padding))
             scaled_grad_output = grad_output / count_out[:, :, :, 0]
             for r in range(size):
                 slice_i = slice(r, r + stride * count_i, stride)
@@ -126,11 +127,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _windows(x, axis, size, step=1, dilation=1):

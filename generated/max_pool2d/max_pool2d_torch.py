@@ -71,6 +71,7 @@ class MaxPool2d(torch.autograd.Function):
         count_i = max((h - size) // stride + 1, 0)
         count_j = max((w - size) // stride + 1, 0)
         grad_x = None
+        zero = _zero(grad_output, x, out)
         if ctx.needs_input_grad[0]:
             windows_x = _windows(x, 2, size, step=stride)
             windows_x = _windows(windows_x, 3, size, step=stride)
@@ -79,7 +80,7 @@ class MaxPool2d(torch.autograd.Function):
                 .to(grad_output.dtype)
                 .sum(dim=(4, 5), keepdim=True)
             )
-            grad_x = _zeros((n, c, h, w), grad_output, x, out)
+            grad_x = zero.new_zeros((n, c, h, w))
             scaled_grad_output = grad_output / count_out[:, :, :, :, 0, 0]
             for r in range(size):
                 slice_i = slice(r, r + stride * count_i, stride)
@@ -122,11 +123,10 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _windows(x, axis, size, step=1, dilation=1):

@@ -74,8 +74,9 @@ class Median(torch.autograd.Function):
             _, order = Median.forward(x)
         m, n = x.shape
         grad_x = None
+        zero = _zero(grad_output, order)
         if ctx.needs_input_grad[0]:
-            grad_x = _zeros((m, n), grad_output, order)
+            grad_x = zero.new_zeros((m, n))
             grad_x[
                 torch.arange(m, device=grad_output.device), order[:, (n - 1) // 2]
             ] = 0.5 * grad_output
@@ -103,8 +104,7 @@ def _real(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

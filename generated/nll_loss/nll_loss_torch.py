@@ -83,13 +83,14 @@ class NllLoss(torch.autograd.Function):
             _, total, sum_weight = NllLoss.forward(log_p, target, weight)
         n, c = log_p.shape
         grad_log_p = grad_weight = None
+        zero = _zero(grad_output, log_p, weight, total, sum_weight, target)
         if ctx.needs_input_grad[0]:
-            grad_log_p = _zeros((n, c), grad_output, weight, sum_weight, target)
+            grad_log_p = zero.new_zeros((n, c))
             grad_log_p[torch.arange(n, device=grad_output.device), target] = (
                 -grad_output * weight[target] / sum_weight
             )
         if ctx.needs_input_grad[2]:
-            grad_weight = _zeros((c,), grad_output, log_p, total, sum_weight, target)
+            grad_weight = zero.new_zeros((c,))
             grad_weight.index_put_(
                 (target,),
                 grad_output
@@ -162,8 +163,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

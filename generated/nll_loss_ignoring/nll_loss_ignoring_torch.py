@@ -79,8 +79,9 @@ class NllLossIgnoring(torch.autograd.Function):
             _, sum_counts = NllLossIgnoring.forward(log_p, target, ignore_index)
         n, c = log_p.shape
         grad_log_p = None
+        zero = _zero(grad_output, target, sum_counts)
         if ctx.needs_input_grad[0]:
-            grad_log_p = _zeros((n, c), grad_output, target, sum_counts)
+            grad_log_p = zero.new_zeros((n, c))
             grad_log_p[torch.arange(n, device=grad_output.device), target] = (
                 -grad_output
                 * (target != ignore_index).to(grad_output.dtype)
@@ -138,8 +139,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

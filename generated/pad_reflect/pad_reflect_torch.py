@@ -90,7 +90,7 @@ class PadReflect(torch.autograd.Function):
             grad_x = _added(
                 grad_x,
                 (
-                    slice(None, None),
+                    slice(None),
                     right
                     - 1
                     - torch.arange(right, device=grad_output.device)
@@ -101,7 +101,7 @@ class PadReflect(torch.autograd.Function):
             grad_x = _added(
                 grad_x,
                 (
-                    slice(None, None),
+                    slice(None),
                     left - 1 - torch.arange(left, device=grad_output.device) + 1,
                 ),
                 _cut(grad_output, (1, slice(None, left))),

@@ -74,7 +74,7 @@ class PadReplicate(torch.autograd.Function):
             grad_x = _added(
                 grad_x,
                 (
-                    slice(None, None),
+                    slice(None),
                     torch.clamp(
                         torch.clamp(
                             torch.arange(left + n + right, device=grad_output.device)
@@ -106,13 +106,6 @@ def _real(name, value):
             "expected a floating-point tensor"
         )
     return value
-
-
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
-    tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
 
 
 def _added(array, index, value):

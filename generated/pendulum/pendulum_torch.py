@@ -61,9 +61,10 @@ class Pendulum(torch.autograd.Function):
     def forward(force, angle0, velocity0, dt, gravity):
         n = force.shape[0]
 
-        velocity = _zeros((n + 1,), force, angle0, velocity0)
+        zero = _zero(force, angle0, velocity0)
+        velocity = zero.new_zeros((n + 1,))
         velocity[0] = velocity0
-        angle = _zeros((n + 1,), force, angle0, velocity0)
+        angle = zero.new_zeros((n + 1,))
         angle[0] = angle0
         velocity_rows = list(velocity)
         angle_rows = list(angle)
@@ -90,8 +91,9 @@ class Pendulum(torch.autograd.Function):
         (n,) = ctx.sizes
         dt, gravity = ctx.options
         grad_force = grad_angle0 = grad_velocity0 = None
-        grad_angle_total = grad_angle + _zeros((), grad_velocity, angle)
-        grad_velocity_total = grad_velocity + _zeros((), grad_angle, angle)
+        zero = _zero(grad_angle, grad_velocity, angle)
+        grad_angle_total = grad_angle + zero
+        grad_velocity_total = grad_velocity + zero
         grad_velocity_total_rows = list(grad_velocity_total)
         grad_angle_total_rows = list(grad_angle_total)
         for t in reversed(range(n)):
@@ -156,11 +158,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

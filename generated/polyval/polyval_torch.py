@@ -52,7 +52,8 @@ class Polyval(torch.autograd.Function):
         n = coefficients.shape[0]
         m = x.shape[0]
 
-        value = _zeros((n + 1, m), coefficients, x)
+        zero = _zero(coefficients, x)
+        value = zero.new_zeros((n + 1, m))
         value[0] = 0
         value_rows = list(value)
         for k in range(n):
@@ -121,11 +122,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

@@ -65,8 +65,9 @@ class Rnn(torch.autograd.Function):
         b, m = start.shape
         n = x.shape[0]
 
+        zero = _zero(x, weight_input, weight_hidden, bias, start)
         from_input = x @ weight_input.T
-        hidden = _zeros((n + 1, b, m), x, weight_input, weight_hidden, bias, start)
+        hidden = zero.new_zeros((n + 1, b, m))
         hidden[0] = start
         hidden_rows = list(hidden)
         for t in range(n):
@@ -94,8 +95,9 @@ class Rnn(torch.autograd.Function):
         m = weight_hidden.shape[0]
         grad_x = grad_weight_input = grad_weight_hidden = grad_bias = grad_start = None
         with torch.autocast(grad_output.device.type, enabled=False):
-            grad_hidden_total = grad_output + _zeros((), weight_hidden, hidden)
-            grad_from_hidden = _zeros((n, b, m), grad_output, weight_hidden, hidden)
+            zero = _zero(grad_output, weight_hidden, hidden)
+            grad_hidden_total = grad_output + zero
+            grad_from_hidden = zero.new_zeros((n, b, m))
             grad_from_hidden_rows = list(grad_from_hidden)
             grad_hidden_total_rows = list(grad_hidden_total)
             for t in reversed(range(n)):
@@ -198,11 +200,10 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _stacked(rows, array):

@@ -47,7 +47,8 @@ class ScatterAdd(torch.autograd.Function):
 
     @staticmethod
     def forward(x, index, update):
-        out = x + _zeros((), update, index)
+        zero = _zero(update, index)
+        out = x + zero
         out.index_put_((index,), update, accumulate=True)
         return out
 
@@ -129,8 +130,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -44,7 +44,8 @@ class SegmentSum(torch.autograd.Function):
     def forward(x, index, segments):
         d = x.shape[1]
 
-        out = _zeros((segments, d), x, index)
+        zero = _zero(x, index)
+        out = zero.new_zeros((segments, d))
         out.index_put_((index,), x, accumulate=True)
         return out
 
@@ -106,8 +107,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

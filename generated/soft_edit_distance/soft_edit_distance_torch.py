@@ -160,18 +160,19 @@ class SoftEditDistance(torch.autograd.Function):
             _, best, soft, total = SoftEditDistance.forward(cost, temperature)
         n, m = cost.shape
         grad_cost = None
+        zero = _zero(grad_output, best, soft, total)
         if ctx.needs_input_grad[0]:
             minimum_total = torch.minimum(total[:-1, :-1], total[1:, :-1])
             common = minimum_total == total[:-1, 1:]
             exp_best_2 = torch.exp((best - total[:-1, 1:]) / temperature)
             exp_best_3 = torch.exp((best - total[1:, :-1]) / temperature)
             exp_best = torch.exp((best - total[:-1, :-1]) / temperature)
-            grad_total = _zeros((n + 1, m + 1), grad_output, best, soft, total)
+            grad_total = zero.new_zeros((n + 1, m + 1))
             grad_total[n, m] = grad_output
             grad_total_rows = list(grad_total)
             for i in reversed(range(n)):
-                grad_soft = _zeros((m,), grad_output, best, soft, total)
-                grad_best = _zeros((m,), grad_output, best, soft, total)
+                grad_soft = zero.new_zeros((m,))
+                grad_best = zero.new_zeros((m,))
                 grad_soft_rows = list(grad_soft)
                 grad_best_rows = list(grad_best)
                 for j in reversed(range(m)):
@@ -304,11 +305,10 @@ def _real(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
 
 def _with(array, index, value):

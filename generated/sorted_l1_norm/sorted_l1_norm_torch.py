@@ -72,8 +72,9 @@ class SortedL1Norm(torch.autograd.Function):
             _, order = SortedL1Norm.forward(x, weights)
         n = x.shape[0]
         grad_x = grad_weights = None
+        zero = _zero(grad_output, weights, order)
         if ctx.needs_input_grad[0]:
-            grad_abs_value = _zeros((n,), grad_output, weights, order)
+            grad_abs_value = zero.new_zeros((n,))
             grad_abs_value.index_put_((order,), grad_output * weights, accumulate=True)
             grad_x = grad_abs_value * torch.sign(x)
         if ctx.needs_input_grad[1]:
@@ -118,8 +119,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -92,10 +92,3 @@ def _cut(x, *cuts):
     for axis, cut in cuts:
         x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
     return x
-
-
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
-    tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()

@@ -57,8 +57,9 @@ class TakeAlongAxis(torch.autograd.Function):
         (m,) = ctx.sizes
         n = index.shape[0]
         grad_x = None
+        zero = _zero(grad_output, index)
         if ctx.needs_input_grad[0]:
-            grad_x = _zeros((n, m), grad_output, index)
+            grad_x = zero.new_zeros((n, m))
             grad_x.index_put_(
                 (torch.arange(n, device=grad_output.device)[:, None], index),
                 grad_output,
@@ -114,8 +115,7 @@ def _integer(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -71,8 +71,9 @@ class TopKSum(torch.autograd.Function):
             _, order = TopKSum.forward(x)
         m, n = x.shape
         grad_x = None
+        zero = _zero(grad_output, order)
         if ctx.needs_input_grad[0]:
-            grad_x = _zeros((m, n), grad_output, order)
+            grad_x = zero.new_zeros((m, n))
             grad_x.index_put_(
                 (
                     torch.arange(m, device=grad_output.device)[:, None],
@@ -109,8 +110,7 @@ def _cut(x, *cuts):
     return x
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

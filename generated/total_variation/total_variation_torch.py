@@ -52,8 +52,9 @@ class TotalVariation(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         n = x.shape[0]
         grad_x = None
+        zero = _zero(grad_output, x)
         if ctx.needs_input_grad[0]:
-            grad_x = _zeros((n,), grad_output, x)
+            grad_x = zero.new_zeros((n,))
             grad_x[:-1] = -grad_output * torch.sign(x[1:] - x[:-1])
             grad_x[1:] += grad_output * torch.sign(x[1:] - x[:-1])
         return grad_x
@@ -78,8 +79,7 @@ def _real(name, value):
     return value
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

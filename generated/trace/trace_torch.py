@@ -82,10 +82,3 @@ def _real(name, value):
             f"trace: {name} has dtype {dtype}, expected a floating-point tensor"
         )
     return value
-
-
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
-    tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()

@@ -65,13 +65,14 @@ class Trapezoid(torch.autograd.Function):
         batch = grad_output.shape
         grad_y = grad_x = None
         with torch.autocast(grad_output.device.type, enabled=False):
+            zero = _zero(grad_output, y, x)
             grad_pre_out = 0.5 * grad_output
             if ctx.needs_input_grad[0]:
-                grad_y = _zeros((*batch, n), grad_output, x)
+                grad_y = zero.new_zeros((*batch, n))
                 grad_y[..., :-1] = grad_pre_out[..., None] * (x[1:] - x[:-1])
                 grad_y[..., 1:] += grad_pre_out[..., None] * (x[1:] - x[:-1])
             if ctx.needs_input_grad[1]:
-                grad_x = _zeros((n,), grad_output, y)
+                grad_x = zero.new_zeros((n,))
                 grad_x[:-1] = (
                     -grad_pre_out.reshape(-1) @ (y[..., 1:] + y[..., :-1]).reshape(
                         math.prod(batch), max(n - 1, 0)
@@ -119,8 +120,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -70,15 +70,16 @@ class Wasserstein1d(torch.autograd.Function):
             _, order, order_2 = Wasserstein1d.forward(x, y)
         n = x.shape[0]
         grad_x = grad_y = None
+        zero = _zero(grad_output, x, y, order, order_2)
         if ctx.needs_input_grad[0]:
-            grad_x = _zeros((n,), grad_output, x, y, order, order_2)
+            grad_x = zero.new_zeros((n,))
             grad_x.index_put_(
                 (order,),
                 grad_output * torch.sign(x[order] - y[order_2]) / n,
                 accumulate=True,
             )
         if ctx.needs_input_grad[1]:
-            grad_y = _zeros((n,), grad_output, x, y, order, order_2)
+            grad_y = zero.new_zeros((n,))
             grad_y.index_put_(
                 (order_2,),
                 -grad_output * torch.sign(x[order] - y[order_2]) / n,
@@ -122,8 +123,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

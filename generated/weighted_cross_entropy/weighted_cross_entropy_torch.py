@@ -113,6 +113,7 @@ class WeightedCrossEntropy(torch.autograd.Function):
             )
         n, c = logits.shape
         grad_logits = grad_weight = None
+        zero = _zero(grad_output, logits, total, sum_weight, logsumexp_logits, target)
         if ctx.needs_input_grad[0]:
             exp_logits = torch.exp(logits - max_logits[:, None])
             grad_logits = (
@@ -125,9 +126,7 @@ class WeightedCrossEntropy(torch.autograd.Function):
                 grad_output * weight[target] / sum_weight
             )
         if ctx.needs_input_grad[2]:
-            grad_weight = _zeros(
-                (c,), grad_output, logits, total, sum_weight, logsumexp_logits, target
-            )
+            grad_weight = zero.new_zeros((c,))
             grad_weight.index_put_(
                 (target,),
                 grad_output
@@ -209,8 +208,7 @@ def _promoted(*tensors):
     return [None if t is None else t.to(dtype) for t in tensors]
 
 
-def _zeros(shape, *tensors):
-    """Return zeros that values of `tensors` may be written to, under torch.vmap too."""
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
-    zero = sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
-    return zero.expand(shape).clone()
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)

@@ -1,6 +1,6 @@
 """A check in a process of its own, which a crash or an endless loop of the printed code ends instead of the caller.
 
-Only where a process can be copied safely with all it has loaded: on Linux. Elsewhere the check runs in the caller's.
+Only where a process can be copied safely with all it has loaded. Elsewhere the check runs in the caller's.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from time import perf_counter
 from typing import Any
 
 SILENCE = 120.0  # seconds that one call of the printed code may take: a point takes milliseconds
-POSSIBLE = sys.platform == "linux"
-
 Tell = Callable[[str, Any], None]
 
 
@@ -35,6 +33,11 @@ class Ending:
 
     how: str = ""
     told: dict[str, Any] = field(default_factory=dict)
+
+
+def possible() -> bool:
+    """Whether this process may be copied: on Linux, and not beside JAX, whose threads the copy would wait for."""
+    return sys.platform == "linux" and "jax" not in sys.modules
 
 
 def apart(work: Callable[[Tell], None], seconds: float | None = None) -> Ending:

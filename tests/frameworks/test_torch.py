@@ -8,7 +8,10 @@ from library_inputs import LARGE, NAMES, function, inputs, module, reals, symmet
 
 each = pytest.mark.parametrize("name", NAMES)
 # dynamo makes one of every autograd.Function, which torch itself says is deprecated
-pytestmark = pytest.mark.filterwarnings("ignore:.*should not be instantiated.*:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*should not be instantiated.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),  # inductor imports what torch deprecates
+]
 INDUCTOR = ["softmax", "linear", "layer_norm", "gelu", "attention"]
 SLOW = 150  # elements from which differences are taken along random directions
 

@@ -12,7 +12,7 @@ from printed import FUNCTIONS, NUMPY, C, c_files, numpy_files
 
 from symgrad.verify import check, process
 
-linux = pytest.mark.skipif(not process.POSSIBLE, reason="a process is copied on Linux only")
+linux = pytest.mark.skipif(not process.possible(), reason="a process is copied on Linux only")
 
 
 class Wrong:
