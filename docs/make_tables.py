@@ -20,6 +20,7 @@ from symgrad.pipeline import derive
 from symgrad.plan import plan
 
 HERE = Path(__file__).parent
+LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "PyTorch"}
 MADE = "Made by [make_tables.py](make_tables.py), by running what it says.\n"
 
 
@@ -46,7 +47,7 @@ def checked(name: str) -> tuple[str, ...]:
     declared = getattr(library, name)
     saved = plan(derive(declared), "numpy").saved
     found = []
-    for to in ("numpy", "c"):
+    for to in LANGUAGES:
         try:
             report = sg.check(declared, to=to)
         except UnsupportedError:
@@ -64,7 +65,7 @@ def main() -> None:
     in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
     text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
     (HERE / "operators.md").write_text(text)
-    head = ("function", "saved for backward (NumPy)", "NumPy", "C")
+    head = ("function", "saved for backward (NumPy)", *LANGUAGES.values())
     rows = [checked(name) for name in sorted(library.__all__)]
     (HERE / "library.md").write_text(f"# Library\n\n{len(rows)} functions. {MADE}\n{table(head, rows)}")
 

@@ -116,7 +116,7 @@ def test_shows_a_piece_of_the_committed_file():
 def test_the_first_screen_has_the_two_commands():
     first = [m[2].splitlines()[0] for m in BLOCK.finditer(README.read_text()) if m[1] == "console"][:2]
     assert first[0].startswith("$ pip install -q . && symgrad generate ")
-    assert first[1] == '$ pip install -e ".[test]" && pytest'
+    assert first[1] == '$ pip install -e ".[test,all]" && pytest'
 
 
 def test_links_lead_somewhere():

@@ -46,11 +46,7 @@ class BinaryCrossEntropyWithLogits(torch.autograd.Function):
     @staticmethod
     def forward(logits, target):
         out = (
-            (
-                torch.clamp(logits, min=0)
-                + torch.log1p(torch.exp(-torch.abs(logits)))
-                - target * logits
-            ).mean()
+            (torch.logaddexp(logits, torch.zeros_like(logits)) - target * logits).mean()
         )
         return out
 

@@ -46,9 +46,8 @@ class BprLoss(torch.autograd.Function):
     @staticmethod
     def forward(positive, negative):
         out = (
-            (
-                torch.clamp(negative - positive, min=0)
-                + torch.log1p(torch.exp(-torch.abs(negative - positive)))
+            torch.logaddexp(
+                negative - positive, torch.zeros_like(negative - positive)
             ).mean()
         )
         return out

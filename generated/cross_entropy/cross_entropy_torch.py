@@ -132,7 +132,7 @@ def _integer(name, value):
             f"cross_entropy: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

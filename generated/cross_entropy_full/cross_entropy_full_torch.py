@@ -257,7 +257,7 @@ def _integer(name, value):
             f"cross_entropy_full: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _promoted(*tensors):

@@ -152,4 +152,4 @@ def _integer(name, value):
             f"cross_entropy_ignoring: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()

@@ -83,7 +83,8 @@ def forward(log_p, symbol, skip):
         )
         return stay, alpha
 
-    stay, alpha = jax.lax.fori_loop(0, n, step_t, (stay, alpha))
+    if n > 0:
+        stay, alpha = jax.lax.fori_loop(0, n, step_t, (stay, alpha))
     out = -jnp.logaddexp(alpha[n, m], alpha[n, m + 1])
     return out, (symbol, skip, alpha, _Static((n, log_p.shape[1])))
 
@@ -123,7 +124,8 @@ def backward(saved, grad_output):
         )
         return grad_alpha
 
-    grad_alpha = jax.lax.fori_loop(0, n, step_t, grad_alpha)
+    if n > 0:
+        grad_alpha = jax.lax.fori_loop(0, n, step_t, grad_alpha)
     grad_log_p = jnp.zeros((n, c), dtype=grad_output.dtype)
     grad_log_p = grad_log_p.at[:, symbol].add(grad_alpha[1:, 2:])
     return grad_log_p, None, None

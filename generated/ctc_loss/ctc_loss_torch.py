@@ -202,7 +202,7 @@ def _integer(name, value):
         raise TypeError(
             f"ctc_loss: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _boolean(name, value):

@@ -96,7 +96,7 @@ def _integer(name, value):
         raise TypeError(
             f"embedding: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

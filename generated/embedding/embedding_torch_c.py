@@ -243,4 +243,4 @@ def _integer(name, value):
         raise TypeError(
             f"embedding: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()

@@ -107,7 +107,7 @@ def _integer(name, value):
             f"embedding_bag: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

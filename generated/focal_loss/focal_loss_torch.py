@@ -21,11 +21,9 @@ Gradients
     grad_target[...] = 2 * grad_x[...] * logits[...]
 
 Saved
-    logits      (...,)  for grad_logits, grad_target
-    target      (...,)  for grad_logits, grad_target
-    softplus_x  (...,)  for grad_logits, grad_target
+    logits  (...,)  for grad_logits, grad_target
+    target  (...,)  for grad_logits, grad_target
     gamma
-    8 bytes for each element, besides inputs and outputs
 """
 
 import functools
@@ -44,7 +42,7 @@ def focal_loss(logits, target, *, gamma=2.0):
     """
     logits, target = _inputs(logits, target)
     with torch.autocast(logits.device.type, enabled=False):
-        return FocalLoss.apply(logits, target, gamma)[0]
+        return FocalLoss.apply(logits, target, gamma)
 
 
 class FocalLoss(torch.autograd.Function):
@@ -55,30 +53,28 @@ class FocalLoss(torch.autograd.Function):
     @staticmethod
     def forward(logits, target, gamma):
         x = (2 * target - 1) * logits
-        softplus_x = torch.clamp(-x, min=0) + torch.log1p(torch.exp(-torch.abs(-x)))
-        out = (torch.sigmoid(-x) ** gamma * softplus_x).mean()
-        return out, softplus_x
+        out = (
+            (
+                torch.sigmoid(-x) ** gamma * torch.logaddexp(-x, torch.zeros_like(-x))
+            ).mean()
+        )
+        return out
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         logits, target, gamma = inputs
-        _, softplus_x = output
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, target, softplus_x)
+        ctx.save_for_backward(logits, target)
         ctx.options = (gamma,)
 
     @staticmethod
-    def backward(ctx, grad_output, *_):
-        if grad_output is None:
-            return None, None, None
-        logits, target, softplus_x = ctx.saved_tensors
+    def backward(ctx, grad_output):
+        logits, target = ctx.saved_tensors
         (gamma,) = ctx.options
-        if torch.is_grad_enabled():
-            # to differentiate this again: softplus_x as a function of the inputs
-            _, softplus_x = FocalLoss.forward(logits, target, gamma)
         batch = logits.shape
         grad_logits = grad_target = None
-        sigmoid_x = torch.sigmoid(-(2 * target - 1) * logits)
+        x = (2 * target - 1) * logits
+        sigmoid_x = torch.sigmoid(-x)
+        softplus_x = torch.logaddexp(-x, torch.zeros_like(-x))
         grad_x = -(
             grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)
             + torch.where(

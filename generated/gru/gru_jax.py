@@ -132,9 +132,10 @@ def forward(x, weight_input, weight_hidden, bias, start):
         )
         return hidden_weight_hidden2, reset, update, candidate, hidden
 
-    hidden_weight_hidden2, reset, update, candidate, hidden = jax.lax.fori_loop(
-        0, n, step_t, (hidden_weight_hidden2, reset, update, candidate, hidden)
-    )
+    if n > 0:
+        hidden_weight_hidden2, reset, update, candidate, hidden = jax.lax.fori_loop(
+            0, n, step_t, (hidden_weight_hidden2, reset, update, candidate, hidden)
+        )
     return hidden, (
         x,
         weight_input,
@@ -215,24 +216,25 @@ def backward(saved, grad_output):
             grad_pre_reset,
         )
 
-    (
-        grad_hidden_total,
-        grad_candidate,
-        grad_hidden_weight_hidden2,
-        grad_pre_update,
-        grad_pre_reset,
-    ) = jax.lax.fori_loop(
-        0,
-        n,
-        step_t,
+    if n > 0:
         (
             grad_hidden_total,
             grad_candidate,
             grad_hidden_weight_hidden2,
             grad_pre_update,
             grad_pre_reset,
-        ),
-    )
+        ) = jax.lax.fori_loop(
+            0,
+            n,
+            step_t,
+            (
+                grad_hidden_total,
+                grad_candidate,
+                grad_hidden_weight_hidden2,
+                grad_pre_update,
+                grad_pre_reset,
+            ),
+        )
     grad_x_weight_input2 = grad_candidate * (1 - candidate**2)
     grad_x = (
         grad_x_weight_input2 @ weight_input[2]

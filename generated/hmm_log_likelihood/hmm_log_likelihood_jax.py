@@ -77,9 +77,10 @@ def forward(log_start, log_move, log_emit):
         alpha = alpha.at[t + 1].set(max_alpha[t] + jnp.log(sum_exp_alpha[t]))
         return max_alpha, exp_alpha, sum_exp_alpha, alpha
 
-    max_alpha, exp_alpha, sum_exp_alpha, alpha = jax.lax.fori_loop(
-        0, n, step_t, (max_alpha, exp_alpha, sum_exp_alpha, alpha)
-    )
+    if n > 0:
+        max_alpha, exp_alpha, sum_exp_alpha, alpha = jax.lax.fori_loop(
+            0, n, step_t, (max_alpha, exp_alpha, sum_exp_alpha, alpha)
+        )
     max_alpha_2 = alpha[n].max()
     out = max_alpha_2 + jnp.log(jnp.exp(alpha[n] - max_alpha_2).sum())
     return out, (log_move, log_emit, out, alpha, max_alpha, sum_exp_alpha)
@@ -107,7 +108,8 @@ def backward(saved, grad_output):
         grad_alpha = grad_alpha.at[t].set(common[t].sum(axis=1))
         return common, grad_alpha
 
-    common, grad_alpha = jax.lax.fori_loop(0, n, step_t, (common, grad_alpha))
+    if n > 0:
+        common, grad_alpha = jax.lax.fori_loop(0, n, step_t, (common, grad_alpha))
     grad_log_start = grad_alpha[0]
     grad_log_move = common.sum(axis=0)
     grad_log_emit = common.sum(axis=2)

@@ -142,7 +142,7 @@ def _integer(name, value):
             f"label_smoothing_loss: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

@@ -56,7 +56,8 @@ def forward(x, decay, start):
         state = state.at[t + 1].set(decay * state[t] + x[t])
         return state
 
-    state = jax.lax.fori_loop(0, n, step_t, state)
+    if n > 0:
+        state = jax.lax.fori_loop(0, n, step_t, state)
     return state, (decay, state, _Static((n,)))
 
 
@@ -70,7 +71,8 @@ def backward(saved, grad_output):
         grad_state_total = grad_state_total.at[t].add(grad_state_total[t + 1] * decay)
         return grad_state_total
 
-    grad_state_total = jax.lax.fori_loop(0, n, step_t, grad_state_total)
+    if n > 0:
+        grad_state_total = jax.lax.fori_loop(0, n, step_t, grad_state_total)
     grad_x = grad_state_total[1:]
     grad_decay = (grad_state_total[1:] * state[:-1]).sum(axis=0)
     grad_start = grad_state_total[0]

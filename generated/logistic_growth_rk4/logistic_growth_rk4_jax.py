@@ -90,9 +90,10 @@ def forward(rate, start, dt):
         y = y.at[t + 1].set(y[t] + dt / 6 * (k1[t] + 2 * k2[t] + 2 * k3[t] + k4))
         return k1, y2, k2, y3, k3, y4, y
 
-    k1, y2, k2, y3, k3, y4, y = jax.lax.fori_loop(
-        0, n, step_t, (k1, y2, k2, y3, k3, y4, y)
-    )
+    if n > 0:
+        k1, y2, k2, y3, k3, y4, y = jax.lax.fori_loop(
+            0, n, step_t, (k1, y2, k2, y3, k3, y4, y)
+        )
     return y, (rate, y)
 
 
@@ -128,9 +129,10 @@ def backward(dt, saved, grad_output):
         )
         return grad_k4, grad_k3, grad_k2, grad_k1, grad_y_total
 
-    grad_k4, grad_k3, grad_k2, grad_k1, grad_y_total = jax.lax.fori_loop(
-        0, n, step_t, (grad_k4, grad_k3, grad_k2, grad_k1, grad_y_total)
-    )
+    if n > 0:
+        grad_k4, grad_k3, grad_k2, grad_k1, grad_y_total = jax.lax.fori_loop(
+            0, n, step_t, (grad_k4, grad_k3, grad_k2, grad_k1, grad_y_total)
+        )
     grad_rate = (
         grad_k4 * y4 * (1 - y4)
         + grad_k3 * y3 * (1 - y3)

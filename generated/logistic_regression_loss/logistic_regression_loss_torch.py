@@ -56,8 +56,7 @@ class LogisticRegressionLoss(torch.autograd.Function):
         x_weight = x @ weight
         out = (
             (
-                torch.clamp(x_weight + bias, min=0)
-                + torch.log1p(torch.exp(-torch.abs(x_weight + bias)))
+                torch.logaddexp(x_weight + bias, torch.zeros_like(x_weight + bias))
                 - target * (x_weight + bias)
             ).mean()
         )

@@ -37,7 +37,7 @@ class Logsigmoid(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
-        out = -(torch.clamp(-x, min=0) + torch.log1p(torch.exp(-torch.abs(-x))))
+        out = -torch.logaddexp(-x, torch.zeros_like(-x))
         return out
 
     @staticmethod

@@ -128,18 +128,7 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
             hidden,
         )
 
-    (
-        tanh_gates2,
-        sigmoid_gates0,
-        sigmoid_gates1,
-        sigmoid_gates3,
-        cell,
-        tanh_cell,
-        hidden,
-    ) = jax.lax.fori_loop(
-        0,
-        n,
-        step_t,
+    if n > 0:
         (
             tanh_gates2,
             sigmoid_gates0,
@@ -148,8 +137,20 @@ def forward(x, weight_input, weight_hidden, bias, hidden_start, cell_start):
             cell,
             tanh_cell,
             hidden,
-        ),
-    )
+        ) = jax.lax.fori_loop(
+            0,
+            n,
+            step_t,
+            (
+                tanh_gates2,
+                sigmoid_gates0,
+                sigmoid_gates1,
+                sigmoid_gates3,
+                cell,
+                tanh_cell,
+                hidden,
+            ),
+        )
     return (hidden, cell), (
         x,
         weight_input,
@@ -218,9 +219,10 @@ def backward(saved, grad_output):
         )
         return grad_gates, grad_cell_total, grad_hidden_total
 
-    grad_gates, grad_cell_total, grad_hidden_total = jax.lax.fori_loop(
-        0, n, step_t, (grad_gates, grad_cell_total, grad_hidden_total)
-    )
+    if n > 0:
+        grad_gates, grad_cell_total, grad_hidden_total = jax.lax.fori_loop(
+            0, n, step_t, (grad_gates, grad_cell_total, grad_hidden_total)
+        )
     grad_x = jnp.einsum("gil,trgi->trl", weight_input, grad_gates)
     grad_weight_input = jnp.einsum("trl,trgi->gil", x, grad_gates)
     grad_weight_hidden = jnp.einsum("trj,trgi->gij", hidden[:-1], grad_gates)

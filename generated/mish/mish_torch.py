@@ -11,9 +11,7 @@ Jacobian
     [ tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x) ]
 
 Saved
-    x       (...,)  for grad_x
-    tanh_x  (...,)  for grad_x
-    8 bytes for each element, besides inputs and outputs
+    x  (...,)  for grad_x
 """
 
 import torch
@@ -29,7 +27,7 @@ def mish(x):
     """
     x = _inputs(x)
     with torch.autocast(x.device.type, enabled=False):
-        return Mish.apply(x)[0]
+        return Mish.apply(x)
 
 
 class Mish(torch.autograd.Function):
@@ -39,29 +37,20 @@ class Mish(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
-        tanh_x = torch.tanh(
-            torch.clamp(x, min=0) + torch.log1p(torch.exp(-torch.abs(x)))
-        )
-        out = x * tanh_x
-        return out, tanh_x
+        out = x * torch.tanh(torch.logaddexp(x, torch.zeros_like(x)))
+        return out
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         (x,) = inputs
-        _, tanh_x = output
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x, tanh_x)
+        ctx.save_for_backward(x)
 
     @staticmethod
-    def backward(ctx, grad_output, *_):
-        if grad_output is None:
-            return None
-        x, tanh_x = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            # to differentiate this again: tanh_x as a function of the inputs
-            _, tanh_x = Mish.forward(x)
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
         grad_x = None
         if ctx.needs_input_grad[0]:
+            tanh_x = torch.tanh(torch.logaddexp(x, torch.zeros_like(x)))
             grad_x = grad_output * (tanh_x + x * (1 - tanh_x**2) * torch.sigmoid(x))
         return grad_x
 

@@ -127,4 +127,4 @@ def _integer(name, value):
             f"multi_margin_loss: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()

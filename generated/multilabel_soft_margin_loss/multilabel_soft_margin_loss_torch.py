@@ -19,11 +19,8 @@ Gradients
         * (softplus(-logits[i, j]) - softplus(logits[i, j])) / (n * c)
 
 Saved
-    logits                 (n, c)  for grad_logits
-    target                 (n, c)  for grad_logits
-    softplus_logits        (n, c)  for grad_target
-    softplus_minus_logits  (n, c)  for grad_target
-    16 * c bytes for each of n, besides inputs and outputs
+    logits  (n, c)  for grad_logits, grad_target
+    target  (n, c)  for grad_logits
 """
 
 import functools
@@ -41,7 +38,7 @@ def multilabel_soft_margin_loss(logits, target):
     """
     logits, target = _inputs(logits, target)
     with torch.autocast(logits.device.type, enabled=False):
-        return MultilabelSoftMarginLoss.apply(logits, target)[0]
+        return MultilabelSoftMarginLoss.apply(logits, target)
 
 
 class MultilabelSoftMarginLoss(torch.autograd.Function):
@@ -51,37 +48,23 @@ class MultilabelSoftMarginLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(logits, target):
-        softplus_logits = (
-            torch.clamp(logits, min=0) + torch.log1p(torch.exp(-torch.abs(logits)))
+        softplus_minus_logits = torch.logaddexp(-logits, torch.zeros_like(-logits))
+        out = (
+            -(
+                -target * softplus_minus_logits
+                - (1 - target) * torch.logaddexp(logits, torch.zeros_like(logits))
+            ).mean()
         )
-        softplus_minus_logits = (
-            torch.clamp(-logits, min=0) + torch.log1p(torch.exp(-torch.abs(-logits)))
-        )
-        out = -(-target * softplus_minus_logits - (1 - target) * softplus_logits).mean()
-        return out, softplus_logits, softplus_minus_logits
+        return out
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         logits, target = inputs
-        _, softplus_logits, softplus_minus_logits = output
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(
-            logits,
-            target,
-            softplus_logits if ctx.needs_input_grad[1] else None,
-            softplus_minus_logits if ctx.needs_input_grad[1] else None,
-        )
+        ctx.save_for_backward(logits, target if ctx.needs_input_grad[0] else None)
 
     @staticmethod
-    def backward(ctx, grad_output, *_):
-        if grad_output is None:
-            return None, None
-        logits, target, softplus_logits, softplus_minus_logits = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            # to differentiate this again: what was saved, as functions of the inputs
-            _, softplus_logits, softplus_minus_logits = (
-                MultilabelSoftMarginLoss.forward(logits, target)
-            )
+    def backward(ctx, grad_output):
+        logits, target = ctx.saved_tensors
         n, c = logits.shape
         grad_logits = grad_target = None
         if ctx.needs_input_grad[0]:
@@ -94,8 +77,14 @@ class MultilabelSoftMarginLoss(torch.autograd.Function):
                 / (n * c)
             )
         if ctx.needs_input_grad[1]:
+            softplus_logits = torch.logaddexp(logits, torch.zeros_like(logits))
             grad_target = (
-                grad_output * (softplus_minus_logits - softplus_logits) / (n * c)
+                grad_output
+                * (
+                    torch.logaddexp(-logits, torch.zeros_like(-logits))
+                    - softplus_logits
+                )
+                / (n * c)
             )
         return grad_logits, grad_target
 

@@ -153,7 +153,7 @@ def _integer(name, value):
         raise TypeError(
             f"nll_loss: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _promoted(*tensors):

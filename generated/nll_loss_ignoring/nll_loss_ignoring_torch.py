@@ -136,7 +136,7 @@ def _integer(name, value):
             f"nll_loss_ignoring: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

@@ -113,4 +113,4 @@ def _integer(name, value):
             f"one_hot_product: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()

@@ -75,7 +75,8 @@ def forward(force, angle0, velocity0, dt, gravity):
         angle = angle.at[t + 1].set(angle[t] + dt * velocity[t + 1])
         return velocity, angle
 
-    velocity, angle = jax.lax.fori_loop(0, n, step_t, (velocity, angle))
+    if n > 0:
+        velocity, angle = jax.lax.fori_loop(0, n, step_t, (velocity, angle))
     return (angle, velocity), (angle, _Static((n,)))
 
 
@@ -99,9 +100,10 @@ def backward(dt, gravity, saved, grad_output):
         grad_velocity_total = grad_velocity_total.at[t].add(grad_velocity_total[t + 1])
         return grad_velocity_total, grad_angle_total
 
-    grad_velocity_total, grad_angle_total = jax.lax.fori_loop(
-        0, n, step_t, (grad_velocity_total, grad_angle_total)
-    )
+    if n > 0:
+        grad_velocity_total, grad_angle_total = jax.lax.fori_loop(
+            0, n, step_t, (grad_velocity_total, grad_angle_total)
+        )
     grad_force = dt * grad_velocity_total[1:]
     grad_angle0 = grad_angle_total[0]
     grad_velocity0 = grad_velocity_total[0]

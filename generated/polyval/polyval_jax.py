@@ -57,7 +57,8 @@ def forward(coefficients, x):
         value = value.at[k + 1].set(value[k] * x + coefficients[k])
         return value
 
-    value = jax.lax.fori_loop(0, n, step_k, value)
+    if n > 0:
+        value = jax.lax.fori_loop(0, n, step_k, value)
     out = value[n]
     return out, (x, value, _Static((n,)))
 

@@ -72,7 +72,8 @@ def forward(x, weight_input, weight_hidden, bias, start):
         hidden = hidden.at[t + 1].set(jnp.tanh(from_input[t] + from_hidden + bias))
         return hidden
 
-    hidden = jax.lax.fori_loop(0, n, step_t, hidden)
+    if n > 0:
+        hidden = jax.lax.fori_loop(0, n, step_t, hidden)
     return hidden, (x, weight_input, weight_hidden, hidden)
 
 
@@ -95,9 +96,10 @@ def backward(saved, grad_output):
         )
         return grad_from_hidden, grad_hidden_total
 
-    grad_from_hidden, grad_hidden_total = jax.lax.fori_loop(
-        0, n, step_t, (grad_from_hidden, grad_hidden_total)
-    )
+    if n > 0:
+        grad_from_hidden, grad_hidden_total = jax.lax.fori_loop(
+            0, n, step_t, (grad_from_hidden, grad_hidden_total)
+        )
     grad_x = grad_from_hidden @ weight_input
     grad_weight_input = grad_from_hidden.reshape(n * b, m).T @ x.reshape(n * b, d)
     grad_weight_hidden = (

@@ -120,7 +120,7 @@ def _integer(name, value):
         raise TypeError(
             f"scatter_add: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _promoted(*tensors):

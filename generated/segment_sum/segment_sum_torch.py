@@ -104,7 +104,7 @@ def _integer(name, value):
         raise TypeError(
             f"segment_sum: {name} has dtype {dtype}, expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

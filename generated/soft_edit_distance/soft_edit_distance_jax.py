@@ -86,7 +86,8 @@ def forward(cost, temperature):
         total = total.at[0, j + 1].set(total[0, j] + cost[0, j])
         return total
 
-    total = jax.lax.fori_loop(0, m, step_j, total)
+    if m > 0:
+        total = jax.lax.fori_loop(0, m, step_j, total)
 
     def step_i(i, state):
         total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft = state
@@ -115,24 +116,34 @@ def forward(cost, temperature):
             )
             return minimum_total, best, exp_best, exp_best_2, exp_best_3, soft, total
 
-        minimum_total, best, exp_best, exp_best_2, exp_best_3, soft, total = (
-            jax.lax.fori_loop(
-                0,
-                m,
-                step_j,
-                (minimum_total, best, exp_best, exp_best_2, exp_best_3, soft, total),
+        if m > 0:
+            minimum_total, best, exp_best, exp_best_2, exp_best_3, soft, total = (
+                jax.lax.fori_loop(
+                    0,
+                    m,
+                    step_j,
+                    (
+                        minimum_total,
+                        best,
+                        exp_best,
+                        exp_best_2,
+                        exp_best_3,
+                        soft,
+                        total,
+                    ),
+                )
             )
-        )
         return total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft
 
-    total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft = (
-        jax.lax.fori_loop(
-            0,
-            n,
-            step_i,
-            (total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft),
+    if n > 0:
+        total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft = (
+            jax.lax.fori_loop(
+                0,
+                n,
+                step_i,
+                (total, minimum_total, best, exp_best, exp_best_2, exp_best_3, soft),
+            )
         )
-    )
     out = total[n, m]
     return out, (best, soft, total)
 
@@ -193,9 +204,10 @@ def backward(temperature, saved, grad_output):
             )
             return grad_soft, grad_best, grad_total
 
-        grad_soft, grad_best, grad_total = jax.lax.fori_loop(
-            0, m, step_j, (grad_soft, grad_best, grad_total)
-        )
+        if m > 0:
+            grad_soft, grad_best, grad_total = jax.lax.fori_loop(
+                0, m, step_j, (grad_soft, grad_best, grad_total)
+            )
         grad_total = grad_total.at[i, :-1].add(
             jnp.where(
                 total[i, :-1] == total[i + 1, :-1],
@@ -228,14 +240,16 @@ def backward(temperature, saved, grad_output):
         grad_total = grad_total.at[i, 0].add(grad_total[i + 1, 0])
         return grad_total
 
-    grad_total = jax.lax.fori_loop(0, n, step_i, grad_total)
+    if n > 0:
+        grad_total = jax.lax.fori_loop(0, n, step_i, grad_total)
 
     def step_j(j, grad_total):
         j = m - 1 - j
         grad_total = grad_total.at[0, j].add(grad_total[0, j + 1])
         return grad_total
 
-    grad_total = jax.lax.fori_loop(0, m, step_j, grad_total)
+    if m > 0:
+        grad_total = jax.lax.fori_loop(0, m, step_j, grad_total)
     grad_cost = grad_total[1:, 1:]
     grad_cost = grad_cost.at[:, 0].add(grad_total[1:, 0])
     grad_cost = grad_cost.at[0].add(grad_total[0, 1:])

@@ -45,13 +45,7 @@ class SoftMarginLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(score, label):
-        pre_out = -label * score
-        out = (
-            (
-                torch.clamp(pre_out, min=0)
-                + torch.log1p(torch.exp(-torch.abs(pre_out)))
-            ).mean()
-        )
+        out = torch.logaddexp(-label * score, torch.zeros_like(-label * score)).mean()
         return out
 
     @staticmethod

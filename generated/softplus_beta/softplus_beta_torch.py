@@ -39,13 +39,7 @@ class SoftplusBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(x, beta):
-        out = (
-            (
-                torch.clamp(beta * x, min=0)
-                + torch.log1p(torch.exp(-torch.abs(beta * x)))
-            )
-            / beta
-        )
+        out = torch.logaddexp(beta * x, torch.zeros_like(beta * x)) / beta
         return out
 
     @staticmethod

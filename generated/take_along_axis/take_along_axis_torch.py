@@ -112,7 +112,7 @@ def _integer(name, value):
             f"take_along_axis: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _zero(*tensors):

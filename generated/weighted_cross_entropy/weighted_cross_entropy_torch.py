@@ -198,7 +198,7 @@ def _integer(name, value):
             f"weighted_cross_entropy: {name} has dtype {dtype}, "
             "expected a tensor of integers"
         )
-    return value
+    return value.long()
 
 
 def _promoted(*tensors):

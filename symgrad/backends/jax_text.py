@@ -90,7 +90,8 @@ class JaxLines(Lines):
         lines += indented(self(s.body, indent + 4))
         lines += [*indented(returned(", ".join(carried), indent + 4)), ""]
         call = f"jax.lax.fori_loop(0, {sizes(s.extent)}, {step}, {state})"
-        return ["", *lines, *assigned(", ".join(carried), call, indent)]
+        # JAX traces the body even for no turn, and reads what is not there
+        return ["", *lines, f"if {sizes(s.extent)} > 0:", *indented(assigned(", ".join(carried), call, indent + 4))]
 
 
 def _traceable(s: For) -> bool:

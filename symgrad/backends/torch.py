@@ -330,7 +330,7 @@ def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:
         *(f"    {line}" for line in if_lines(f"not (torch.is_tensor(value) and {test})", 4)),
         "        dtype = getattr(value, \"dtype\", type(value).__name__)",
         *(f"    {line}" for line in raised("TypeError", message, 8)),
-        "    return value",
+        f"    return value{'.long()' if word == '_integer' else ''}",  # torch takes uint8 for a mask
     ]
 
 

@@ -243,7 +243,11 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: mp.log1p(_exp(x))),
         lambda x, y: (apply("sigmoid", x),),
         lambda x: sympy.log(1 + sympy.exp(x)),
-        spell={"numpy": "np.logaddexp(0, {})", "jax": "jax.nn.softplus"},
+        spell={
+            "numpy": "np.logaddexp(0, {})",
+            "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",  # whose slope at 0 is 1/2, unlike that of a maximum
+            "jax": "jax.nn.softplus",
+        },
         expand=lambda x: apply("maximum", x, 0) + apply("log1p", apply("exp", -apply("abs", x))),
     ),
     Op(

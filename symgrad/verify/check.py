@@ -72,7 +72,7 @@ def check(
     """
     start = perf_counter()
     checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
-    if not process.possible() or getattr(artefact, "threads", False):  # with threads, a copy of this process stands still
+    if not process.possible() or getattr(artefact, "threads", False):  # a copy has no threads
         end = None if seconds is None else start + seconds
         checking.run(files, lambda heading, said: None, end)
         return replace(checking.found.report(), seconds=perf_counter() - start)

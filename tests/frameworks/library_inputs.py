@@ -34,7 +34,7 @@ def inputs(name):
     symmetric = symmetric_inputs(declared)
     for n, drawn in found.items():
         if drawn.ndim > 1 and drawn.shape[-1] == drawn.shape[-2] and drawn.dtype == float:
-            drawn = rng.uniform(0.5, 0.95, drawn.shape) + 2 * np.eye(drawn.shape[-1])  # as a matrix, well conditioned
+            drawn = rng.uniform(0.1, 0.2, drawn.shape) + np.eye(drawn.shape[-1])  # as a matrix, well conditioned
             found[n] = made_symmetric(drawn, symmetric[n][0], True) if n in symmetric else drawn
     return found
 
