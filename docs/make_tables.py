@@ -8,6 +8,7 @@ Takes minutes: every library function is printed, compiled and checked in every 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import symgrad as sg
@@ -20,7 +21,7 @@ from symgrad.pipeline import derive
 from symgrad.plan import plan
 
 HERE = Path(__file__).parent
-LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "PyTorch"}
+LANGUAGES = {"numpy": "NumPy", "c": "C"}
 MADE = "Made by [make_tables.py](make_tables.py), by running what it says.\n"
 
 
@@ -66,7 +67,8 @@ def main() -> None:
     text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
     (HERE / "operators.md").write_text(text)
     head = ("function", "saved for backward (NumPy)", *LANGUAGES.values())
-    rows = [checked(name) for name in sorted(library.__all__)]
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(checked, sorted(library.__all__)))
     (HERE / "library.md").write_text(f"# Library\n\n{len(rows)} functions. {MADE}\n{table(head, rows)}")
 
 

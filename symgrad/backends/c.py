@@ -342,7 +342,7 @@ def _batch(one: Printed, pack: str, program: Program) -> Printed:
     call = filled(f"{one.name}(", arguments, ");", 8).split("\n")
     body = [f"    for (size_t {b} = 0; {b} < {pack}; ++{b}) {{", *call, "    }"]
     about = _comment([f"The same at {pack} points, one after the other."])
-    return Printed(f"{one.name}_batch", one.result, tuple(parameters), tuple(body), about)
+    return Printed(f"{one.name}_batch", one.result, tuple(parameters), tuple(body), about, one.work)
 
 
 def _is_pack(tensor: Tensor, program: Program) -> bool:

@@ -499,6 +499,11 @@ def test_the_planned_text_is_what_was_declared(name):
     assert report.ok, str(report)
 
 
+@needs_cc
+def test_a_batch_of_points_has_a_workspace():
+    assert pipeline.check(library.triple_product, to="c").ok
+
+
 def test_a_saved_array_that_is_not_asked_for_stands_in_the_workspace():
     text = generate(library.batch_norm, to="c")["batch_norm.c"]
     assert "    mean_x = mean_x ? mean_x : work + d;\n    rstd = rstd ? rstd : work + 2 * d;\n" in text
