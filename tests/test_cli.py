@@ -207,7 +207,7 @@ def test_mistakes_are_one_message(command, target, said):
     ("args", "said"),
     [
         (("generate", SQUARES, "--to", "numpyy"), "'numpyy' is no language that symgrad prints. Did you mean numpy?"),
-        (("generate", SQUARES, "--to", "fortran"), "Choose from numpy, c, "),
+        (("generate", SQUARES, "--to", "fortran"), "Choose from numpy, c, torch, jax, scipy, torch_c."),
         (("generate", SQUARES, "--to", ""), "is no language"),
         (("generate",), "Missing argument 'TARGET...'"),
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),

@@ -37,7 +37,7 @@ def adaptive_avg_pool1d(x, *, bins=2):
 
     The arguments are floating point: x (n, c, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _adaptive_avg_pool1d(x, bins)

@@ -31,7 +31,7 @@ def arrhenius(temperature, energy, factor, *, gas_constant=8.314):
 
     The arguments are floating point: temperature, energy and factor, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     temperature, energy, factor = _inputs(temperature, energy, factor)
     return _arrhenius(temperature, energy, factor, gas_constant)

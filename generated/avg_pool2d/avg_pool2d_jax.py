@@ -35,7 +35,7 @@ def avg_pool2d(x, *, size=2, stride=2):
 
     The arguments are floating point: x (n, c, h, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _avg_pool2d(x, size, stride)

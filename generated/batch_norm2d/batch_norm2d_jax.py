@@ -45,7 +45,7 @@ def batch_norm2d(x, gain, bias, *, eps=1e-05):
 
     The arguments are floating point: x (n, c, h, w), gain (c,) and bias (c,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, gain, bias = _inputs(x, gain, bias)
     return _batch_norm2d(x, gain, bias, eps)

@@ -45,7 +45,7 @@ def batch_norm_eval(x, mean, var, gain, bias, *, eps=1e-05):
     The arguments are floating point: x (n, d), mean (d,), var (d,),
     gain (d,) and bias (d,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, mean, var, gain, bias = _inputs(x, mean, var, gain, bias)
     return _batch_norm_eval(x, mean, var, gain, bias, eps)

@@ -40,7 +40,7 @@ def bicycle_step(x, y, heading, speed, steering, *, wheelbase=2.5, dt=0.1):
 
     The arguments are floating point: x, y, heading, speed and steering, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y, heading, speed, steering = _inputs(x, y, heading, speed, steering)
     return _bicycle_step(x, y, heading, speed, steering, wheelbase, dt)

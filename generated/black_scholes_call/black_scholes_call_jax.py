@@ -39,7 +39,7 @@ def black_scholes_call(spot, strike, time, volatility, *, rate=0.05):
 
     The arguments are floating point: spot, strike, time and volatility, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     spot, strike, time, volatility = _inputs(spot, strike, time, volatility)
     return _black_scholes_call(spot, strike, time, volatility, rate)

@@ -29,7 +29,7 @@ def broadcast_rows(x, *, rows=2):
 
     The arguments are floating point: x (d,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _broadcast_rows(x, rows)

@@ -35,7 +35,7 @@ def charbonnier_loss(prediction, target, *, eps=0.001):
 
     The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     prediction, target = _inputs(prediction, target)
     return _charbonnier_loss(prediction, target, eps)

@@ -44,7 +44,7 @@ def contrastive_loss(x, y, same, *, margin=1.0):
 
     The arguments are floating point: x (n, d), y (n, d) and same (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y, same = _inputs(x, y, same)
     return _contrastive_loss(x, y, same, margin)

@@ -45,7 +45,7 @@ def conv1d(x, weight, *, stride=1, padding=0, dilation=1):
 
     The arguments are floating point: x (n, c, w) and weight (o, c, k).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight = _inputs(x, weight)
     return _conv1d(x, weight, stride, padding, dilation)

@@ -41,7 +41,7 @@ def conv2d(x, weight, bias=None, *, stride=1, padding=0, dilation=1):
     The arguments are floating point: x (n, c, h, w),
     weight (o, c, p, q) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, bias = _inputs(x, weight, bias)
     return _conv2d(x, weight, bias, stride, padding, dilation)

@@ -43,7 +43,7 @@ def conv3d(x, weight, bias=None, *, stride=1, padding=0):
     The arguments are floating point: x (n, c, t, h, w),
     weight (o, c, u, p, q) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, bias = _inputs(x, weight, bias)
     return _conv3d(x, weight, bias, stride, padding)

@@ -50,7 +50,7 @@ def conv_transpose1d(
     The arguments are floating point: x (n, c, w),
     weight (c, o, k) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, bias = _inputs(x, weight, bias)
     return _conv_transpose1d(x, weight, bias, stride, padding, output_padding, dilation)

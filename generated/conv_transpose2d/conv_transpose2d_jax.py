@@ -56,7 +56,7 @@ def conv_transpose2d(
     The arguments are floating point: x (n, c, h, w),
     weight (c, o, p, q) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, bias = _inputs(x, weight, bias)
     return _conv_transpose2d(x, weight, bias, stride, padding, output_padding, dilation)

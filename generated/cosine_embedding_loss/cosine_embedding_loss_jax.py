@@ -49,7 +49,7 @@ def cosine_embedding_loss(x, y, label, *, margin=0.0):
 
     The arguments are floating point: x (n, d), y (n, d) and label (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y, label = _inputs(x, y, label)
     return _cosine_embedding_loss(x, y, label, margin)

@@ -59,7 +59,7 @@ def cross_entropy_full(logits, target, weight=None, *, ignore_index=0, smoothing
     The arguments are arrays: logits (n, c), target (n,) and weight (c,) or None.
     TypeError and ValueError tell which argument has another type or shape.
     IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     logits, target, weight = _inputs(logits, target, weight)
     return _cross_entropy_full(logits, target, weight, ignore_index, smoothing)

@@ -89,7 +89,6 @@ class CtcLoss(torch.autograd.Function):
                 )
                 + log_p[t, symbol],
             )
-        stay = _stacked(stay_rows, stay)
         alpha = _stacked(alpha_rows, alpha)
         out = -torch.logaddexp(alpha[n, m], alpha[n, m + 1])
         return out, alpha

@@ -47,7 +47,7 @@ def depthwise_conv2d(x, weight, *, stride=1, padding=0):
 
     The arguments are floating point: x (n, c, h, w) and weight (c, p, q).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight = _inputs(x, weight)
     return _depthwise_conv2d(x, weight, stride, padding)

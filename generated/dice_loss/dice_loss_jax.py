@@ -43,7 +43,7 @@ def dice_loss(p, target, *, smooth=1.0):
 
     The arguments are floating point: p and target, all (n, m).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     p, target = _inputs(p, target)
     return _dice_loss(p, target, smooth)

@@ -30,7 +30,7 @@ def dropout(x, keep, *, p=0.5):
 
     The arguments are arrays: x and keep, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, keep = _inputs(x, keep)
     return _dropout(x, keep, p)

@@ -40,7 +40,7 @@ def focal_loss(logits, target, *, gamma=2.0):
 
     The arguments are floating point: logits and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     logits, target = _inputs(logits, target)
     return _focal_loss(logits, target, gamma)

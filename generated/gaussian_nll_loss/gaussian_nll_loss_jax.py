@@ -42,7 +42,7 @@ def gaussian_nll_loss(mean, target, var, *, eps=1e-06):
 
     The arguments are floating point: mean, target and var, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     mean, target, var = _inputs(mean, target, var)
     return _gaussian_nll_loss(mean, target, var, eps)

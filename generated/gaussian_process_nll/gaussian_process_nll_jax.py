@@ -44,7 +44,7 @@ def gaussian_process_nll(kernel, y, *, noise=0.1):
 
     The arguments are floating point: kernel (n, n) and y (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     kernel, y = _inputs(kernel, y)
     return _gaussian_process_nll(kernel, y, noise)

@@ -37,7 +37,7 @@ def great_circle_distance(lat1, lon1, lat2, lon2, *, radius=6371.0):
 
     The arguments are floating point: lat1, lon1, lat2 and lon2, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     lat1, lon1, lat2, lon2 = _inputs(lat1, lon1, lat2, lon2)
     return _great_circle_distance(lat1, lon1, lat2, lon2, radius)

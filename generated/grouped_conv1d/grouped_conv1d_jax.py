@@ -58,7 +58,7 @@ def grouped_conv1d(x, weight, bias=None, *, stride=1, padding=0, dilation=1, gro
     The arguments are floating point: x (n, c, w),
     weight (o, d, k) and bias (o,) or None.
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, bias = _inputs(x, weight, bias)
     return _grouped_conv1d(x, weight, bias, stride, padding, dilation, groups)

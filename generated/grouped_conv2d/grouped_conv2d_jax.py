@@ -53,7 +53,7 @@ def grouped_conv2d(x, weight, *, stride=1, padding=0, groups=2):
 
     The arguments are floating point: x (n, c, h, w) and weight (o, d, p, q).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight = _inputs(x, weight)
     return _grouped_conv2d(x, weight, stride, padding, groups)

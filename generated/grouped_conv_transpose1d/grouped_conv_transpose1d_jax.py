@@ -46,7 +46,7 @@ def grouped_conv_transpose1d(x, weight, *, stride=1, padding=0, groups=2):
 
     The arguments are floating point: x (n, c, w) and weight (c, o, k).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight = _inputs(x, weight)
     return _grouped_conv_transpose1d(x, weight, stride, padding, groups)

@@ -31,7 +31,7 @@ def hardtanh(x, *, low=-1.0, high=1.0):
 
     The arguments are floating point: x (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _hardtanh(x, low, high)

@@ -31,7 +31,7 @@ def heat_step(u, *, rate=0.1):
 
     The arguments are floating point: u (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     u = _inputs(u)
     return _heat_step(u, rate)

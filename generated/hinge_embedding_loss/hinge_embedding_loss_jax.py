@@ -36,7 +36,7 @@ def hinge_embedding_loss(distance, label, *, margin=1.0):
 
     The arguments are floating point: distance and label, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     distance, label = _inputs(distance, label)
     return _hinge_embedding_loss(distance, label, margin)

@@ -85,7 +85,6 @@ class HmmLogLikelihood(torch.autograd.Function):
             sum_exp_alpha_rows[t] = exp_alpha_rows[t].sum(dim=1)
             alpha_rows[t + 1] = max_alpha_rows[t] + torch.log(sum_exp_alpha_rows[t])
         max_alpha = _stacked(max_alpha_rows, max_alpha)
-        exp_alpha = _stacked(exp_alpha_rows, exp_alpha)
         sum_exp_alpha = _stacked(sum_exp_alpha_rows, sum_exp_alpha)
         alpha = _stacked(alpha_rows, alpha)
         max_alpha_2 = alpha[n].amax()

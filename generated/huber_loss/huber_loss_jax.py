@@ -38,7 +38,7 @@ def huber_loss(prediction, target, *, delta=1.0):
 
     The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     prediction, target = _inputs(prediction, target)
     return _huber_loss(prediction, target, delta)

@@ -40,7 +40,7 @@ def info_nce_loss(x, y, *, temperature=0.1):
 
     The arguments are floating point: x and y, all (n, d).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y = _inputs(x, y)
     return _info_nce_loss(x, y, temperature)

@@ -41,7 +41,7 @@ def label_smoothing_loss(logits, target, *, smoothing=0.1):
     The arguments are arrays: logits (n, c) and target (n,).
     TypeError and ValueError tell which argument has another type or shape.
     IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     logits, target = _inputs(logits, target)
     return _label_smoothing_loss(logits, target, smoothing)

@@ -46,7 +46,7 @@ def layer_norm(x, gain, bias, *, eps=1e-05):
 
     The arguments are floating point: x (..., d), gain (d,) and bias (d,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, gain, bias = _inputs(x, gain, bias)
     return _layer_norm(x, gain, bias, eps)

@@ -33,7 +33,7 @@ def lennard_jones(r, *, epsilon=1.0, sigma=1.0):
 
     The arguments are floating point: r (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     r = _inputs(r)
     return _lennard_jones(r, epsilon, sigma)

@@ -45,7 +45,7 @@ def local_response_norm(x, *, reach=2, alpha=0.0001, beta=0.75, k=1.0):
 
     The arguments are floating point: x (n, c, p).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _local_response_norm(x, reach, alpha, beta, k)

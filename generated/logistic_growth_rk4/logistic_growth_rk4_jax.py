@@ -54,7 +54,7 @@ def logistic_growth_rk4(rate, start, *, dt=0.1):
 
     The arguments are floating point: rate (n,) and start ().
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     rate, start = _inputs(rate, start)
     return _logistic_growth_rk4(rate, start, dt)

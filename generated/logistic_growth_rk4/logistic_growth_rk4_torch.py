@@ -95,12 +95,6 @@ class LogisticGrowthRk4(torch.autograd.Function):
             y_rows[t + 1] = (
                 y_rows[t] + dt / 6 * (k1_rows[t] + 2 * k2_rows[t] + 2 * k3_rows[t] + k4)
             )
-        k1 = _stacked(k1_rows, k1)
-        y2 = _stacked(y2_rows, y2)
-        k2 = _stacked(k2_rows, k2)
-        y3 = _stacked(y3_rows, y3)
-        k3 = _stacked(k3_rows, k3)
-        y4 = _stacked(y4_rows, y4)
         y = _stacked(y_rows, y)
         return y
 

@@ -46,7 +46,7 @@ def lora(x, weight, down, up, *, scale=1.0):
     The arguments are floating point: x (n, k), weight (m, k),
     down (r, k) and up (m, r).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, down, up = _inputs(x, weight, down, up)
     return _lora(x, weight, down, up, scale)

@@ -49,7 +49,7 @@ def lorenz_step(x, y, z, *, sigma=10.0, rho=28.0, beta=2.6666666666666665, dt=0.
 
     The arguments are floating point: x, y and z, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y, z = _inputs(x, y, z)
     return _lorenz_step(x, y, z, sigma, rho, beta, dt)

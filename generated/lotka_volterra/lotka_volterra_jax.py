@@ -40,7 +40,7 @@ def lotka_volterra(prey, predator, *, a=1.1, b=0.4, c=0.1, d=0.4):
 
     The arguments are floating point: prey and predator, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     prey, predator = _inputs(prey, predator)
     return _lotka_volterra(prey, predator, a, b, c, d)

@@ -126,7 +126,6 @@ class Lstm(torch.autograd.Function):
         sigmoid_gates1 = _stacked(sigmoid_gates1_rows, sigmoid_gates1)
         sigmoid_gates3 = _stacked(sigmoid_gates3_rows, sigmoid_gates3)
         cell = _stacked(cell_rows, cell)
-        tanh_cell = _stacked(tanh_cell_rows, tanh_cell)
         hidden = _stacked(hidden_rows, hidden)
         return hidden, cell, tanh_gates2, sigmoid_gates0, sigmoid_gates1, sigmoid_gates3
 

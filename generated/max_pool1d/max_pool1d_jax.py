@@ -41,7 +41,7 @@ def max_pool1d(x, *, size=2, stride=2, padding=0):
 
     The arguments are floating point: x (n, c, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _max_pool1d(x, size, stride, padding)

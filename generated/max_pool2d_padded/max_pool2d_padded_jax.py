@@ -48,7 +48,7 @@ def max_pool2d_padded(x, *, size=3, stride=2, padding=1):
 
     The arguments are floating point: x (n, c, h, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _max_pool2d_padded(x, size, stride, padding)

@@ -57,10 +57,7 @@ static void stable_order(size_t n, const double *restrict x, int64_t *restrict o
 int median_forward(size_t m, size_t n, const double *restrict x,
                    int64_t *restrict order, double *restrict out, int64_t *iwork)
 {
-    if (!(n / 2 + 1 <= n)) {
-        return 2;
-    }
-    if (!(floor_div((ptrdiff_t)n - 1, 2) + 1 <= (ptrdiff_t)n)) {
+    if (!(1 <= n)) {
         return 2;
     }
 
@@ -82,10 +79,7 @@ int median_forward(size_t m, size_t n, const double *restrict x,
 int median_backward(size_t m, size_t n, const int64_t *restrict order,
                     const double *restrict grad_output, double *restrict grad_x)
 {
-    if (!(n / 2 + 1 <= n)) {
-        return 2;
-    }
-    if (!(floor_div((ptrdiff_t)n - 1, 2) + 1 <= (ptrdiff_t)n)) {
+    if (!(1 <= n)) {
         return 2;
     }
 

@@ -31,7 +31,7 @@ extern "C" {
 /* Compute out.
  * For backward: order; pass NULL for what is not needed.
  * iwork has room for MEDIAN_FORWARD_IWORK(m, n) elements of int64_t.
- * Return 2, with nothing written, unless n // 2 + 1 <= n and (n - 1) // 2 + 1 <= n.
+ * Return 2, with nothing written, unless 1 <= n.
  * Return 0 otherwise.
  */
 #define MEDIAN_FORWARD_IWORK(m, n) ((n) + (m) * (n))
@@ -39,7 +39,7 @@ int median_forward(size_t m, size_t n, const double *x, int64_t *order, double *
                    int64_t *iwork);
 
 /* Overwrite each gradient; pass NULL for one that is not needed.
- * Return 2, with nothing written, unless n // 2 + 1 <= n and (n - 1) // 2 + 1 <= n.
+ * Return 2, with nothing written, unless 1 <= n.
  * Return 0 otherwise.
  */
 int median_backward(size_t m, size_t n, const int64_t *order, const double *grad_output,

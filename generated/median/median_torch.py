@@ -42,10 +42,8 @@ class Median(torch.autograd.Function):
     @staticmethod
     def forward(x):
         m, n = x.shape
-        if not n // 2 + 1 <= n:
-            raise ValueError(f"median: needs n // 2 + 1 <= n, here n = {n}")
-        if not (n - 1) // 2 + 1 <= n:
-            raise ValueError(f"median: needs (n - 1) // 2 + 1 <= n, here n = {n}")
+        if not 1 <= n:
+            raise ValueError(f"median: needs 1 <= n, here n = {n}")
 
         order = torch.argsort(x, dim=-1, stable=True)
         out = (

@@ -30,7 +30,7 @@ def morse_potential(r, *, depth=1.0, width=1.0, center=1.0):
 
     The arguments are floating point: r (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     r = _inputs(r)
     return _morse_potential(r, depth, width, center)

@@ -40,7 +40,7 @@ def multi_margin_loss(score, target, *, margin=1.0):
     The arguments are arrays: score (n, c) and target (n,).
     TypeError and ValueError tell which argument has another type or shape.
     IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     score, target = _inputs(score, target)
     return _multi_margin_loss(score, target, margin)

@@ -37,7 +37,7 @@ def nll_loss_ignoring(log_p, target, *, ignore_index=0):
     The arguments are arrays: log_p (n, c) and target (n,).
     TypeError and ValueError tell which argument has another type or shape.
     IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     log_p, target = _inputs(log_p, target)
     return _nll_loss_ignoring(log_p, target, ignore_index)

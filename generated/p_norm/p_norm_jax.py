@@ -34,7 +34,7 @@ def p_norm(x, *, p=3.0):
 
     The arguments are floating point: x (..., n).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _p_norm(x, p)

@@ -37,7 +37,7 @@ def pad_circular(x, *, left=1, right=1):
 
     The arguments are floating point: x (m, n).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _pad_circular(x, left, right)

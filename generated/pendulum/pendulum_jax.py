@@ -47,7 +47,7 @@ def pendulum(force, angle0, velocity0, *, dt=0.01, gravity=9.81):
 
     The arguments are floating point: force (n,), angle0 () and velocity0 ().
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     force, angle0, velocity0 = _inputs(force, angle0, velocity0)
     return _pendulum(force, angle0, velocity0, dt, gravity)

@@ -38,7 +38,7 @@ def pendulum_step(angle, velocity, *, g=9.81, length=1.0, dt=0.01):
 
     The arguments are floating point: angle and velocity, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     angle, velocity = _inputs(angle, velocity)
     return _pendulum_step(angle, velocity, g, length, dt)

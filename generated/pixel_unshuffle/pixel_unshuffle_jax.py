@@ -35,7 +35,7 @@ def pixel_unshuffle(x, *, factor=2):
 
     The arguments are floating point: x (n, c, h, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _pixel_unshuffle(x, factor)

@@ -32,7 +32,7 @@ def planck(wavelength, temperature, *, c1=1.0, c2=1.0):
 
     The arguments are floating point: wavelength and temperature, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     wavelength, temperature = _inputs(wavelength, temperature)
     return _planck(wavelength, temperature, c1, c2)

@@ -41,7 +41,7 @@ def polynomial_kernel(x, y, *, scale=1.0, offset=1.0, degree=3):
 
     The arguments are floating point: x (n, d) and y (m, d).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y = _inputs(x, y)
     return _polynomial_kernel(x, y, scale, offset, degree)

@@ -36,7 +36,7 @@ def quantile_loss(prediction, target, *, quantile=0.9):
 
     The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     prediction, target = _inputs(prediction, target)
     return _quantile_loss(prediction, target, quantile)

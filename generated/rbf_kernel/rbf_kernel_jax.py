@@ -36,7 +36,7 @@ def rbf_kernel(x, y, *, gamma=1.0):
 
     The arguments are floating point: x (n, d) and y (m, d).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y = _inputs(x, y)
     return _rbf_kernel(x, y, gamma)

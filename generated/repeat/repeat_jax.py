@@ -30,7 +30,7 @@ def repeat(x, *, times=2):
 
     The arguments are floating point: x (n, m).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _repeat(x, times)

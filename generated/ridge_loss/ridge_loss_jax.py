@@ -40,7 +40,7 @@ def ridge_loss(x, weight, target, *, penalty=0.1):
 
     The arguments are floating point: x (n, d), weight (d,) and target (n,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, weight, target = _inputs(x, weight, target)
     return _ridge_loss(x, weight, target, penalty)

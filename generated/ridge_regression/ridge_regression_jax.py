@@ -42,7 +42,7 @@ def ridge_regression(x, y, *, penalty=1.0):
 
     The arguments are floating point: x (m, n) and y (m,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y = _inputs(x, y)
     return _ridge_regression(x, y, penalty)

@@ -36,7 +36,7 @@ def rk4_logistic(x, rate, *, dt=0.1):
 
     The arguments are floating point: x and rate, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, rate = _inputs(x, rate)
     return _rk4_logistic(x, rate, dt)

@@ -40,7 +40,7 @@ def rms_norm(x, gain, *, eps=1e-05):
 
     The arguments are floating point: x (..., d) and gain (d,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, gain = _inputs(x, gain)
     return _rms_norm(x, gain, eps)

@@ -33,7 +33,7 @@ def rosenbrock(x, y, *, a=1.0, b=100.0):
 
     The arguments are floating point: x and y, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, y = _inputs(x, y)
     return _rosenbrock(x, y, a, b)

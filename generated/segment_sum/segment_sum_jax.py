@@ -33,7 +33,7 @@ def segment_sum(x, index, *, segments=3):
     The arguments are arrays: x (n, d) and index (n,).
     TypeError and ValueError tell which argument has another type or shape.
     IndexError tells which subscript is out of range; under jax.jit JAX clamps it.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x, index = _inputs(x, index, segments)
     return _segment_sum(x, index, segments)

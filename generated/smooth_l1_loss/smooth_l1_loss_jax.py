@@ -39,7 +39,7 @@ def smooth_l1_loss(prediction, target, *, beta=1.0):
 
     The arguments are floating point: prediction and target, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     prediction, target = _inputs(prediction, target)
     return _smooth_l1_loss(prediction, target, beta)

@@ -55,7 +55,7 @@ def soft_edit_distance(cost, *, temperature=1.0):
 
     The arguments are floating point: cost (n, m).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     cost = _inputs(cost)
     return _soft_edit_distance(cost, temperature)

@@ -132,11 +132,7 @@ class SoftEditDistance(torch.autograd.Function):
                     - temperature * torch.log(soft_rows[i][j]),
                 )
         total = _stacked(total_rows, total)
-        minimum_total = _stacked(minimum_total_rows, minimum_total)
         best = _stacked(best_rows, best)
-        exp_best = _stacked(exp_best_rows, exp_best)
-        exp_best_2 = _stacked(exp_best_2_rows, exp_best_2)
-        exp_best_3 = _stacked(exp_best_3_rows, exp_best_3)
         soft = _stacked(soft_rows, soft)
         out = total[n, m].clone()
         return out, best, soft, total

@@ -34,7 +34,7 @@ def softmax_temperature(x, *, temperature=1.0):
 
     The arguments are floating point: x (..., n).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _softmax_temperature(x, temperature)

@@ -35,7 +35,7 @@ def sphere_distance(p, center, *, radius=1.0):
 
     The arguments are floating point: p (..., 3) and center (3,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     p, center = _inputs(p, center)
     return _sphere_distance(p, center, radius)

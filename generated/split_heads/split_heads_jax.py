@@ -31,7 +31,7 @@ def split_heads(x, *, heads=2):
 
     The arguments are floating point: x (b, n, d).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _split_heads(x, heads)

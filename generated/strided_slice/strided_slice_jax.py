@@ -32,7 +32,7 @@ def strided_slice(x, *, start=0, step=2):
 
     The arguments are floating point: x (..., n).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _strided_slice(x, start, step)

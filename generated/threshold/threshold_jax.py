@@ -30,7 +30,7 @@ def threshold(x, *, bound=0.0, value=0.0):
 
     The arguments are floating point: x (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _threshold(x, bound, value)

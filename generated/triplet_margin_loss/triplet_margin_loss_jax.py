@@ -46,7 +46,7 @@ def triplet_margin_loss(anchor, positive, negative, *, margin=1.0):
 
     The arguments are floating point: anchor, positive and negative, all (n, d).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     anchor, positive, negative = _inputs(anchor, positive, negative)
     return _triplet_margin_loss(anchor, positive, negative, margin)

@@ -36,7 +36,7 @@ def two_link_arm(a, b, *, length1=1.0, length2=1.0):
 
     The arguments are floating point: a and b, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     a, b = _inputs(a, b)
     return _two_link_arm(a, b, length1, length2)

@@ -41,7 +41,7 @@ def upsample_bilinear2d_corners(x, *, height=4, width=4):
 
     The arguments are floating point: x (n, c, h, w).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     x = _inputs(x)
     return _upsample_bilinear2d_corners(x, height, width)

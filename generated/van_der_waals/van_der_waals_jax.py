@@ -33,7 +33,7 @@ def van_der_waals(volume, temperature, *, a=1.0, b=0.1, gas_constant=8.314):
 
     The arguments are floating point: volume and temperature, all (...,).
     TypeError and ValueError tell which argument has another type or shape.
-    Options are numbers of Python, and static under jax.jit.
+    Options are numbers of Python: static_argnames of jax.jit, where it is given them.
     """
     volume, temperature = _inputs(volume, temperature)
     return _van_der_waals(volume, temperature, a, b, gas_constant)

@@ -51,6 +51,14 @@ class Artefact(Protocol):
         ...
 
 
+class Language:
+    """What most languages say of themselves."""
+
+    products = False
+    over: Backend | None = None
+    calls: Collection[str] | None = None
+
+
 class Backend(Protocol):
     """One language: spells a Program and runs what it spelled."""
 

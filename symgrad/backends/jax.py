@@ -11,11 +11,11 @@ from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.arrays.tree import Guard
 from ..plan.build import SCIPY
-from .base import template
+from .base import Language, template
 from .frameworks import JaxArtefact
 from .jax_text import JaxLines, JaxPrinter
-from .python_checks import checked_options, inputs_helper, raised
-from .python_file import PythonFile, module_from
+from .python_checks import checked_options, inputs_helper, promoted, raised
+from .python_file import FrameworkFile, module_from
 from .python_lines import (
     as_stored,
     constraint_lines,
@@ -31,15 +31,12 @@ from .python_lines import (
 from .python_text import assigned, called, pack_name, parameters, returned, unset
 
 
-class Jax:
+class Jax(Language):
     """The target `jax`."""
 
     name = words = "jax"
     executed = "numpy"
-    products = False
     style = "arrays"
-    over = None
-    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -54,7 +51,7 @@ class Jax:
         return JaxArtefact(program.derivative.primal, module_from(path, text))
 
 
-class _File(PythonFile):
+class _File(FrameworkFile):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.seeds = [s for _, s in program.derivative.seeds]
@@ -64,7 +61,8 @@ class _File(PythonFile):
 
     def text(self, header: Sequence[str]) -> str:
         forward, backward = self._forward(), self._backward()
-        helpers = [inputs_helper(self.program, self._promoted(), "_outside({name}, {extent})"), *self._type_helpers()]
+        helpers = [inputs_helper(self.program, promoted(self.primal), "_outside({name}, {extent})")]
+        helpers += self._type_helpers()
         body = "\n".join([*forward, *backward])
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
@@ -110,13 +108,8 @@ class _File(PythonFile):
         if self.program.indexed:
             said.append("IndexError tells which subscript is out of range; under jax.jit JAX clamps it.")
         if self.options:
-            said.append("Options are numbers of Python, and static under jax.jit.")
+            said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)
-
-    def _promoted(self) -> list[str]:
-        """The real inputs, which get one dtype."""
-        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
-        return reals if len(reals) > 1 else []
 
     def _type_helpers(self) -> list[list[str]]:
         kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
@@ -126,18 +119,17 @@ class _File(PythonFile):
             (Dtype.BOOL, "_boolean", "boolean", "jnp.bool_"),
         )
         found = [_type_helper(self.primal.name, word, kind, of) for dtype, word, kind, of in rows if dtype in kinds]
-        return [*found, *([list(PROMOTED)] if self._promoted() else [])]
+        return [*found, *([list(PROMOTED)] if promoted(self.primal) else [])]
 
     def _forward(self) -> list[str]:
         primal, program = self.primal, self.program
-        needs = [*primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
         lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(primal, needs)
+        lines += constraint_lines(primal, self.needs)
         lines += count_lines(self.forward.counts)
         lines += [""] if lines else []
         text = JaxLines(self.printer(self.like or primal.inputs[0]), lambda guard: " and ".join(present(guard, None)))
         lines += text(self.forward.statements)
-        static = [self._size(d) for d in self._sizes_kept()] + [f"{n} is not None" for n in program.saved_presence]
+        static = [self._size(d) for d in self.sizes_kept()] + [f"{n} is not None" for n in program.saved_presence]
         saved = [*program.saved, *([f"_Static({tuple_of(static)})"] if static else [])]
         outputs = tuple_of(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
         return [*lines, *returned(f"{outputs}, {tuple_of(saved)}", 4)]
@@ -145,23 +137,14 @@ class _File(PythonFile):
     def _size(self, name: str) -> str:
         return pack_name(name) if name in self.forward_sizes() else where_told(name, self.sure)
 
-    def _sizes_kept(self) -> list[str]:
-        """The sizes that backward works with, and that no array that it has tells."""
-        told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
-        return [d for d in self._sizes_used() if d not in told]
-
-    def _sizes_used(self) -> list[str]:
-        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
-        return [d for d in self.backward.sizes if mentions(text, pack_name(d))]
-
-    def _telling(self) -> list[Tensor]:
+    def telling(self) -> list[Tensor]:
         """The arrays with which backward always works, in the shapes that they have there."""
         table = self.program.table
         always = [n for n in self.program.saved if not table[n].optional]
         return [as_stored(table[n], self.forward.kept.get(n)) for n in (*always, *self.seeds)]
 
     @cached_property
-    def _body(self) -> list[str]:
+    def body(self) -> list[str]:
         """The statements of backward."""
 
         def asked(guard: Guard) -> str:
@@ -171,21 +154,21 @@ class _File(PythonFile):
 
     def _backward(self) -> list[str]:
         primal, program = self.primal, self.program
-        static = [*map(pack_name, self._sizes_kept()), *(f"has_{n}" for n in program.saved_presence)]
+        static = [*map(pack_name, self.sizes_kept()), *(f"has_{n}" for n in program.saved_presence)]
         lines: list[str] = []
         if static:
             last = tuple_of(static) if len(static) == 1 else f"({', '.join(static)})"
             lines += unpacked([*program.saved, last], "saved")
         elif program.saved:
             lines += unpacked(program.saved, "saved")
-        sized = size_lines([d for d in self._sizes_used() if d not in self._sizes_kept()], self._telling())
+        sized = size_lines([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
         if len(self.seeds) > 1:
-            text = "\n".join([*sized, *self._body])
+            text = "\n".join([*sized, *self.body])
             lines += assigned(", ".join(s if mentions(text, s) else "_" for s in self.seeds), "grad_output", 4)
         lines += [*sized, *count_lines(self.backward.counts)]
         lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
-        return [*lines, *self._body, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
+        return [*lines, *self.body, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
 
 
 def _type_helper(function: str, word: str, kind: str, of: str) -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any
 from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
-from ..plan.arrays.tree import AddAt, Slice
+from ..plan.arrays.tree import AddAt, Guard, Slice
 from ..plan.build import SCIPY
-from .base import template
+from .base import Language, template
 from .c_lines import broken
 from .python_checks import WINDOWS, checked_options, cotangent_helper, cotangents_helper, inputs_helper, type_helper
 from .python_file import PythonFile, module_from
@@ -34,15 +34,12 @@ from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, 
 MANY = 8  # inputs, from which their flags are not written out
 
 
-class NumPy:
+class NumPy(Language):
     """The target `numpy`."""
 
     name = words = "numpy"
     executed = "numpy"
-    products = False
     style = "arrays"
-    over = None
-    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -111,9 +108,8 @@ class NumPyFile(PythonFile):
         if primal.inputs:
             names = ", ".join(primal.inputs)
             lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *self.checked()])})", 4)
-        needs = [*dict.fromkeys((*primal.constraints, *self.forward.needs, *self.backward.needs))]
         sized = size_lines(self.forward_sizes(), self.sure)
-        sized += constraint_lines(primal, needs)
+        sized += constraint_lines(primal, self.needs)
         sized += count_lines(self.forward.counts)
         lines += [*sized, ""] if sized else []
         return lines + NumPyLines(self._typed(), lambda guard: conditions(guard, {}, None, ""))(self.forward.statements)
@@ -175,7 +171,10 @@ class NumPyFile(PythonFile):
         gradients = {g: k for k, g in enumerate(self.gradient_of(n) for n in primal.inputs) if g is not None}
         if gradients:
             lines += unset([*gradients], 4)
-        asked = lambda guard: conditions(guard, gradients, program, "needs_input_grad")  # noqa: E731
+
+        def asked(guard: Guard) -> str:
+            return conditions(guard, gradients, program, "needs_input_grad")
+
         lines += NumPyLines(printer, asked)(self.backward.statements)
         text = "\n".join(lines)
         names = [n if n in program.saved or mentions(text, n) else "_" for n in names]

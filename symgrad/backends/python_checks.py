@@ -15,10 +15,16 @@ from .python_text import WIDTH, assigned, if_lines, parameters, returned
 RANGE = "{name}.size and not (0 <= {name}.min() and {name}.max() < {extent})"
 
 
-def inputs_helper(program: Program, promoted: Sequence[str] = (), outside: str = RANGE) -> list[str]:
+def promoted(primal: Function) -> list[str]:
+    """The inputs of real numbers that get one dtype: all, if there are several."""
+    reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
+    return reals if len(reals) > 1 else []
+
+
+def inputs_helper(program: Program, one_type: Sequence[str] = (), outside: str = RANGE) -> list[str]:
     """`_inputs`, which checks types and shapes.
 
-    promoted  inputs that get one dtype
+    one_type  inputs that get one dtype
     outside   what asks whether a subscript `name` is out of range; empty if nothing does
     """
     primal = program.derivative.primal
@@ -41,8 +47,8 @@ def inputs_helper(program: Program, promoted: Sequence[str] = (), outside: str =
         lines += [f"    {line}" for line in checks]
     if outside:
         lines += [f"    {line}" for line in _index_checks(program, bound, outside)]
-    if promoted:
-        names = ", ".join(promoted)
+    if one_type:
+        names = ", ".join(one_type)
         lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]
     return [*lines, *(f"    {line}" for line in returned(", ".join(primal.inputs), 4))]
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
+from functools import cached_property
 from types import ModuleType
 
-from ..expr import refs
+from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.tree import For, Guard, Statement
 from .c_lines import broken
-from .python_lines import listed, number_of, where_told
+from .python_lines import count_lines, listed, mentions, number_of, where_told
 from .python_text import ArrayPrinter, pack_name
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -118,6 +119,11 @@ class PythonFile(PythonModule):
             return [line for inner in s.body for line in self._flat(inner, text)]
         return [f"{s.name} = {text(s.value)}"]
 
+    @property
+    def needs(self) -> list[Expr]:
+        """What must hold of sizes and options."""
+        return [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
+
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
         needs = (*self.primal.constraints, *self.forward.needs, *self.backward.needs)
@@ -129,3 +135,29 @@ class PythonFile(PythonModule):
         if name in self.forward_sizes():
             return pack_name(name)
         return where_told(name, tensors)
+
+
+class FrameworkFile(PythonFile):
+    """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells."""
+
+    @cached_property
+    def body(self) -> list[str]:
+        """The statements of backward."""
+        raise NotImplementedError
+
+    def telling(self) -> list[Tensor]:
+        """The tensors that backward always has, in the shapes that they have there."""
+        raise NotImplementedError
+
+    def sizes_used(self) -> list[str]:
+        """The sizes that backward works with."""
+        return [d for d in self.backward.sizes if self.used(pack_name(d))]
+
+    def sizes_kept(self) -> list[str]:
+        """Those of them that no tensor tells that it always has."""
+        told = {e.name for t in self.telling() for e in t.shape if isinstance(e, Ref)}
+        return [d for d in self.sizes_used() if d not in told]
+
+    def used(self, name: str) -> bool:
+        """Whether the lines of backward mention a name."""
+        return mentions("\n".join([*self.body, *count_lines(self.backward.counts)]), name)

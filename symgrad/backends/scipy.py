@@ -16,6 +16,7 @@ from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, 
 from ..expr.sizes import tidy
 from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
+from .base import Language
 from .numpy import NumPyFile, NumPyLines
 from .python_checks import checked_options, raised
 from .python_file import module_from
@@ -31,15 +32,13 @@ FLAT = (
 )
 
 
-class SciPy:
+class SciPy(Language):
     """The target `scipy`."""
 
     name = "scipy"
     words = "numpy"
     executed = "scipy"
     products = True
-    over = None
-    calls = None
     style = "arrays"
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:

@@ -10,10 +10,10 @@ from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.tree import Guard
-from .base import template
+from .base import Language, template
 from .frameworks import TorchArtefact
-from .python_checks import inputs_helper, raised
-from .python_file import PythonFile, module_from
+from .python_checks import inputs_helper, promoted, raised
+from .python_file import FrameworkFile, module_from
 from .python_lines import (
     conditions,
     constraint_lines,
@@ -37,15 +37,12 @@ NEEDS = "ctx.needs_input_grad"
 MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what autocast would compute in half precision
 
 
-class Torch:
+class Torch(Language):
     """The target `torch`."""
 
     name = words = "torch"
     executed = "numpy"
-    products = False
     style = "arrays"
-    over = None
-    calls = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {file name: text}."""
@@ -60,7 +57,7 @@ class Torch:
         return TorchArtefact(program.derivative.primal, module_from(path, text))
 
 
-class _File(PythonFile):
+class _File(FrameworkFile):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         primal = self.primal
@@ -127,16 +124,16 @@ class _File(PythonFile):
     # the class
 
     def _forward(self) -> list[str]:
-        needs = [*self.primal.constraints, *dict.fromkeys((*self.forward.needs, *self.backward.needs))]
         lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(self.primal, needs, 8)
+        lines += constraint_lines(self.primal, self.needs, 8)
         lines += count_lines(self.forward.counts, 8)
         lines += [""] if lines else []
         text = self.printer(self.like or self.primal.inputs[0])
         reads = self._ordered(self.primal.inputs)
-        printed = TorchLines(text, self._asked_forward, self.forward.statements, reads, self.primal.optional)
+        results = [*self.primal.outputs, *self.hidden]
+        printed = TorchLines(text, self._asked_forward, self.forward.statements, reads, self.primal.optional, results)
         lines += printed.whole(self.forward.statements, 8)
-        return [*lines, *returned(", ".join([*self.primal.outputs, *self.hidden]), 8)]
+        return [*lines, *returned(", ".join(results), 8)]
 
     def _asked_forward(self, guard: Guard) -> str:
         return conditions(guard, {}, None, "")
@@ -150,7 +147,7 @@ class _File(PythonFile):
         primal = self.primal
         results = [*primal.outputs, *self.hidden]
         flags = [f"{n} is not None" for n in self._flags()]
-        sizes = [where_told(d, self.sure) for d in self._sizes_kept()]
+        sizes = [where_told(d, self.sure) for d in self.sizes_kept()]
         extra = self._options_kept()
         kept = [self._kept(n) for n in self.saved]
         text = ", ".join([*kept, *flags, *sizes, *extra])
@@ -193,16 +190,7 @@ class _File(PythonFile):
             return None
         return [k for k, n in enumerate(self.primal.inputs) if self.gradient_of(n) in served]
 
-    def _sizes_kept(self) -> list[str]:
-        """The sizes that backward works with, and that no tensor that it always has tells."""
-        told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
-        return [d for d in self._sizes_used() if d not in told]
-
-    def _sizes_used(self) -> list[str]:
-        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
-        return [d for d in self.backward.sizes if mentions(text, pack_name(d))]
-
-    def _telling(self) -> list[Tensor]:
+    def telling(self) -> list[Tensor]:
         """The tensors with which backward can always work, but those with kept axes."""
         table = self.program.table
         always = [n for n in self.saved if not table[n].optional and self._readers(n) is None]
@@ -223,8 +211,7 @@ class _File(PythonFile):
     def _options_kept(self) -> list[str]:
         if self.hidden:
             return self.options
-        text = "\n".join([*self._body, *count_lines(self.backward.counts)])
-        return [o for o in self.program.saved_options if mentions(text, o)]
+        return [o for o in self.program.saved_options if self.used(o)]
 
     def _cotangents(self) -> list[str]:
         """The parameters of backward: the gradient of each result."""
@@ -236,7 +223,7 @@ class _File(PythonFile):
         return bool(self.hidden) and len(self.program.derivative.seeds) == 1
 
     @cached_property
-    def _body(self) -> list[str]:
+    def body(self) -> list[str]:
         """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
         seed = self.program.derivative.seeds[0][1]
         inside = self._body_at(8)
@@ -255,7 +242,8 @@ class _File(PythonFile):
             return conditions(replace(guard, when=when), places, self.program, NEEDS)
 
         reads = [*seeds, *self._ordered(self.saved)]
-        text = TorchLines(self.printer(seeds[0]), asked, self.backward.statements, reads, self.primal.optional)
+        printer = self.printer(seeds[0])
+        text = TorchLines(printer, asked, self.backward.statements, reads, self.primal.optional, [*places])
         return text.whole(self.backward.statements, indent)
 
     def _backward(self) -> list[str]:
@@ -269,7 +257,7 @@ class _File(PythonFile):
         if self.saved:
             lines += unpacked(self.saved, "ctx.saved_tensors", 8)
         for word, names in (
-            ("sizes", [pack_name(d) for d in self._sizes_kept()]),
+            ("sizes", [pack_name(d) for d in self.sizes_kept()]),
             ("options", self._options_kept()),
             ("given", [f"has_{n}" for n in self._flags()]),
         ):
@@ -277,11 +265,11 @@ class _File(PythonFile):
                 lines += unpacked(names, f"ctx.{word}", 8)
         if self.hidden:
             lines += self._again()
-        lines += size_lines([d for d in self._sizes_used() if d not in self._sizes_kept()], self._telling())
+        lines += size_lines([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
         lines += count_lines(self.backward.counts, 8)
         lines += unset([g for _, g in program.derivative.gradients], 8)
         result = [self.gradient_of(n) or "None" for n in primal.inputs] + ["None"] * len(self.options)
-        return [*lines, *self._body, *returned(", ".join(result), 8)]
+        return [*lines, *self.body, *returned(", ".join(result), 8)]
 
     def _again(self) -> list[str]:
         """The hidden results as functions of the inputs, where backward is differentiated itself."""
@@ -301,12 +289,6 @@ def class_name(name: str) -> str:
     """`layer_norm` -> `LayerNorm`."""
     found = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return found if found != name else f"{found}Function"
-
-
-def promoted(primal: Function) -> list[str]:
-    """The real inputs, which get one dtype."""
-    reals = [n for n in primal.inputs if primal.table[n].dtype == Dtype.REAL]
-    return reals if len(reals) > 1 else []
 
 
 def type_helpers(primal: Function) -> list[list[str]]:

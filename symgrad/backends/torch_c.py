@@ -22,11 +22,11 @@ from .c import C
 from .c_load import find_compiler
 from .c_signature import Parameter, Printed, of_arrays
 from .frameworks import TorchArtefact
-from .python_checks import inputs_helper
+from .python_checks import inputs_helper, promoted
 from .python_file import PythonModule
 from .python_lines import constraint_lines, in_docstring, size_lines, tuple_of, unpacked, where_told
 from .python_text import assigned, called, pack_name, parameters, returned, sizes
-from .torch import promoted, type_helpers
+from .torch import type_helpers
 
 NUMBERS = {
     "double": "ctypes.c_double",

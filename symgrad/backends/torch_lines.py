@@ -7,6 +7,7 @@ tensor take batched values, so what is written to begins as batched as what come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..expr import Expr
 from ..plan.arrays.guards import names_read
@@ -31,7 +32,7 @@ from ..plan.arrays.tree import (
 )
 from .python_lines import Asked, Lines, is_negative
 from .python_text import WIDTH, assigned, called, sizes
-from .torch_text import BACK, TorchPrinter, backward_axes, perhaps_whole, slice_of
+from .torch_text import BACK, TorchPrinter, perhaps_whole, slice_of
 
 
 class TorchLines(Lines):
@@ -39,6 +40,7 @@ class TorchLines(Lines):
 
     reads     the tensors it is given, floating point first
     optional  those of them that may be None
+    results   what it returns
     """
 
     text: TorchPrinter
@@ -50,6 +52,7 @@ class TorchLines(Lines):
         statements: Sequence[Statement],
         reads: Sequence[str],
         optional: Sequence[str],
+        results: Sequence[str],
     ) -> None:
         super().__init__(text, asked)
         self.reads = reads
@@ -59,6 +62,8 @@ class TorchLines(Lines):
         self.seen: set[str] = set()  # what has been read
         self.zero = next(n for n in ("zero", "no_value") if n not in self.sources)
         self.batched: set[str] = set()
+        self.steps = [x for s in statements for x in _steps(s)]
+        self.results = results
 
     def whole(self, statements: Sequence[Statement], indent: int) -> list[str]:
         """The lines of the procedure."""
@@ -100,13 +105,10 @@ class TorchLines(Lines):
 
     def update(self, s: Update, indent: int) -> list[str]:
         if BACK in s.items:  # torch has no steps backwards: the value is turned instead
-            axes = backward_axes([i for i in s.items if isinstance(i, Slice) or i in (None, "...")])
-            count = sum(isinstance(i, Slice) for i in s.items)
-            axes = axes if "..." in s.items else [k - count for k in axes]
+            last = s.items[s.items.index("...") + 1 :] if "..." in s.items else s.items
+            turns = [BACK if i == BACK else ALL for i in last if isinstance(i, Slice)]
             items = tuple(ALL if i == BACK else i for i in s.items)
-            turned = assigned(s.name, f"{self.text(s.value, 100)}.flip({', '.join(map(str, axes))})", indent)
-            index = f"{s.name}[{self.text.items(items)}]"
-            return [turned[0].replace(s.name, index + (" +" if not s.first else ""), 1), *turned[1:]]
+            return self.update(replace(s, items=items, value=Take(s.value, ("...", *turns))), indent)
         row = self.text.rows.get(s.name)
         if row is not None:
             place = f"{row}[{self.text.items(s.items[:1])}]"
@@ -173,9 +175,17 @@ class TorchLines(Lines):
         lines += super().loop(s, indent)
         for n in mine:
             del self.text.rows[n]
+        if any(x is s for x in self.steps):  # and no part of another loop
+            read = {*self.results, *(n for x in self.steps if x is not s for n in names_read(x))}
+            mine = [n for n in mine if n in read]
         lines += [line for n in mine for line in assigned(n, f"_stacked({n}_rows, {n})", indent)]
         self.seen = before
         return lines
+
+
+def _steps(s: Statement) -> list[Statement]:
+    """What a procedure does, one after the other: assignments and whole loops."""
+    return [x for inner in (*s.body, *s.otherwise) for x in _steps(inner)] if isinstance(s, Guard) else [s]
 
 
 def _by_rows(s: For, name: str) -> bool:

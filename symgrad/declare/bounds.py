@@ -69,8 +69,6 @@ def _conditions(
     if not found and indices(s):
         margins = [m for e in (s, extent - 1 - s) for m in reaches(e, extents, options) or ()]
         found = [(m, at_least_zero(m)) for m in margins]
-    if not isinstance(extent, Ref):  # its own sizes may cancel
-        found = [(m, at_least_zero(m)) for m, _ in found]
     for margin, condition in found:
         known = certain(margin, options)
         if known is False:

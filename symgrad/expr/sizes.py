@@ -219,7 +219,12 @@ def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tup
     exact = largest(s, extents)
     if exact is not None and certain(tidy(axis - 1 - exact)) is True:
         high = exact
-    return [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
+    pairs = [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
+    for k, (margin, _) in enumerate(pairs):
+        plain = without_floor(margin)
+        if plain is not margin or not isinstance(axis, Ref):  # sizes of the axis may cancel
+            pairs[k] = plain, at_least_zero(plain)
+    return pairs
 
 
 def reaches(s: Expr, extents: Mapping[Index, Expr], signed: Collection[str] = ()) -> list[Expr] | None:
@@ -270,6 +275,24 @@ def _bounds(
         reach = ends(args[0], extents)
         return None if reach is None else ([c * apply("floordiv", reach[c < 0], args[1])], [], [])
     return None
+
+
+def without_floor(margin: Expr) -> Expr:
+    """What is negative where the integer `margin` is, without its division by a number if it has one: a//c + r >= 0
+    where a + c*r >= 0, and r - a//c >= 0 where c*(r + 1) - a - 1 >= 0."""
+    quotients = [
+        (m[0], c)
+        for m, c in (terms(margin) or {}).items()
+        if abs(c) == 1 and len(m) == 1 and isinstance(m[0], Apply) and m[0].op == "floordiv" and is_exact(m[0].args[1])
+    ]
+    if len(quotients) != 1:
+        return margin
+    ((quotient, sign),) = quotients
+    above, divisor = quotient.args
+    if value_of(divisor) <= 0:
+        return margin
+    rest = tidy(margin - sign * quotient)
+    return tidy(above + divisor * rest if sign > 0 else divisor * (rest + 1) - above - 1)
 
 
 def at_least_zero(margin: Expr) -> Expr:

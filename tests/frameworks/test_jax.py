@@ -128,3 +128,10 @@ def test_refuses(name, arguments, kind, said, jax):
     with pytest.raises(kind) as error:
         of(name)(*arguments(jax.numpy))
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn", "cumsum"])
+def test_no_turn_at_all(name, jax):
+    arrays = [jax.numpy.asarray(a) for a in inputs(name).values()]
+    found = jax.grad(lambda x, *rest: total(jax, of(name)(x, *rest)))
+    assert found(arrays[0][:0], *arrays[1:]).shape == (0, *arrays[0].shape[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from library_inputs import LARGE, NAMES, function, inputs, module, reals, symmetrised
+from library_inputs import NAMES, function, inputs, module, reals, symmetrised
 
 each = pytest.mark.parametrize("name", NAMES)
 # dynamo makes one of every autograd.Function, which torch itself says is deprecated
@@ -167,5 +167,13 @@ def test_refuses(name, arguments, kind, said, torch):
     assert said in str(error.value)
 
 
-def test_large_ones_are_few():
-    assert {"lenet"} == LARGE
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int16", "int32", "int64"])
+def test_any_integers_are_subscripts(kind, torch):
+    """torch itself takes uint8 for a mask."""
+    table, token = torch.arange(8.0).reshape(4, 2), torch.tensor([3, 0, 2, 1], dtype=getattr(torch, kind))
+    assert torch.equal(of("embedding")(table, token), table[[3, 0, 2, 1]])
+
+
+def test_second_derivative_where_a_softplus_bends(torch):
+    at_zero = torch.zeros((), dtype=torch.float64)
+    torch.testing.assert_close(torch.func.grad(torch.func.grad(of("mish")))(at_zero), at_zero + 0.64)
