@@ -12,15 +12,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import sympy
 
-from .backends import BACKENDS, OPTIONS, Backend, C, Options, header
+from .backends import BACKENDS, OPTIONS, Backend, asked, header, takers
 from .backends.base import Artefact
+from .backends.header import CHECKSUM
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError, UnsupportedError
@@ -33,7 +36,7 @@ from .verify import check as verify
 
 Declaration = Function | Declared
 
-CHECKSUM = "Checksum of the code:"
+_CHECKSUM = re.compile(rf"{CHECKSUM} ([0-9a-f]{{16}})")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ def derive(declaration: Declaration) -> Derivative:
 
 
 def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:
-    """Declaration -> text in the language `to`; `options` are those of `symgrad.backends.Options`, for C."""
+    """Declaration -> text in the language `to`; `options` are those of `symgrad.backends.Options`
+    that the language has."""
     backend, chosen = _backend(to, options)
     function = as_function(declaration)
     derivative = derive(function)
@@ -65,8 +69,10 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
         names = unknowns(function, chosen)
         second = plan(product(function, names), backend.words, backend.style, backend.calls)
         program = replace(program, unknowns=names, product=second)
+    if backend.options.jvp:
+        program = replace(program, product=plan(pushed(function), backend.words, backend.style, backend.calls))
     jacobian = entries(derivative)
-    real = 4 if isinstance(backend, C) and backend.options.single else 8
+    real = 4 if backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
         name = to if language is backend else language.name
@@ -79,7 +85,10 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
 
     to      "numpy", "c", "torch", "jax", "torch_c" or "scipy"; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function; for C also `lapack`, which says whether functions of
-            whole matrices call LAPACKE, and `dtype`, the type of real numbers: "double" or "float"
+            whole matrices call LAPACKE, `dtype`, the type of real numbers: "double" or "float", and `accumulate`, which
+            says whether backward adds to the gradients' arrays; for torch and JAX `jvp`, which says whether forward
+            mode is printed; for all of them `stabilize=False` leaves the formula as it is, where another form would
+            lose fewer digits
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)
@@ -103,24 +112,45 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
 
 
 def check(
-    declaration: Declaration, to: str = "numpy", full: bool = False, seconds: float | None = None, **static: Any
+    declaration: Declaration,
+    to: str = "numpy",
+    full: bool = False,
+    seconds: float | None = None,
+    seed: int = 0,
+    case: int | None = None,
+    **static: Any,
 ) -> Report:
     """Print, load and check; return the Report. `full` takes minutes where the default takes about a second.
 
-    After `seconds` the check ends; the report says then how much was checked, and is not `ok`.
+    After `seconds` the check ends; the report says then how much was checked, and is not `ok`. Another `seed` draws
+    other points; `case` asks for one of them alone, as a failure names it.
     """
     declaration, options = _asked(declaration, static)
     result = printed(declaration, to, options)
-    return verified(declaration, result, result.load(), full=full, seconds=seconds)
+    return verified(declaration, result, result.load(), full=full, seconds=seconds, seed=seed, case=case)
 
 
 def verified(
-    declaration: Declaration, result: Printed, artefact: Artefact, full: bool = False, seconds: float | None = None
+    declaration: Declaration,
+    result: Printed,
+    artefact: Artefact,
+    full: bool = False,
+    seconds: float | None = None,
+    seed: int = 0,
+    case: int | None = None,
+    watch: Callable[[Report], None] | None = None,
 ) -> Report:
     """Check what was printed; for a language whose text the check does not execute, beside that of one it does."""
-    to, like = result.backend.name, result.backend.executed
+    function, backend = as_function(declaration), result.backend
+    to, like = backend.name, backend.executed
     files = result.files if like == to else printed(declaration, like).files
-    return verify(as_function(declaration), files, to, artefact, text=like, full=full, seconds=seconds)
+    report = verify(
+        function, files, to, artefact, text=like, full=full, seconds=seconds, seed=seed, case=case, watch=watch
+    )
+    options = backend.options.words
+    words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
+    words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full
+    return replace(report, command=shlex.join(words))
 
 
 def vjp(declaration: Declaration) -> Derivative:
@@ -160,6 +190,12 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
         seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
         found = replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients)
     found = simplify(found)
+    return replace(found, primal=replace(found.primal, outputs=()))
+
+
+def pushed(function: Function) -> Derivative:
+    """J v, for all inputs of real numbers; its primal has no outputs, as that of `product`."""
+    found = jvp(function)
     return replace(found, primal=replace(found.primal, outputs=()))
 
 
@@ -229,10 +265,13 @@ def as_function(declaration: Declaration) -> Function:
 
 def command(function: Function, to: str, backend: Backend | None = None) -> str:
     """The command that prints a function again."""
-    options = backend.options.words if isinstance(backend, C) else ()
-    source = function.source or function.name
-    quoted = f'"{source}"' if any(c in source for c in " ()*;") else source
-    return " ".join([f"symgrad generate {quoted} --to {to}", *options])
+    options = backend.options.words if backend is not None else ()
+    # the name of a file may hold anything: what cannot be seen is not printed, and nothing ends the quotes
+    source = "".join(c if c.isprintable() else "?" for c in function.source or function.name)
+    quoted = f'"{source}"' if any(c in source for c in " ()*;&|<>") else source
+    quoted = shlex.quote(source) if any(c in source for c in "\"'$`\\") else quoted
+    plainly = [] if function.stabilize else ["--no-stabilize"]
+    return " ".join([f"symgrad generate {quoted} --to {to}", *plainly, *options])
 
 
 def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
@@ -245,6 +284,10 @@ def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
 
 def _asked(declaration: Declaration, given: Mapping[str, Any]) -> tuple[Declaration, dict[str, Any]]:
     """The declaration with its static options fixed, and the options of the language, both given by name."""
+    if not given.get("stabilize", True):
+        function, rest = _asked(declaration, {k: v for k, v in given.items() if k != "stabilize"})
+        return replace(as_function(function), stabilize=False), rest
+    given = {k: v for k, v in given.items() if k != "stabilize"}
     own = declaration.signature.static if isinstance(declaration, Declared) else {}
     options = {name: value for name, value in given.items() if name in OPTIONS and name not in own}
     return _fixed(declaration, {k: v for k, v in given.items() if k not in options}), options
@@ -255,13 +298,23 @@ def _backend(to: str, options: Mapping[str, Any]) -> tuple[Backend, tuple[str, .
     name, _, chosen = to.partition(":")
     if name not in BACKENDS or (chosen and not BACKENDS[name].products):
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
-    if options and name != "c":
-        raise TargetError(f"{next(iter(options))} is an option of C, and {to} has none.")
-    backend = C(Options(**options)) if options else BACKENDS[name]
-    return backend, tuple(chosen.split("+")) if chosen else ()
+    for option in options:
+        if name not in takers(option):
+            raise TargetError(f"{option} is an option of {' and '.join(takers(option))}, and {to} has none such.")
+    return asked(name, options), tuple(chosen.split("+")) if chosen else ()
 
 
 def _signed(text: str) -> str:
-    """`text` with the checksum of everything but the checksum's own line."""
-    digest = hashlib.sha256(text.replace(CHECKSUM, "").encode()).hexdigest()[:16]
-    return text.replace(CHECKSUM, f"{CHECKSUM} {digest}", 1)
+    """`text` with its checksum, where the head has a place for it."""
+    return text.replace(f"{CHECKSUM}\n", f"{CHECKSUM} {_digest(text)}\n", 1)
+
+
+def intact(text: str) -> bool:
+    """Whether printed text is as it was printed; one without a checksum, of an older version, is taken to be."""
+    found = _CHECKSUM.search(text)
+    return found is None or found[1] == _digest(text[: found.start(1) - 1] + text[found.end(1) :])
+
+
+def _digest(text: str) -> str:
+    """Of the text without its own place; whichever way its lines end."""
+    return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()[:16]

@@ -139,6 +139,18 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]; k=-2)[i] = x[i] + sum[j:k](x[i]*j)", {"n": 2}, {}),
     ("f(x[n]; k=0)[i:n-k] = x[i+k]*x[i]", {"n": 3}, {}),
     # gathers at integers that depend on a pack
+    # subscripts that are out of range where a condition leaves them out
+    ("f(x[n,d], t[m]: int)[i,j] = where(t[i] >= 0, x[t[i],j]**2, 0)", {"n": 3, "d": 2}, {"t": [2, -1, 0, 2]}),
+    (
+        "f(x[n], t[m]: int, keep[m]: bool)[i] = where(keep[i], exp(x[t[i]]), 1)",
+        {"n": 3},
+        {"t": [2, 9, -4, 0], "keep": [True, False, False, True]},
+    ),
+    (
+        "f(x[n,c], t[n]: int; skip=-100) = sum[i](where(t[i] != skip, x[i,t[i]]**2, 0))",
+        {"n": 3, "c": 2},
+        {"t": [1, -100, 0]},
+    ),
     ("f(x[..., n], t[...]: int)[...] = x[..., t[...]]**2", {"...": (2,), "n": 3}, {"t": [2, 0]}),
     (
         "f(x[..., n, d], t[..., k]: int)[..., j, l] = x[..., t[..., j], l]**2",

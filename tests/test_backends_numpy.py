@@ -112,6 +112,7 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], w[k])[i:n] = sum[r](where(i - r >= 0, x[i-r]*w[r], 0))", {"n": 4, "k": 3}, {}),
     ("f(x[n])[i:(n-1)//2+1] = max[r:3](where((2*i+r >= 1) & (2*i+r <= n), x[2*i+r-1], -oo))", {"n": 6}, {}),
     ("f(x[n])[i:(n-1)//2+1] = min[r:3](where((2*i+r >= 1) & (2*i+r <= n), x[2*i+r-1], oo))", {"n": 6}, {}),
+    ("f(x[n])[i:n+5] = max[r:2](where((i+r >= 3) & (i+r < n+3), x[i+r-3], -oo))", {"n": 4}, {}),  # windows of nothing
     ("f(x[n])[i:n+2] = where((i > 0) & (i <= n), exp(x[i-1]), 2)", {"n": 3}, {}),
     ("f(x[n])[i:n] = where(i > 0, x[i-1], 0) + where(i < n-1, x[i+1], 0) - 2*x[i]", {"n": 4}, {}),
     ("f(x[n])[i:n] = where((i > 0) & (x[i] > 0), x[i-1]*x[i], 0)", {"n": 5}, {}),
@@ -386,12 +387,14 @@ def test_what_is_shifted_at_small_sizes(text):
     [
         ("f(x[n], w[k]; s=2)[i] = sum[r](x[s*i+r]*w[r])", {"s": 0}, "f: needs s >= 1, here s = 0"),
         ("f(x[n]; k=1)[i:n-k] = x[i+k]", {"k": -1}, "f: needs k >= 0, here k = -1"),
+        ("f(x[n]; p=2.0)[i] = x[i]**(1/p)", {"p": 0.0}, "f: needs p != 0, here p = 0.0"),  # not a quotient of arrays
+        ("f(x[n]; p=2, q=3)[i] = x[i]*sin(q/(p*q))", {"q": 0}, r"f: needs p \* q != 0, here p = 2, q = 0"),
     ],
 )
-def test_an_option_that_a_slice_does_not_take_is_refused(text, options, message):
+def test_an_option_that_a_slice_or_a_quotient_does_not_take_is_refused(text, options, message):
     code = loaded(text, "numpy")
     inputs = [np.ones(4) for _ in sg.parse(text).inputs]
-    with pytest.raises((ValueError, ZeroDivisionError), match=message):
+    with pytest.raises(ValueError, match=message):
         code.forward(*inputs, **options)
 
 

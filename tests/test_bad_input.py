@@ -303,6 +303,15 @@ def test_an_index_out_of_range_is_never_read(bad, to):
 
 
 @both
+@pytest.mark.parametrize("bad", [[0, 3], [-2, 0], [-100, 7]], ids=str)
+def test_a_subscript_may_be_out_of_range_where_a_condition_leaves_it_out(bad, to):
+    code = loaded("f(x[n], t[m]: int)[i] = where(t[i] != -1, x[t[i]]**2, 5)", to)
+    assert code.forward(np.full(3, 2.0), np.array([-1, 2, -1]))[0].tolist() == [5, 4, 5]
+    with pytest.raises(IndexError, match="f"):
+        code.forward(np.ones(3), np.array(bad))
+
+
+@both
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_literal_index_past_the_end_is_never_read(count, to):
     code = loaded("f(x[n])[i] = x[i]*x[5]", to)

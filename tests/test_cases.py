@@ -594,6 +594,34 @@ def test_log1pexp_neither_overflows_nor_loses(at, out, gradient, door, to):
     close(grad_x, gradient)
 
 
+SHIFTED = [  # quotients of sums of exponentials, which are the same for x + 800
+    "f(x[n], v[n], m[n]) = 3*sum[i](exp(x[i])*v[i])*m[0]/sum[j](exp(x[j]))",
+    "f(x[n], v[n], m[n]: bool): w[i] = exp(x[i])*m[i]; out = sum[i](w[i]*v[i])/sum[i](w[i])",
+    "f(x[n], v[n], m[n]): w[i] = exp(x[i])*m[i]; out = sum[i](w[i]*v[i])/sum[i](w[i])",
+    "f(x[n], v[n], m[n])[i] = v[i]*exp(x[i])/sum[j](m[j]*exp(x[j])/2)",
+    "f(x[n], v[n], m[n])[i:n,k:n] = sum[j](where(j <= i, exp(x[j]), 0)*v[k]*v[j])/sum[j](exp(x[j])*(j <= i))",
+    "f(x[n], v[n], m[n]) = log(mean[j](exp(x[j]))) - log(sum[j](m[j]*exp(x[j])))",
+    "f(x[n], v[n], m[n]): s[i] = sum[j](v[j]*exp(x[j]*v[i])); t[i] = sum[j](exp(x[j]*v[i])); out[k] = 2*s[k]/t[k]",
+]
+
+
+@both
+@pytest.mark.parametrize("text", SHIFTED)
+def test_a_quotient_of_sums_of_exponentials_does_not_overflow(text, to):
+    """At x + 800 what it is at x, where the largest x has the weight 0."""
+    assert sg.check(sg.parse(text), to=to).ok
+    code = loaded(text, to)
+    x, v, m = np.array([1.5, 300.0, -2.0]), np.array([1.0, 0.5, 1.0]), np.array([1.0, 0.0, 0.5])
+    m = m != 0 if "bool" in text else m
+    found = []
+    for shift in (0.0, 800.0):
+        with np.errstate(over="raise", invalid="raise"):
+            out, saved = code.forward(x + shift, v, m)
+            found.append((out, *(g for g in code.backward(saved, np.ones_like(out)) if g is not None)))
+    for near, far in zip(*found, strict=True):
+        np.testing.assert_allclose(far, near, rtol=1e-12)
+
+
 AGAIN = [  # the gradient of a gradient is that of any function; what it was given is an input
     "f(x[n])[i] = x[i]**3",
     "f(x[n], a[n]: bool) -> o, p: o[i] = (a[i] + (x[i] > 0))*x[i]**3; p = x[0]**2",
@@ -628,6 +656,8 @@ UNDEFINED = [  # an option outside of the domain gives what NumPy gives, and rai
     ("f(x; k=2.0) = x*log(k)", 0.0, -np.inf),
     ("f(x; k=2.0) = x*sqrt(k)", -1.0, np.nan),
     ("f(x; k=2.0) = x*k**2.5", 1e200, np.inf),
+    ("f(x; k=2.0) = x/k", 0.0, np.inf),
+    ("f(x; k=2.0) = where(k == 0, x, x*cos(1/k))", 0.0, 1.0),
 ]
 
 

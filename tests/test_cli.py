@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -213,7 +215,8 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),
-        (("generate", SQUARES, "--lapack"), "--lapack is an option of C. Add c to --to."),
+        (("generate", SQUARES, "--lapack"), "--lapack is an option of c. Add c to --to."),
+        (("generate", SQUARES, "--jvp", "--to", "c"), "--jvp is an option of torch and jax. Add torch to --to."),
     ],
 )
 def test_wrong_options(args, said):
@@ -375,6 +378,34 @@ def test_never_writes_over_what_is_not_its_own(prepare, said):
     assert {p: p.read_bytes() for p in Path().rglob("*") if p.is_file()} == before
 
 
+def test_what_was_changed_by_hand_is_written_over_only_by_force():
+    run("generate", SQUARES, "--out", "out", "--no-check")
+    edited = Path(NUMPY).read_text().replace("return (x**2,", "return (x**3,")
+    Path(NUMPY).write_text(edited)
+    said = f"{NUMPY} was changed after symgrad printed it: its checksum is another."
+    assert said in run("generate", SQUARES, "--out", "out", "--no-check", code=2)
+    assert Path(NUMPY).read_text() == edited
+    run("generate", SQUARES, "--out", "out", "--no-check", "--force")
+    assert "return (x**2," in Path(NUMPY).read_text()
+
+
+def test_a_checksum_survives_other_line_ends():
+    run("generate", SQUARES, "--out", "out", "--no-check")
+    Path(NUMPY).write_bytes(Path(NUMPY).read_bytes().replace(b"\n", b"\r\n"))
+    run("generate", SQUARES, "--out", "out", "--no-check")
+    assert b"\r" not in Path(NUMPY).read_bytes()
+
+
+def test_what_a_killed_process_has_left_goes():
+    Path("out/squares").mkdir(parents=True)
+    old, new = Path("out/squares/.squares_numpy.py-abc"), Path("out/squares/.squares_numpy.py-def")
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    run("generate", SQUARES, "--out", "out", "--no-check")
+    assert not old.exists() and new.exists(), "somebody may still be writing the new one"
+
+
 # generate --check
 
 
@@ -474,10 +505,48 @@ def test_check_as_json():
     assert report["points"] > 10 and report["worst"]["ulps"] < 8 and report["failures"] == []
 
 
+@needs_cc
+def test_check_writes_junit_xml(wrong):
+    run("check", SQUARES, "g(a[n,n]) = det(a)", "--to", "numpy,c", "--junit", "out.xml", code=1)
+    suite = ElementTree.parse("out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "1", "1")
+    cases = [(case.get("classname"), case.get("name"), [part.tag for part in case]) for case in suite]
+    assert cases[0] == ("squares", "numpy", ["failure", "system-out"])
+    assert cases[3] == ("g", "c", ["skipped"])
+    assert "DISAGREES" in suite[0].find("failure").get("message")
+
+
+def test_a_failure_names_the_command_that_shows_it_alone(wrong):
+    output = run("check", SQUARES, code=1)
+    (line,) = {line for line in output.splitlines() if "reproduce" in line and line.endswith("--case 0")}
+    words = shlex.split(line.split("reproduce")[1])
+    assert words == ["symgrad", "check", SQUARES, "--to", "numpy", "--case", "0"]
+    assert line in run(*words[1:], code=1)
+    assert "there is no case 999" in run("check", SQUARES, "--case", "999", code=1)
+
+
+def test_another_seed_draws_other_points():
+    one, other = (json.loads(run("check", SQUARES, "--json", "--seed", seed))[0] for seed in ("0", "1"))
+    assert one["ok"] and other["ok"] and one["worst"] != other["worst"]
+
+
+def test_a_mistake_of_symgrads_own_is_one_message(monkeypatch):
+    def stumbles(*args):
+        raise KeyError("no such stage")
+
+    monkeypatch.setattr(cli, "resolve", stumbles)
+    output = run("show", SQUARES, code=2)
+    said = "symgrad: this is a mistake in symgrad, and not in what was asked: KeyError: 'no such stage'"
+    assert output.startswith(said)
+    assert "SYMGRAD_TRACEBACK=1" in output and "Traceback" not in output
+    monkeypatch.setenv("SYMGRAD_TRACEBACK", "1")
+    assert isinstance(CliRunner().invoke(cli.main, ["show", SQUARES]).exception, KeyError)
+
+
 def test_show():
     output = run("show", "symgrad.library:sigmoid", "--to", "numpy,c")
     for part in (
-        "sigmoid(x) = 1 / (1 + exp(-x))\n\nJacobian\n    [ out * (1 - out) ]\n",
+        "sigmoid(x) = 1 / (1 + exp(-x))\n\nJacobian\n    [ sigmoid_slope(x) ]\n",
         "J^T v, before it is simplified (v = grad_output)\n    out[...] = 1 / (1 + exp(-x[...]))\n",
         "J^T v, simplified\n    out[...] = sigmoid(x[...])\n",
         "\nsigmoid/sigmoid_numpy.py\n\n",

@@ -141,6 +141,7 @@ EVERYWHERE = (-2.75, -0.375, 0.625, 1.875)
 INSIDE = {  # where an operator is not defined for all real numbers
     **{name: [(0.25, 0.75, 2.5)] for name in ("log", "log2", "log10", "sqrt")},
     "log1p": [(-0.75, 0.25, 2.5)],
+    "log1mexp": [(0.25, 0.75, 2.5)],
     **{name: [(-0.75, 0.125, 0.9375)] for name in ("asin", "acos", "atanh")},
     "acosh": [(1.0625, 1.5, 4.0)],
     "pow": [(0.25, 1.5, 3.0), (-2.5, -1.0, 0.0, 1.0, 2.0, 0.5)],

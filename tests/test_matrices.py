@@ -9,13 +9,15 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.differentiate import differentiate
+from symgrad.differentiate import differentiate, tangent
 from symgrad.errors import SymgradError, UnsupportedError
-from symgrad.ir import interpret
+from symgrad.ir import as_declared, interpret
 from symgrad.library import least_squares
 from symgrad.matrices import MATRICES
 from symgrad.simplify import simplify, stable
 from symgrad.verify.reference import Declaration
+from symgrad.verify.rounding import DOUBLE, rounding
+from symgrad.verify.rounding.matrices import whole
 from symgrad.verify.truth import truth
 
 RNG = np.random.default_rng(5)
@@ -25,6 +27,7 @@ TALL = np.array([[1.0, 2.0], [-1.0, 3.0], [2.0, 0.5]])
 IA = np.linalg.inv(A)
 W, V = np.linalg.eigh(S)
 U, SV, VH = np.linalg.svd(TALL, full_matrices=False)
+EXPM = np.array(mp.expm(mp.matrix((A / 4).tolist())).tolist(), dtype=float)
 
 BY_HAND = [  # (formula, input, its gradient where grad_output is 1)
     ("f(A[n,n]) = det(A)", A, np.array([[4.0, 2.0], [-1.0, 3.0]])),  # the cofactors
@@ -44,7 +47,8 @@ BY_HAND = [  # (formula, input, its gradient where grad_output is 1)
     ("f(A[m,n]) = sum[i](log(abs(qr_r(A)[i,i])))", TALL, TALL @ np.linalg.inv(TALL.T @ TALL)),  # log det(A^T A) / 2
     ("f(A[m,n]) = sum[i,j](qr_q(A)[i,j]**2)", TALL, np.zeros((3, 2))),  # orthonormal columns
     ("f(A[m,n]) = sum[i](sum[j](pinv(A)[i,j]*A[j,i]))", TALL, np.zeros((3, 2))),  # the rank
-    ("f(A[n,n]) = sum[i](expm(A)[i,i])", A / 4, None),  # expm(A)^T
+    ("f(A[n,n]) = sum[i](expm(A)[i,i])", A / 4, EXPM.T),
+    ("f(A[n,n]) = 1e200*sum[i](expm(A)[i,i])", A / 4, 1e200 * EXPM.T),  # linear in grad_output
     ("f(x[n]) = sum[i](i*sort(x)[i])", np.array([3.0, -1.0, 2.0]), np.array([2.0, 0.0, 1.0])),
     ("f(x[n]) = sort(x)[0]", np.array([3.0, -1.0, -1.0]), np.array([0.0, 1.0, 0.0])),  # of equal ones the first
 ]
@@ -80,8 +84,6 @@ REAL = [kind for kind, row in MATRICES.items() if not row.integer and kind != "s
 
 @pytest.mark.parametrize(("text", "at", "expected"), BY_HAND, ids=lambda x: x if isinstance(x, str) else "")
 def test_gradients_that_are_known(text, at, expected):
-    if expected is None:
-        expected = np.array(mp.expm(mp.matrix(at.tolist())).T.tolist(), dtype=float)
     artefact = sg.load(sg.parse(text), check=False)
     _, saved = artefact.forward(at)
     (gradient,) = artefact.backward(saved)
@@ -117,6 +119,67 @@ def test_the_gradient_agrees_with_differences(kind):
             values = interpret(derivative.function, {**inputs, "grad_output": 1})
             found = sum(np.sum(values[g] * directions[name]) for name, g in derivative.gradients)
             assert abs(found - expected) < 1e-40 * (1 + abs(expected))
+
+
+TANGENTS = [formula(kind) for kind in REAL] + [
+    "f(A[n,n]) = slogdet_sign(A)*det(A) + slogdet_sign(A)",
+    "f(A[n,n], B[n,p]): C[i,j] = A[i,j]**2 + 3*eq(i, j); z = solve(C, B); out = sum[i,k](z[i,k]**3*B[i,k])",
+    "f(A[n,n], B[n,p]): C[i:n,j:n] = sin(i + j) + 3*eq(i, j); z = solve(C, B); out = sum[i,k](z[i,k]**3)*A[0,0]",
+    "f(A[n,n], B[n,p]): L = cholesky(A); z = solve_lower(L, B); out = sum[i,k](z[i,k]**3)",
+    "f(A[m,n]) -> out: u = svd_u(A); s = svdvals(A); out = sum[i,j](u[i,j]*s[j]*exp(i))",
+    "f(A[m,n]) -> out: q = qr_q(A); r = qr_r(A); out = sum[i,j,k](q[i,j]*r[j,k]**3)",
+    "f(A[n,n], B[n,2]?): C[i,j] = A[i,j]*given(B, B[i,0], 1); D = inv(C); out = sum[i,j](D[i,j]*given(B, B[i,1], 2))",
+]
+
+
+def drawn_for(text):
+    """Operands of a formula, and whether A is symmetric."""
+    symmetric = any(kind in text for kind in ("eigh", "eigvalsh", "cholesky"))
+    a = RNG.standard_normal((4, 3) if "A[m,n]" in text else (3, 3))
+    if symmetric:
+        a = a @ a.T + np.eye(3)
+    elif "B[" in text:
+        a = a + 3 * np.eye(3)
+    return {"A": a} | ({"B": RNG.standard_normal((3, 2))} if "B[" in text else {}), symmetric
+
+
+@pytest.mark.parametrize("text", TANGENTS)
+def test_the_tangent_agrees_with_differences_and_with_the_gradient(text):
+    with mp.workprec(300):
+        function = sg.parse(text)
+        inputs, symmetric = drawn_for(text)
+        directions = {n: RNG.standard_normal(v.shape) for n, v in inputs.items()}
+        if symmetric:
+            directions["A"] = directions["A"] + directions["A"].T
+        expected = slope(function, inputs, directions, "out")
+        moving = {f"tangent_{n}": v for n, v in directions.items()}
+        for derivative in (tangent(function), sg.jvp(function)):
+            found = interpret(derivative.function, inputs | moving)["tangent_out"][()]
+            assert abs(found - expected) < 1e-40 * (1 + abs(expected))
+        for n in inputs:  # any direction, also from a symmetric matrix to one that is not: J is the transpose of J^T
+            moving[f"tangent_{n}"] = RNG.standard_normal(inputs[n].shape)
+        gradients = interpret(differentiate(function).function, {**inputs, "grad_output": 1})
+        pulled = sum(np.sum(gradients[f"grad_{n}"] * moving[f"tangent_{n}"]) for n in inputs)
+        pushed = interpret(tangent(function).function, inputs | moving)["tangent_out"][()]
+        assert abs(pulled - pushed) < 1e-40 * (1 + abs(pulled))
+
+
+@pytest.mark.parametrize("kind", REAL)
+def test_the_tangent_can_be_differentiated_again(kind):
+    with mp.workprec(300):
+        first = as_declared(sg.jvp(sg.parse(formula(kind))).function)
+        inputs = drawn(kind)
+        inputs |= {f"tangent_{n}": v for n, v in directions_of(kind, inputs).items()}
+        directions = directions_of(kind, {n: inputs[n] for n in inputs if not n.startswith("tangent_")})
+        expected = slope(first, inputs, directions, "tangent_out")
+        again = tangent(first)
+        seeds = {name: directions.get(n, np.zeros(inputs[n].shape)) for n, name in again.seeds}
+        found = interpret(again.function, inputs | seeds)[dict(again.gradients)["tangent_out"]][()]
+        assert abs(found - expected) < 1e-40 * (1 + abs(expected))
+        reverse = simplify(differentiate(stable(first)))
+        values = interpret(reverse.function, inputs | {n: float(o == "tangent_out") for o, n in reverse.seeds})
+        found = sum(np.sum(values[g] * directions[n]) for n, g in reverse.gradients if n in directions)
+        assert abs(found - expected) < 1e-40 * (1 + abs(expected))
 
 
 @pytest.mark.parametrize("kind", REAL)
@@ -179,9 +242,28 @@ def test_printed_numpy_at_every_size(batch, n, k):
     assert abs(found - expected) <= 1e-6 * (1 + abs(expected))
 
 
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+@pytest.mark.parametrize(("n", "k"), [(0, 2), (1, 1), (3, 2), (2, 4)])
+def test_printed_tangents_at_every_size(batch, n, k):
+    artefact = sg.load(sg.jvp(everything).function, check=False)
+    a = RNG.standard_normal((*batch, n, n)) + 3 * np.eye(n)
+    b = RNG.standard_normal((*batch, n, k))
+    moves = [RNG.standard_normal(x.shape) for x in (a, b)]
+    outputs, _ = artefact.forward(a, b, *moves)
+    values, tangents = outputs[: len(outputs) // 2], outputs[len(outputs) // 2 :]
+    plain = sg.load(everything, check=False)
+    ends = [plain.forward(a + h * moves[0], b + h * moves[1])[0] for h in (1e-6, -1e-6)]
+    for value, found, up, down in zip(values, tangents, *ends, strict=True):
+        assert found.shape == np.shape(value)
+        expected = (up - down) / 2e-6
+        np.testing.assert_allclose(found, expected, atol=1e-6 * (1 + np.abs(expected).max(initial=0)))
+
+
 CHECKED = [
     "f(A[...,n,n], b[...,n]) = solve(A, b)",
     "f(A[n,n], B[n,k]) = solve_upper(A, B)",
+    "f(A[...,n,n], b[...,n])[...] = exp(sum[i](solve(A, b)[...,i]))",  # its right-hand sides are all one number
+    "f(A[n,n], c): b[i:n] = c; out = solve_lower(A, b)",
     "f(A[n,n]) -> w, v: w = eigvalsh(A); v = eigh_vectors(A)",
     "f(A[m,n]) -> u, s: u = svd_u(A); s = svdvals(A)",
     "f(A[m,n]) -> q, r: q = qr_q(A); r = qr_r(A)",
@@ -232,6 +314,23 @@ def test_the_oracle_differentiates_on_the_side_of_a_jump():
     artefact = sg.load(least_squares, check=False)
     _, saved = artefact.forward(*inputs.values())
     np.testing.assert_allclose(artefact.backward(saved, seed)[0], found.astype(float), atol=1e-14)
+
+
+def test_the_rounding_of_a_matrix_whose_elements_are_far_apart():
+    """NumPy drops a singular value of 1e154 beside one of 1e200: there is nothing that the result must be near to."""
+    with rounding(DOUBLE, 200):
+        found = whole("pinv", np.array([[1e200, 0.0, 0.0], [0.0, -1e154, 1e154]]))
+    assert all(x.err == np.inf for x in found.ravel())
+
+
+@pytest.mark.parametrize("kind", REAL)
+@pytest.mark.parametrize("element", [np.inf, np.nan])
+def test_the_rounding_of_a_matrix_that_has_overflowed(kind, element):
+    operands = drawn(kind).values()
+    for which in operands:
+        with rounding(DOUBLE, 200):
+            found = whole(kind, *(np.where(a is which, element, a) for a in operands))
+        assert all(x.err == np.inf for x in np.ravel(found))
 
 
 def test_several_results_are_one_call():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from .base import Backend
 from .c import C
-from .c_options import DTYPES, OPTIONS, Options
 from .header import header
 from .jax import Jax
 from .numpy import NumPy
+from .options import DTYPES, OPTIONS, Options
 from .scipy import SciPy
 from .torch import Torch
 from .torch_c import TorchC
@@ -17,4 +18,17 @@ from .torch_c import TorchC
 ALL: tuple[Backend, ...] = (NumPy(), C(), Torch(), Jax(), SciPy(), TorchC())
 BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in ALL}
 
-__all__ = ["BACKENDS", "DTYPES", "OPTIONS", "Backend", "C", "Options", "header"]
+
+def takers(option: str) -> list[str]:
+    """The languages that have an option."""
+    return [backend.name for backend in ALL if option in backend.takes]
+
+
+def asked(name: str, options: Mapping[str, Any]) -> Backend:
+    """The language of that name, asked for what it has of the options."""
+    own = {option: value for option, value in options.items() if option in BACKENDS[name].takes}
+    make: Any = type(BACKENDS[name])
+    return make(Options(**own)) if own else BACKENDS[name]
+
+
+__all__ = ["BACKENDS", "DTYPES", "OPTIONS", "Backend", "Options", "asked", "header", "takers"]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import jinja2
 
 from ..plan import Program
+from .options import DEFAULT, Options
 
 
 def _folder() -> Path:
@@ -57,6 +58,10 @@ class Language:
     products = False
     over: Backend | None = None
     calls: Collection[str] | None = None
+    takes: Collection[str] = ()
+
+    def __init__(self, options: Options = DEFAULT) -> None:
+        self.options = options
 
 
 class Backend(Protocol):
@@ -75,6 +80,16 @@ class Backend(Protocol):
     @property
     def products(self) -> bool:
         """Whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`."""
+        ...
+
+    @property
+    def takes(self) -> Collection[str]:
+        """The names of the options that it has."""
+        ...
+
+    @property
+    def options(self) -> Options:
+        """What it is asked to print."""
         ...
 
     @property

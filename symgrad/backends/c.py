@@ -6,6 +6,7 @@ a `_batch` beside it; any other one takes row-major arrays and their sizes.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,15 +16,16 @@ from ..expr import Const, Expr, Ref, product, refs, show
 from ..ir import Dtype, Tensor
 from ..ops import OPS
 from ..plan import Procedure, Program
-from ..plan.loops import Nest, flatten, nests, pointwise, size_names
+from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from . import c_lapack
 from .base import template
 from .c_body import ELEMENT, Body, comment_text
 from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
-from .c_options import DEFAULT, Options
 from .c_signature import Parameter, Printed
 from .c_text import Text, language
+from .options import DEFAULT, Options
+from .series import c_helper, called_in
 
 HELPERS = {
     "PI": ["static const double PI = 3.14159265358979323846;"],
@@ -94,6 +96,7 @@ class C:
     products = False
     style = "loops"
     over = None
+    takes = ("lapack", "dtype", "accumulate")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         self.options = options
@@ -110,6 +113,7 @@ class C:
         lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
         helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)]
+        smooth = [c_helper(op, self.options.single) for op in called_in(source, "c")]
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
         values = {
@@ -117,9 +121,9 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [*helpers, *lapack],
+            "helpers": [*helpers, *lapack, *smooth],
             "lapack": bool(lapack),
-            "math": _calls_math("\n".join([source, *(line for some in lapack for line in some)])) or "PI" in used,
+            "math": _calls_math("\n".join([source, *itertools.chain(*lapack, *smooth)])) or "PI" in used,
             "integers": "int64_t" in types or "int64_t" in source,
         }
         return {
@@ -137,6 +141,8 @@ class C:
         """The functions to print, and the names that they use."""
         point = pointwise(program)
         flat = point or flatten(program)
+        if self.options.accumulate:
+            flat = accumulated(flat)
         printed: list[Printed] = []
         used: set[str] = set()
         for procedure, nest in zip((flat.forward, flat.backward), nests(flat, language), strict=True):
@@ -153,7 +159,7 @@ class C:
         """Compile what was printed, and return it as Python functions."""
         library = compile_library(program.derivative.primal.name, files)
         functions, _ = self.functions(program)
-        return Artefact(program, library, functions, self.options.single)
+        return Artefact(program, library, functions, self.options)
 
 
 class _Function:
@@ -187,15 +193,14 @@ class _Function:
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
-        checks = [(e, extent) for e, extent in self._program.indexed if e.name in self._procedure.reads]
+        checks = [s for s in self._program.indexed if s.element.name in self._procedure.reads]
         conditions = self._conditions()
         lines = self.body.lines(checks, conditions)
         used = {*self.body.text.used, *self.body.asked}
         tensors = self._tensors()
-        results = ("output", "gradient")
-        arguments = [p for p in tensors if p.name in used or p.role in results or p.role == "saved" and not p.constant]
-        dropped = [p for p in tensors if p.role == "seed" and p.name not in used]
-        arguments = sorted([*arguments, *dropped], key=tensors.index)
+        always = ("output", "seed", "gradient")
+        arguments = [p for p in tensors if p.name in used or p.role in always or p.role == "saved" and not p.constant]
+        dropped = [p for p in arguments if p.role in ("seed", "gradient") and p.name not in used]
         lines = [*(f"    (void){p.name};" for p in dropped), *lines]
         checked = bool(self._program.indexed or conditions)
         fails = checked or bool(self.body.calls)
@@ -294,7 +299,8 @@ class _Function:
         if saved and self._kind == "forward":
             lines.append(f"For backward: {_and(saved)}; pass NULL for what is not needed.")
         if any(p.role == "gradient" for p in parameters):
-            lines.append("Overwrite each gradient; pass NULL for one that is not needed.")
+            verb = "Add to" if self._options.accumulate else "Overwrite"
+            lines.append(f"{verb} each gradient; pass NULL for one that is not needed.")
         absent = [p.name for p in parameters if p.role == "input" and p.nullable]
         if absent:
             lines.append(f"{_and(absent)} may be absent: NULL.")

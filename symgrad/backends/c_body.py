@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ..expr import (
     ONE,
@@ -22,13 +23,14 @@ from ..expr import (
     transform,
 )
 from ..ir import Dtype
+from ..plan import Subscript
 from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, stores, walk
 from ..plan.loops.integers import sides
 from . import c_lapack
 from .c_lines import LIMIT, broken, filled
-from .c_options import Options
 from .c_text import Text
 from .header import is_readable
+from .options import Options
 
 SCALAR = {Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}  # a real one is what the options say
 ELEMENT = {Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
@@ -96,9 +98,9 @@ class Body:
         what is 0 or 1 is."""
         return "iwork" if array.name in self._places else "work"
 
-    def lines(self, checks: Sequence[tuple[Ref, Expr]], conditions: Sequence[str] = ()) -> list[str]:
+    def lines(self, checks: Sequence[Subscript], conditions: Sequence[str] = ()) -> list[str]:
         """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
-        checked = [line for element, extent in checks for line in self._check(element, extent)]
+        checked = [line for subscript in checks for line in self._check(subscript)]
         main = self._block(self._nest.body, 1, top=True)
         arrays = [*([f"    int {self._status} = 0;"] if self.calls else []), *self._arrays()]
         extents = [
@@ -174,20 +176,24 @@ class Body:
 
     # checks
 
-    def _check(self, element: Ref, extent: Expr) -> list[str]:
+    def _check(self, subscript: Subscript) -> list[str]:
         """Return 1 if an index is out of its range, before anything is read by it."""
+        element = subscript.element
         tensor = self._nest.table[element.name]
         box = []
         for axis, s in enumerate(element.subscripts):
             if not isinstance(s, (Index, Const)):
                 names = [f"i{n}" if n else "i" for n in range(len(tensor.shape))]
                 subscripts = tuple(index(name) for name in names)
-                return self._check(_element(element.name, subscripts), extent)
+                return self._check(replace(subscript, element=_element(element.name, subscripts)))
             if isinstance(s, Index):
                 box.append((s, tensor.shape[axis]))
         x = self.text.element(element)
-        limit = self.text.as_kind(extent, "size", 21)
-        test = f"if ({x} < 0 || (size_t){x} >= {limit}) {{"
+        limit = self.text.as_kind(subscript.extent, "size", 21)
+        test = f"{x} < 0 || (size_t){x} >= {limit}"
+        if subscript.where is not None:
+            test = f"{self.text.as_kind(subscript.where, 'bool', 6)} && ({test})"
+        test = f"if ({test}) {{"
         block = [f"    {line}" for line in broken(test, 0)] + ["        return 1;", "    }"]
         for i, size in reversed(box):
             head = f"    for (size_t {i.name} = 0; {i.name} < {self.text.as_kind(size, 'size', 21)}; ++{i.name}) {{"

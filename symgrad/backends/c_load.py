@@ -21,6 +21,7 @@ from ..expr import Const, Expr, Ref, show
 from ..ir import Dtype, Tensor, extent_of
 from ..plan import Program
 from .c_signature import Parameter, Printed, of_arrays
+from .options import DEFAULT, Options
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
@@ -92,14 +93,16 @@ class Library:
 class Artefact:
     """`forward(*inputs, **options) -> (out, saved)` and `backward(saved, grad_output, needs_input_grad) -> gradients`.
 
-    They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back.
+    They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back. Where backward
+    adds to gradients, they are 0 before, or `into`: an array, or None, for each input.
     """
 
     def __init__(
-        self, program: Program, library: Library, printed: Sequence[Printed], single: bool = False
+        self, program: Program, library: Library, printed: Sequence[Printed], options: Options = DEFAULT
     ) -> None:
-        self.single = single  # real numbers are float32
-        self._stored = {**STORED, Dtype.REAL: np.float32 if single else np.float64}
+        self.single = options.single  # real numbers are float32
+        self.accumulates = options.accumulate  # to what is in the gradients' arrays
+        self._stored = {**STORED, Dtype.REAL: np.float32 if self.single else np.float64}
         self._program = program
         self._primal = program.derivative.primal
         self._library = library
@@ -126,7 +129,11 @@ class Artefact:
         return (outputs if len(outputs) > 1 else outputs[0]), tuple(saved)
 
     def backward(
-        self, saved: Sequence[Any], grad_output: Any = None, needs_input_grad: Sequence[bool] | None = None
+        self,
+        saved: Sequence[Any],
+        grad_output: Any = None,
+        needs_input_grad: Sequence[bool] | None = None,
+        into: Sequence[Any] | None = None,
     ) -> tuple[Any, ...]:
         """Return J^T grad_output: one gradient per input, None where it is not needed, absent or an integer."""
         program, primal = self._program, self._primal
@@ -152,8 +159,11 @@ class Artefact:
         }
         for gradient in gradients.values():
             values[gradient] = None
-        for gradient in wanted.values():
+        before = dict(zip(primal.inputs, into or (), strict=into is not None))
+        for name, gradient in wanted.items():
             values[gradient] = self._empty(program.table[gradient], sizes, numbers)
+            if self.accumulates:
+                values[gradient][...] = 0 if before.get(name) is None else before[name]
         self._call(self._backward, values, sizes, numbers, present)
         return tuple(self._result(values[wanted[n]]) if n in wanted else None for n in primal.inputs)
 

@@ -14,6 +14,7 @@ from ..declare.names import LIBM
 from ..errors import UnsupportedError
 from ..expr import (
     ATOM,
+    DEFINED,
     HALF,
     ONE,
     ZERO,
@@ -276,6 +277,8 @@ class Text(Printer):
         name = OPS[node.op].spell.get("c", node.op)
         if "{" in name:
             return Form(name, ATOM, (0,) * len(node.args))
+        if node.op in DEFINED:
+            return Form(f"{name}({{}})", ATOM, (0,))
         if node.args and name not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "

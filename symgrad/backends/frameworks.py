@@ -56,18 +56,23 @@ class TorchArtefact(_Framework):
         result = self._function(*tensors, **options)
         outputs = list(result) if isinstance(result, tuple) else [result]
         arrays = tuple(o.detach().numpy() for o in outputs)
-        return (arrays if isinstance(result, tuple) else arrays[0]), (tensors, outputs)
+        return (arrays if isinstance(result, tuple) else arrays[0]), (tensors, outputs, options)
 
     def backward(
         self, saved: Any, grad_output: Any = None, needs_input_grad: Sequence[bool] | None = None
     ) -> tuple[Any, ...]:
         import torch
 
-        tensors, outputs = saved
+        tensors, outputs, options = saved
         seeds = self._seeds(grad_output, outputs)
         needs = needs_input_grad or (True,) * len(tensors)
         wanted = [k for k, t in enumerate(tensors) if t is not None and t.requires_grad and needs[k]]
         given = [None if s is None else _tensor(s) for s in seeds]
+        if wanted and len(wanted) < sum(t is not None and t.requires_grad for t in tensors):
+            # what is not needed is an input that requires no gradient, and the code is told when it is called
+            tensors = [t if t is None or k in wanted else t.detach() for k, t in enumerate(tensors)]
+            result = self._function(*tensors, **options)
+            outputs = list(result) if isinstance(result, tuple) else [result]
         found: list[Any] = [None] * len(tensors)
         if wanted:
             pairs = [(g, o) for g, o in zip(given, outputs, strict=True) if o.requires_grad]
@@ -92,26 +97,40 @@ def _tensor(value: Any) -> Any:
 
 
 class JaxArtefact(_Framework):
-    """Printed JAX, in 64 bits."""
+    """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
+
+    flushes = True  # subnormal numbers are 0 to XLA on a CPU
+
+    def __init__(self, primal: Function, module: ModuleType) -> None:
+        super().__init__(primal, module)
+        self._compiled: dict[Any, Any] = {}
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         import jax
 
+        arrays = [None if x is None else np.asarray(x) for x in inputs]
+        arrays += [None] * (len(self._primal.inputs) - len(arrays))
+        moving = [k for k, n in enumerate(self._primal.inputs) if self._is_real(n) and arrays[k] is not None]
+        # integers are not traced: that they are in range is asked of numbers
+        fixed = {k: a for k, a in enumerate(arrays) if a is not None and k not in moving}
+        seen = (tuple(moving), *((k, a.dtype, a.shape, a.tobytes()) for k, a in fixed.items()), *options.items())
+
+        def function(*values: Any) -> Any:
+            given = dict(fixed) | dict(zip(moving, values, strict=True))
+            return self._function(*map(given.get, range(len(arrays))), **options)
+
+        def both(values: Any, seeds: Any) -> Any:
+            result, pull = jax.vjp(function, *values)
+            return result, pull(seeds)
+
         with jax.enable_x64(True):
-            arrays = [None if x is None else jax.numpy.asarray(np.asarray(x)) for x in inputs]
-            arrays += [None] * (len(self._primal.inputs) - len(arrays))
-            moving = [k for k, n in enumerate(self._primal.inputs) if self._is_real(n) and arrays[k] is not None]
-
-            def function(*values: Any) -> Any:
-                filled = list(arrays)
-                for k, value in zip(moving, values, strict=True):
-                    filled[k] = value
-                return self._function(*filled, **options)
-
-            result, pull = jax.vjp(function, *(arrays[k] for k in moving))
+            values = [arrays[k] for k in moving]
+            call = self._compiled.setdefault(seen, jax.jit(both))
+            result, _ = call(values, jax.tree.map(_ones, jax.eval_shape(function, *values)))
         outputs = list(result) if isinstance(result, tuple) else [result]
         shown = tuple(np.array(o) for o in outputs)
-        return (shown if isinstance(result, tuple) else shown[0]), (arrays, outputs, moving, pull)
+        saved = arrays, outputs, moving, lambda seeds: call(values, seeds)[1]
+        return (shown if isinstance(result, tuple) else shown[0]), saved
 
     def backward(
         self, saved: Any, grad_output: Any = None, needs_input_grad: Sequence[bool] | None = None
@@ -120,15 +139,22 @@ class JaxArtefact(_Framework):
 
         arrays, outputs, moving, pull = saved
         seeds = self._seeds(grad_output, outputs)
-        missing = 0.0 if len(outputs) > 1 else 1.0
         needs = needs_input_grad or (True,) * len(arrays)
         found: list[Any] = [None] * len(arrays)
+        given = [
+            np.asarray(s) if s is not None else np.zeros_like(ones) if len(outputs) > 1 else ones
+            for s, ones in zip(seeds, map(_ones, outputs), strict=True)
+        ]
         with jax.enable_x64(True):
-            given = [
-                jax.numpy.full(o.shape, missing, o.dtype) if s is None else jax.numpy.asarray(np.asarray(s))
-                for s, o in zip(seeds, outputs, strict=True)
-            ]
             gradients = pull(tuple(given) if len(outputs) > 1 else given[0])
-            for k, gradient in zip(moving, gradients, strict=True):
-                found[k] = np.array(gradient) if needs[k] else None
+        for k, gradient in zip(moving, gradients, strict=True):
+            found[k] = np.array(gradient) if needs[k] else None
         return tuple(found)
+
+
+def _ones(result: Any) -> Any:
+    """A gradient of a result, such as JAX takes for one of its dtype."""
+    import jax
+
+    real = jax.numpy.issubdtype(result.dtype, jax.numpy.floating)
+    return np.ones(result.shape, result.dtype if real else jax.dtypes.float0)

@@ -9,13 +9,13 @@ from functools import cached_property
 from ..errors import UnsupportedError
 from ..ir import Dtype, Tensor
 from ..plan import Program
-from ..plan.arrays.tree import Guard
+from ..plan.arrays.commands import Guard
 from ..plan.build import SCIPY
 from .base import Language, template
 from .frameworks import JaxArtefact
 from .jax_text import JaxLines, JaxPrinter
 from .python_checks import checked_options, inputs_helper, promoted, raised
-from .python_file import FrameworkFile, module_from
+from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
     as_stored,
     constraint_lines,
@@ -29,12 +29,14 @@ from .python_lines import (
     where_told,
 )
 from .python_text import assigned, called, pack_name, parameters, returned, unset
+from .series import called_in, python_helper
 
 
 class Jax(Language):
     """The target `jax`."""
 
     name = words = "jax"
+    takes = ("jvp",)
     executed = "numpy"
     style = "arrays"
 
@@ -43,7 +45,8 @@ class Jax(Language):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
-        return {f"{primal.name}_jax.py": _File(program).text(header)}
+        made = _ForwardMode if self.options.jvp else _File
+        return {f"{primal.name}_jax.py": made(program).text(header)}
 
     def load(self, program: Program, files: Mapping[str, str]) -> JaxArtefact:
         """Import the printed text as a module, without writing it anywhere."""
@@ -57,30 +60,30 @@ class _File(FrameworkFile):
         self.seeds = [s for _, s in program.derivative.seeds]
 
     def printer(self, like: str) -> JaxPrinter:
-        return JaxPrinter(f"{like}.dtype", self.options)
+        return JaxPrinter(f"{like}.dtype", self.options, self.needs)
+
+    template = "jax.j2"
+    rule = "jax.custom_vjp"
 
     def text(self, header: Sequence[str]) -> str:
-        forward, backward = self._forward(), self._backward()
-        helpers = [inputs_helper(self.program, promoted(self.primal), "_outside({name}, {extent})")]
+        functions = self.functions()
+        body = "\n".join(line for lines in functions.values() if not isinstance(lines, str) for line in lines)
+        helpers = [inputs_helper(self.program, promoted(self.primal), "_outside({name}, {extent})", self.printer(""))]
         helpers += self._type_helpers()
-        body = "\n".join([*forward, *backward])
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
+        helpers += [python_helper(op, self.printer("x")) for op in called_in(body, "jax")]
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = ["import functools"] if self.options else []
         imports += ["import math"] if "math." in whole else []
         modules = [m for m in SCIPY if re.search(rf"(?<!\.)\b{m}\.", whole)]
         every = [*self.primal.inputs, *self.options]
-        names = ", ".join(every)
-        result = called(f"return forward({names})", 7)
-        result[-1] += "[0]"
         count = len(self.primal.inputs)
         places = ", ".join(str(count + k) for k in range(len(self.options)))
         places += "," if len(self.options) == 1 else ""
-        decorator = f"functools.partial(jax.custom_vjp, nondiff_argnums=({places}))" if places else "jax.custom_vjp"
+        decorator = f"functools.partial({self.rule}, nondiff_argnums=({places}))" if places else self.rule
         checked = ", ".join([*self.primal.inputs, *checked_options(self.program)])
-        call = called(f"return _{self.primal.name}({names})", 4)
-        return template("jax.j2").render(
+        return template(self.template).render(
             header=[in_docstring(line) for line in header],
             imports=[*imports, ""] if imports else [],
             modules=[
@@ -90,17 +93,30 @@ class _File(FrameworkFile):
             name=self.primal.name,
             parameters=parameters(self.primal.name, self.parameters()),
             doc=[self.results_doc(), *self.arguments_doc()],
-            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({checked})", 4), *call],
+            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({checked})", 4), *self.call("return ")],
             decorator=decorator,
             all_parameters=parameters(f"_{self.primal.name}", every),
-            forward_parameters=parameters("forward", every),
-            result=result,
-            exported=", ".join(f'"{n}"' for n in sorted(["backward", "forward", self.primal.name])),
-            forward=forward,
-            backward_parameters=parameters("backward", [*self.options, "saved", "grad_output"]),
-            backward=backward,
             helpers=helpers,
+            **functions,
         )
+
+    def call(self, before: str) -> list[str]:
+        """The call of the function that has a derivative of its own."""
+        return called(f"{before}_{self.primal.name}({', '.join([*self.primal.inputs, *self.options])})", 4)
+
+    def functions(self) -> dict[str, str | list[str]]:
+        """What the template places: the lines of functions, and their parameters."""
+        every = [*self.primal.inputs, *self.options]
+        result = called(f"return forward({', '.join(every)})", 7)
+        result[-1] += "[0]"
+        return {
+            "result": result,
+            "exported": ", ".join(f'"{n}"' for n in sorted(["backward", "forward", self.primal.name])),
+            "forward_parameters": parameters("forward", every),
+            "forward": self._forward(),
+            "backward_parameters": parameters("backward", [*self.options, "saved", "grad_output"]),
+            "backward": self._backward(),
+        }
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -121,18 +137,28 @@ class _File(FrameworkFile):
         found = [_type_helper(self.primal.name, word, kind, of) for dtype, word, kind, of in rows if dtype in kinds]
         return [*found, *([list(PROMOTED)] if promoted(self.primal) else [])]
 
-    def _forward(self) -> list[str]:
-        primal, program = self.primal, self.program
+    def computed(self) -> list[str]:
+        """The lines of forward before its return."""
         lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(primal, self.needs)
+        lines += constraint_lines(self.primal, self.needs)
         lines += count_lines(self.forward.counts)
         lines += [""] if lines else []
-        text = JaxLines(self.printer(self.like or primal.inputs[0]), lambda guard: " and ".join(present(guard, None)))
-        lines += text(self.forward.statements)
+        return [*lines, *self.lines()(self.forward.statements)]
+
+    def lines(self) -> JaxLines:
+        """What prints statements on the inputs."""
+        printer = self.printer(self.like or self.primal.inputs[0])
+        return JaxLines(printer, lambda guard: " and ".join(present(guard, None)))
+
+    def outputs(self) -> str:
+        """The result."""
+        return tuple_of(self.primal.outputs) if len(self.primal.outputs) > 1 else self.primal.outputs[0]
+
+    def _forward(self) -> list[str]:
+        program = self.program
         static = [self._size(d) for d in self.sizes_kept()] + [f"{n} is not None" for n in program.saved_presence]
         saved = [*program.saved, *([f"_Static({tuple_of(static)})"] if static else [])]
-        outputs = tuple_of(primal.outputs) if len(primal.outputs) > 1 else primal.outputs[0]
-        return [*lines, *returned(f"{outputs}, {tuple_of(saved)}", 4)]
+        return [*self.computed(), *returned(f"{self.outputs()}, {tuple_of(saved)}", 4)]
 
     def _size(self, name: str) -> str:
         return pack_name(name) if name in self.forward_sizes() else where_told(name, self.sure)
@@ -169,6 +195,42 @@ class _File(FrameworkFile):
         lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
         return [*lines, *self.body, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
+
+
+class _ForwardMode(_File):
+    """Forward mode: a `jax.custom_jvp`, which JAX transposes for its backward."""
+
+    template = "jax_jvp.j2"
+    rule = "jax.custom_jvp"
+
+    def functions(self) -> dict[str, str | list[str]]:
+        return {
+            "exported": f'"{self.primal.name}"',
+            "result": [*self.computed(), *returned(self.outputs(), 4)],
+            "jvp_parameters": parameters("_jvp", [*self.options, "primals", "tangents"]),
+            "jvp": self._jvp(),
+        }
+
+    def _jvp(self) -> list[str]:
+        assert self.program.product is not None, "the pipeline plans it"
+        pushed = _Tangents(self.program.product)
+        inner = [*pushed.sized(4), *self.lines()(pushed.statements)]
+        results = pushed.results(self.primal.outputs, "np.zeros({}.shape, jax.dtypes.float0)")
+        text = "\n".join([*inner, *results])
+        names = [pushed.tangents.get(n, "_") for n in self.primal.inputs]
+        lines = unpacked(self.primal.inputs, "primals")
+        lines += unpacked([n if mentions(text, n) else "_" for n in names], "tangents")
+        values = tuple_of(results) if len(results) > 1 else results[0]
+        call = "".join(self.call(""))
+        if values.count(".shape") == 0:
+            return [*lines, *inner, *returned(f"{call}, {values}", 4)]
+        result = assigned(", ".join(self.primal.outputs), call, 4)
+        return [*lines, *inner, *result, *returned(f"{self.outputs()}, {values}", 4)]
+
+
+class _Tangents(TangentFile):
+    def printer(self, like: str) -> JaxPrinter:
+        return JaxPrinter(f"{like}.dtype", self.options)
 
 
 def _type_helper(function: str, word: str, kind: str, of: str) -> list[str]:
@@ -210,6 +272,6 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "    span = dilation * (size - 1) + 1",
         "    count = max((x.shape[axis] - span) // step + 1, 0)",
         "    places = step * jnp.arange(count)[:, None] + dilation * jnp.arange(size)",
-        "    return jnp.moveaxis(jnp.take(x, places, axis=axis), axis + 1, -1)",
+        "    return jnp.moveaxis(x[(slice(None),) * axis + (places,)], axis + 1, -1)",
     ),
 }

@@ -5,31 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Apply, Expr, postorder, refs
-from ..plan.arrays.tree import (
-    AddAt,
-    Array,
-    Assign,
-    Copy,
-    Einsum,
-    Elementwise,
-    For,
-    Guard,
-    SizeOf,
-    Statement,
-    Take,
-    Update,
-    Var,
-    Whole,
-    below,
-    flat,
-    items_of,
-    plain_number,
-    sizes_in,
-    sizes_of,
-    tops,
-)
+from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
+from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
+from ..plan.arrays.tree import Array, Copy, Einsum, Elementwise, SizeOf, Take, Var, Whole
 from .python_lines import Lines, indented
-from .python_text import INFIX, ArrayPrinter, assigned, returned, sizes
+from .python_text import INFIX, PRODUCTS, ArrayPrinter, assigned, returned, sizes
 
 CALLS: Mapping[str, str] = {
     "solve_lower": "linalg.solve_triangular({}, {}, lower=True)",
@@ -46,6 +26,8 @@ class JaxPrinter(ArrayPrinter):
 
     target = "jax"
     module = "jnp"
+    slow_from = PRODUCTS + 1  # XLA makes products of powers
+    of_nothing = ("initial=-jnp.inf",)
 
     def _node(self, node: Array, text: Callable[[Array, int], str]) -> tuple[str, int]:
         match node:

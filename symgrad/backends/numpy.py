@@ -10,7 +10,8 @@ from typing import Any
 from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
-from ..plan.arrays.tree import AddAt, Guard, Slice
+from ..plan.arrays.commands import AddAt, Guard
+from ..plan.arrays.tree import Slice
 from ..plan.build import SCIPY
 from .base import Language, template
 from .c_lines import broken
@@ -30,6 +31,7 @@ from .python_lines import (
     with_return,
 )
 from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, returned, sizes, unset
+from .series import called_in, python_helper
 
 MANY = 8  # inputs, from which their flags are not written out
 
@@ -62,7 +64,7 @@ class NumPyLines(Lines):
 
 class NumPyFile(PythonFile):
     def printer(self, like: str) -> ArrayPrinter:
-        return ArrayPrinter(f"{like}.dtype", self.options)
+        return ArrayPrinter(f"{like}.dtype", self.options, self.needs)
 
     def text(self, header: Sequence[str]) -> str:
         functions = self.functions()
@@ -115,7 +117,7 @@ class NumPyFile(PythonFile):
         return lines + NumPyLines(self._typed(), lambda guard: conditions(guard, {}, None, ""))(self.forward.statements)
 
     def _typed(self) -> ArrayPrinter:
-        return self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options)
+        return self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options, self.needs)
 
     def kept(self) -> list[str]:
         """What forward saves."""
@@ -155,7 +157,7 @@ class NumPyFile(PythonFile):
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
         dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
         dtype = dtype if primal.inputs else "np.float64"
-        printer = ArrayPrinter(dtype, self.options)
+        printer = ArrayPrinter(dtype, self.options, self.needs)
         names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
         names += [f"has_{n}" for n in program.saved_presence]
         if self._saves_dtype():
@@ -257,4 +259,4 @@ class NumPyFile(PythonFile):
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         if "_windows(" in body:
             helpers.append(list(WINDOWS))
-        return helpers
+        return [*helpers, *(python_helper(op, self.printer("x")) for op in called_in(body, "numpy"))]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..expr import Const, Expr, Ref, ref, refs, show, substitute
+from ..expr import ZERO, Apply, Const, Expr, Ref, ref, refs, show, substitute, transform
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
-from .python_text import WIDTH, assigned, if_lines, parameters, returned
+from ..plan.arrays.taking import as_number
+from ..plan.arrays.tree import Array, Elementwise, Num, SizeOf, Var
+from .python_text import WIDTH, ArrayPrinter, assigned, if_lines, parameters, returned
 
 RANGE = "{name}.size and not (0 <= {name}.min() and {name}.max() < {extent})"
 
@@ -21,11 +23,14 @@ def promoted(primal: Function) -> list[str]:
     return reals if len(reals) > 1 else []
 
 
-def inputs_helper(program: Program, one_type: Sequence[str] = (), outside: str = RANGE) -> list[str]:
+def inputs_helper(
+    program: Program, one_type: Sequence[str] = (), outside: str = RANGE, text: ArrayPrinter | None = None
+) -> list[str]:
     """`_inputs`, which checks types and shapes.
 
     one_type  inputs that get one dtype
     outside   what asks whether a subscript `name` is out of range; empty if nothing does
+    text      how arrays are printed, if not as NumPy's
     """
     primal = program.derivative.primal
     options = checked_options(program) if outside else []
@@ -46,7 +51,7 @@ def inputs_helper(program: Program, one_type: Sequence[str] = (), outside: str =
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
     if outside:
-        lines += [f"    {line}" for line in _index_checks(program, bound, outside)]
+        lines += [f"    {line}" for line in _index_checks(program, bound, outside, text or ArrayPrinter(""))]
     if one_type:
         names = ", ".join(one_type)
         lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]
@@ -99,29 +104,57 @@ def _axis_check(
     return [*if_lines(f"{text} != {other}", indent), *raised("ValueError", message, indent)]
 
 
-def _index_checks(program: Program, bound: Mapping[str, tuple[str, str]], outside: str) -> list[str]:
+def _index_checks(
+    program: Program, bound: Mapping[str, tuple[str, str]], outside: str, text: ArrayPrinter
+) -> list[str]:
     primal = program.derivative.primal
+    options = [o.name for o in primal.options]
     lines = []
-    for element, extent in program.indexed:
-        name = element.name
+    for subscript in program.indexed:
+        name, extent = subscript.element.name, subscript.extent
         if name not in primal.inputs:
             continue
-        text = show(substitute(extent, {r: ref(bound[r.name][0]) for r in refs(extent) if r.name in bound}))
-        given = f"{name} is not None and " if primal.table[name].optional else ""
-        lines += [
-            *if_lines(given + outside.format(name=name, extent=text), 4),
+        limit = show(substitute(extent, {r: ref(bound[r.name][0]) for r in refs(extent) if r.name in bound}))
+        given = primal.table[name].optional
+        asked, where, block = name, "", []
+        if subscript.where is not None:
+            asked = "places" if "places" not in (*primal.inputs, *options) else "places_"
+            condition = transform(subscript.where, lambda n: ref(n.name) if isinstance(n, Ref) else n)
+            where = f" where {show(condition)}"
+            places = Elementwise("select", (_array(condition, options), Var(name), Num(as_number(ZERO))))
+            block = assigned(asked, text(places), 8 if given else 4)
+        test = outside.format(name=asked, extent=limit)
+        block += [
+            *if_lines(f"{name} is not None and {test}" if given and not where else test, 8 if given and where else 4),
             *raised(
                 "IndexError",
-                f"{primal.name}: {name} must be in range({show(extent)}), here range({{{text}}})",
+                f"{primal.name}: {name} must be in range({show(extent)}){where}, here range({{{limit}}})",
+                8 if given and where else 4,
             ),
         ]
+        lines += [f"if {name} is not None:", *(f"    {line}" for line in block)] if given and where else block
     return lines
+
+
+def _array(condition: Expr, options: Sequence[str]) -> Array:
+    """A condition on tensors that are named alone, as one on whole arrays."""
+    if isinstance(condition, Const):
+        return Num(condition)
+    if isinstance(condition, Ref):
+        return SizeOf(condition) if condition.name in options else Var(condition.name)
+    assert isinstance(condition, Apply)
+    return Elementwise(condition.op, tuple(_array(a, options) for a in condition.args))
 
 
 def checked_options(program: Program) -> list[str]:
     """The options that tell how far the integers in an input may reach."""
     primal = program.derivative.primal
-    reached = {r.name for element, extent in program.indexed if element.name in primal.inputs for r in refs(extent)}
+    reached = {
+        r.name
+        for subscript in program.indexed
+        if subscript.element.name in primal.inputs
+        for r in refs(subscript.extent, *([] if subscript.where is None else [subscript.where]))
+    }
     return [o.name for o in primal.options if o.name in reached]
 
 

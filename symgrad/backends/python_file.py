@@ -11,9 +11,9 @@ from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
-from ..plan.arrays.tree import For, Guard, Statement
+from ..plan.arrays.commands import For, Guard, Statement
 from .c_lines import broken
-from .python_lines import count_lines, listed, mentions, number_of, where_told
+from .python_lines import count_lines, listed, mentions, number_of, size_lines, where_told
 from .python_text import ArrayPrinter, pack_name
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -99,11 +99,16 @@ class PythonModule:
 
 
 class PythonFile(PythonModule):
-    """One function in one language of arrays."""
+    """One function in one language of arrays.
+
+    needs  what must hold of sizes and options
+    """
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.needs: Sequence[Expr] = ()
         self.forward, self.backward = array_procedures(program, self._fits)
+        self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
 
     def printer(self, like: str) -> ArrayPrinter:
         """What spells array expressions; new arrays have the type of the array `like`."""
@@ -119,15 +124,9 @@ class PythonFile(PythonModule):
             return [line for inner in s.body for line in self._flat(inner, text)]
         return [f"{s.name} = {text(s.value)}"]
 
-    @property
-    def needs(self) -> list[Expr]:
-        """What must hold of sizes and options."""
-        return [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
-
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
-        needs = (*self.primal.constraints, *self.forward.needs, *self.backward.needs)
-        mentioned = {r.name for c in needs for r in refs(c)} | set(self.forward.sizes)
+        mentioned = {r.name for c in self.needs for r in refs(c)} | set(self.forward.sizes)
         return [d.name for d in self.primal.dims if d.name in mentioned]
 
     def size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
@@ -135,6 +134,33 @@ class PythonFile(PythonModule):
         if name in self.forward_sizes():
             return pack_name(name)
         return where_told(name, tensors)
+
+
+class TangentFile(PythonFile):
+    """The product of the Jacobian with tangents, from the inputs and the tangents: `program.product`."""
+
+    @property
+    def tangents(self) -> dict[str, str]:
+        """The tangent of each input that has one."""
+        return dict(self.program.derivative.seeds)
+
+    def results(self, outputs: Sequence[str], missing: str) -> list[str]:
+        """The tangent of each output; `missing` for what is no real number."""
+        found = dict(self.program.derivative.gradients)
+        table = self.program.derivative.function.table
+        return [found[n] if table[n].dtype == Dtype.REAL else missing.format(n) for n in outputs]
+
+    @property
+    def statements(self) -> list[Statement]:
+        """What is computed."""
+        return [*self.forward.statements, *self.backward.statements]
+
+    def sized(self, indent: int) -> list[str]:
+        """The lines about sizes."""
+        needed = {*self.forward.sizes, *self.backward.sizes}
+        counts = dict.fromkeys((*self.forward.counts, *self.backward.counts))
+        lines = size_lines([d.name for d in self.primal.dims if d.name in needed], self.sure)
+        return [*lines, *count_lines([*counts], indent)]
 
 
 class FrameworkFile(PythonFile):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from ..expr import ONE, Expr, Ref, refs, show
+from ..expr import ONE, Apply, Expr, Ref, apply, refs, show
 from ..ir import Function, Tensor
 from ..plan import Program
+from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Unpack, Update
 from ..plan.arrays.layout import Pattern
-from ..plan.arrays.tree import AddAt, Array, Assign, Elementwise, For, Guard, Statement, Unpack, Update
+from ..plan.arrays.tree import Array, Elementwise
 from .python_checks import raised
 from .python_text import ArrayPrinter, assigned, if_lines, pack_name, returned, sizes
 
@@ -132,8 +133,15 @@ def constraint_lines(primal: Function, conditions: Sequence[Expr], indent: int =
         names = dict.fromkeys(r.name for r in refs(condition))
         values = ", ".join(f"{n} = {{{pack_name(n)}}}" for n in names)
         text = f"{primal.name}: needs {show(condition)}, here {values}"
-        lines += [*if_lines(f"not {sizes(condition)}", indent), *raised("ValueError", text, indent)]
+        lines += [*if_lines(_fails(condition), indent), *raised("ValueError", text, indent)]
     return lines
+
+
+def _fails(condition: Expr) -> str:
+    """`not s >= 1`, and `p == 0` where that is what must not be."""
+    if isinstance(condition, Apply) and condition.op == "ne":
+        return sizes(apply("eq", *condition.args))
+    return f"not {sizes(condition)}"
 
 
 def with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], kept: str) -> list[str]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
-from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref, refs
+from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref
 from ..expr.sizes import never_negative
 from ..expr.text import FORMULA
 from ..ops import OPS
+from ..plan.arrays.below import ARRAYS, below, children, plain_number
+from ..plan.arrays.divisors import not_zero
 from ..plan.arrays.tree import (
-    ARRAYS,
     Array,
     BroadcastTo,
     Concatenate,
@@ -43,13 +44,11 @@ from ..plan.arrays.tree import (
     Var,
     Whole,
     Windows,
-    below,
-    children,
-    plain_number,
 )
 from .python_matrices import CALLS
 
 WIDTH = 88
+PRODUCTS = 4  # the largest power that is written as products
 HUGGED = 40  # what may stand before the bracket in which a long line is broken
 
 INFIX: Mapping[str, Form] = {
@@ -122,14 +121,18 @@ class ArrayPrinter:
 
     dtype    the text of the inputs' type
     options  the names of numbers that whoever calls the code gives, and that may be negative
+    needs    what the code has checked before
     """
 
     target = "numpy"
     module = "np"
+    slow_from = 3  # the least power that is slower than products: 30 times, of 100,000 numbers
+    of_nothing: ClassVar[Sequence[str]] = ()  # how a maximum is told to be -inf of nothing
 
-    def __init__(self, dtype: str, options: Collection[str] = ()) -> None:
+    def __init__(self, dtype: str, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         self.dtype = dtype
         self.options = options
+        self.needs = needs
 
     def __call__(self, array: Array, level: int = 0) -> str:
         """The text of `array`, in parentheses where it binds less tightly than `level`."""
@@ -167,6 +170,8 @@ class ArrayPrinter:
             case Reduce(kind, base, axes_, keepdims):
                 options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
                 options += ["keepdims=True"] if keepdims else []
+                if kind == "supremum":
+                    kind, options = "max", [*options, *self.of_nothing]
                 return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
             case Scan(op, base, axis, reverse):
                 return self._scan(op, text(base, ATOM if reverse else 0), axis, reverse), ATOM
@@ -244,6 +249,8 @@ class ArrayPrinter:
             return self._called(f"{self.module}.{word}", [text(a, 0) for a in args]), ATOM
         if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
             base, exponent = (text(a, 41) for a in args)
+            if base.isidentifier() and exponent.isdigit() and self.slow_from <= int(exponent) <= PRODUCTS:
+                return _product(base, int(exponent))
             simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
         if form is not None:
@@ -273,14 +280,15 @@ class ArrayPrinter:
 
     def _called(self, word: str, arguments: Sequence[str]) -> str:
         """A function of the language, called with plain numbers where Python's own would raise."""
-        return f"float({word.format(*arguments) if '{' in word else f'{word}({chr(44).join(arguments)})'})"
+        inner = ", ".join(arguments)
+        return f"float({word.format(*arguments) if '{' in word else f'{word}({inner})'})"
 
     def items(self, items: Sequence[Item]) -> str:
         """What stands in the brackets of an index."""
         return ", ".join(self._item(i, self) for i in items)
 
     def _finite(self, op: str, args: Sequence[Array]) -> bool:
-        return _finite(Elementwise(op, tuple(args)), self.options)
+        return _finite(Elementwise(op, tuple(args)), self.options, self.needs)
 
     def _item(self, item: Item, text: Callable[[Array, int], str]) -> str:
         if isinstance(item, Slice):
@@ -297,24 +305,21 @@ class ArrayPrinter:
         return text(item, 0)
 
 
-def _finite(a: Array, options: Collection[str]) -> bool:
-    """Whether a number of Python's is certain to be one, whatever the sizes are: no 1/n, which raises where n is 0.
-
-    A quotient by an option is left to who gives the option.
-    """
+def _finite(a: Array, options: Collection[str], needs: Collection[Expr]) -> bool:
+    """Whether a number of Python's is certain to be one, whatever the sizes are: no 1/n, which raises where n is 0."""
     if not any(isinstance(b, (SizeOf, Var)) for b in below(a)):
         return True  # of constants: refused before where it is none
     match a:
         case Elementwise("div", (above, divisor)):
-            given = isinstance(divisor, SizeOf) and any(r.name in options for r in refs(divisor.value))
             constant = not any(isinstance(b, (SizeOf, Var)) for b in below(divisor))
-            return _finite(above, options) and (constant or given)
+            checked = isinstance(divisor, SizeOf) and not_zero(divisor.value) in needs
+            return _finite(above, options, needs) and (constant or checked)
         case Elementwise("pow", (base, Num(exponent))):
-            return _finite(base, options) and exponent.value.denominator == 1 and exponent.value > 0
+            return _finite(base, options, needs) and exponent.value.denominator == 1 and exponent.value > 0
         case Elementwise("sqrt", (base,)):
-            return _finite(base, options) and _never_negative(base, options)
+            return _finite(base, options, needs) and _never_negative(base, options)
         case Elementwise(op, args):
-            return op in _TAME and all(_finite(x, options) for x in args)
+            return op in _TAME and all(_finite(x, options, needs) for x in args)
         case _:
             return isinstance(a, SizeOf)
 
@@ -396,6 +401,14 @@ def parameters(name: str, parts: Sequence[str], indent: int = 0) -> str:
     start = "\n" + " " * indent
     inside = f"    {text}" if len(text) + 4 + indent <= WIDTH else f"{start}".join(f"    {part}," for part in parts)
     return f"{start}{inside}{start}"
+
+
+def _product(base: str, exponent: int) -> tuple[str, int]:
+    """A power as squares and products, none of which is beyond it: `x**2 * x`, `(x**2) ** 2`."""
+    if exponent == 2:
+        return f"{base}**2", 40
+    inner, _ = _product(base, exponent // 2) if exponent % 2 == 0 else _product(base, exponent - 1)
+    return (f"{inner} * {base}", 20) if exponent % 2 else (f"({inner}) ** 2", 40)
 
 
 def unset(names: Sequence[str], indent: int) -> list[str]:

@@ -9,11 +9,11 @@ from functools import cached_property
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Program
-from ..plan.arrays.tree import Guard
+from ..plan.arrays.commands import Guard
 from .base import Language, template
 from .frameworks import TorchArtefact
 from .python_checks import inputs_helper, promoted, raised
-from .python_file import FrameworkFile, module_from
+from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
     conditions,
     constraint_lines,
@@ -23,12 +23,14 @@ from .python_lines import (
     listed,
     mentions,
     needed,
+    present,
     size_lines,
     tuple_of,
     unpacked,
     where_told,
 )
 from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
+from .series import called_in, python_helper
 from .torch_lines import HELPERS, TorchLines
 from .torch_text import TorchPrinter
 
@@ -41,6 +43,7 @@ class Torch(Language):
     """The target `torch`."""
 
     name = words = "torch"
+    takes = ("jvp",)
     executed = "numpy"
     style = "arrays"
 
@@ -49,7 +52,7 @@ class Torch(Language):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        return {f"{primal.name}_torch.py": _File(program).text(header)}
+        return {f"{primal.name}_torch.py": _File(program, self.options.jvp).text(header)}
 
     def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
         """Import the printed text as a module, without writing it anywhere."""
@@ -58,9 +61,10 @@ class Torch(Language):
 
 
 class _File(FrameworkFile):
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, forward_mode: bool = False) -> None:
         super().__init__(program)
         primal = self.primal
+        self.forward_mode = forward_mode
         self.class_name = class_name(primal.name)
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         saved = [n for n in program.saved if n in primal.inputs]
@@ -71,13 +75,15 @@ class _File(FrameworkFile):
         self.given = "inputs" if "inputs" not in primal.table else "arguments"
 
     def printer(self, like: str) -> TorchPrinter:
-        return TorchPrinter(like, self.options)
+        return TorchPrinter(like, self.options, self.needs)
 
     def text(self, header: Sequence[str]) -> str:
         forward, setup, backward = self._forward(), self._setup(), self._backward()
-        body = "\n".join([*forward, *backward])
+        jvp = self._jvp() if self.forward_mode else []
+        body = "\n".join([*self._call(), *forward, *backward, *jvp])
         helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
+        helpers += [python_helper(op, self.printer("x")) for op in called_in(body, "torch")]
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
         return template("torch.j2").render(
@@ -95,6 +101,8 @@ class _File(FrameworkFile):
             setup=setup,
             backward_parameters=parameters("backward", ["ctx", *self._cotangents()], 4),
             backward=backward,
+            jvp_parameters=parameters("jvp", ["ctx", *self._tangents()], 4) if jvp else "",
+            jvp=jvp,
             helpers=helpers,
         )
 
@@ -110,7 +118,7 @@ class _File(FrameworkFile):
         result[-1] += shown
         return [
             *assigned(names, f"_inputs({names})", 4),
-            f"with torch.autocast({sure}.device.type, enabled=False):",
+            f"with _no_autocast({sure}):",
             *(f"    {line}" for line in result),
         ]
 
@@ -150,7 +158,8 @@ class _File(FrameworkFile):
         sizes = [where_told(d, self.sure) for d in self.sizes_kept()]
         extra = self._options_kept()
         kept = [self._kept(n) for n in self.saved]
-        text = ", ".join([*kept, *flags, *sizes, *extra])
+        pushed = [*primal.inputs] if self.forward_mode else []
+        text = ", ".join([*kept, *flags, *sizes, *extra, *pushed])
         read = [n for n in (*primal.inputs, *self.options) if mentions(text, n)]
         lines: list[str] = []
         if read:
@@ -163,8 +172,12 @@ class _File(FrameworkFile):
             kept = [self.output + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
+        if self.forward_mode and self.hidden:  # jvp says nothing of them
+            lines += called(f"ctx.mark_non_differentiable({', '.join(self.hidden)})", 8)
         if kept:
             lines += called(f"ctx.save_for_backward({', '.join(kept)})", 8)
+        if pushed:
+            lines += called(f"ctx.save_for_forward({', '.join(pushed)})", 8)
         for word, values in (("sizes", sizes), ("options", extra), ("given", flags)):
             if values:
                 lines += assigned(f"ctx.{word}", tuple_of(values), 8)
@@ -209,7 +222,7 @@ class _File(FrameworkFile):
         return [n for n in self.program.saved_presence if n in asked]
 
     def _options_kept(self) -> list[str]:
-        if self.hidden:
+        if self.hidden or self.forward_mode:
             return self.options
         return [o for o in self.program.saved_options if self.used(o)]
 
@@ -229,7 +242,7 @@ class _File(FrameworkFile):
         inside = self._body_at(8)
         if not any(word in line for line in inside for word in MATRICES):
             return inside
-        return [f"with torch.autocast({seed}.device.type, enabled=False):", *indented(self._body_at(12))]
+        return [f"with _no_autocast({seed}):", *indented(self._body_at(12))]
 
     def _body_at(self, indent: int) -> list[str]:
         seeds = [s for _, s in self.program.derivative.seeds]
@@ -271,6 +284,35 @@ class _File(FrameworkFile):
         result = [self.gradient_of(n) or "None" for n in primal.inputs] + ["None"] * len(self.options)
         return [*lines, *self.body, *returned(", ".join(result), 8)]
 
+    # forward mode
+
+    def _tangents(self) -> list[str]:
+        """The parameters of jvp: the tangent of each argument."""
+        assert self.program.product is not None, "the pipeline plans it"
+        seeds = dict(self.program.product.derivative.seeds)
+        found = [seeds.get(n, f"_{n}") for n in self.primal.inputs]
+        return [*found, *(["*_"] if self.options else [])]
+
+    def _jvp(self) -> list[str]:
+        """J times the tangents, from the inputs; what is None does not move."""
+        assert self.program.product is not None, "the pipeline plans it"
+        pushed = _Tangents(self.program.product)
+        seeds = pushed.tangents
+        lines = unpacked(self.primal.inputs, "ctx.saved_tensors", 8)
+        lines += unpacked(self.options, "ctx.options", 8) if self.options else []
+        lines += [line for n, seed in seeds.items() for line in assigned(seed, f"_tangent({seed}, {n})", 8)]
+        reads = [*self._ordered([*self.primal.inputs]), *seeds.values()]
+        optional = [*self.primal.optional, *(seeds[n] for n in self.primal.optional if n in seeds)]
+        results = pushed.results(self.primal.outputs, "None")
+        printer = pushed.printer(self.like or self.primal.inputs[0])
+
+        def asked(guard: Guard) -> str:
+            return " and ".join(present(guard, None))
+
+        text = TorchLines(printer, asked, pushed.statements, reads, optional, results)
+        lines += [*pushed.sized(8), *text.whole(pushed.statements, 8)]
+        return [*lines, *returned(", ".join([*results, *["None"] * len(self.hidden)]), 8)]
+
     def _again(self) -> list[str]:
         """The hidden results as functions of the inputs, where backward is differentiated itself."""
         results = ["_" if n in self.primal.outputs else n for n in (*self.primal.outputs, *self.hidden)]
@@ -278,11 +320,20 @@ class _File(FrameworkFile):
         said = f"# to differentiate this again: {listed(self.hidden)}"
         said = f"{said} as {'a function' if len(self.hidden) == 1 else 'functions'} of the inputs"
         short = said if len(said) <= 70 else "# to differentiate this again: what was saved, as functions of the inputs"
+        asked = "torch.is_grad_enabled()"
+        if self.forward_mode:
+            reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
+            asked += f" or _forward_mode({', '.join(reals)})"
         return [
-            "if torch.is_grad_enabled():",
+            *if_lines(asked, 8),
             f"    {short}",
             *(f"    {line}" for line in assigned(", ".join(results), call, 12)),
         ]
+
+
+class _Tangents(TangentFile):
+    def printer(self, like: str) -> TorchPrinter:
+        return TorchPrinter(like, self.options)
 
 
 def class_name(name: str) -> str:

@@ -17,7 +17,7 @@ from ..expr.sizes import count
 from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.loops import size_names
-from .base import template
+from .base import Language, template
 from .c import C
 from .c_load import find_compiler
 from .c_signature import Parameter, Printed, of_arrays
@@ -41,7 +41,7 @@ NEEDS = "needs_input_grad"
 _number = itertools.count()
 
 
-class TorchC:
+class TorchC(Language):
     """The target `torch_c`: a Python file beside those of `c`."""
 
     name = "torch_c"

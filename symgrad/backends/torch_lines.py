@@ -10,26 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import Expr
+from ..plan.arrays.below import ARRAYS, below
+from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
-from ..plan.arrays.tree import (
-    ALL,
-    ARRAYS,
-    AddAt,
-    Assign,
-    Copy,
-    For,
-    Full,
-    Guard,
-    Item,
-    Slice,
-    Statement,
-    Take,
-    Update,
-    Var,
-    below,
-    flat,
-    tops,
-)
+from ..plan.arrays.tree import ALL, Copy, Full, Item, Slice, Take, Var
 from .python_lines import Asked, Lines, is_negative
 from .python_text import WIDTH, assigned, called, sizes
 from .torch_text import BACK, TorchPrinter, perhaps_whole, slice_of
@@ -214,6 +198,25 @@ def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[s
 
 
 HELPERS: Mapping[str, tuple[str, ...]] = {
+    "_forward_mode": (
+        "def _forward_mode(*tensors):",
+        '    """Whether one of the tensors is differentiated in forward mode."""',
+        "    dual = torch.autograd.forward_ad.unpack_dual",
+        "    return any(t is not None and dual(t).tangent is not None for t in tensors)",
+    ),
+    "_tangent": (
+        "def _tangent(tangent, tensor):",
+        '    """Return the tangent of a tensor, which is 0 where there is none."""',
+        "    if tangent is None and tensor is not None:",
+        "        return torch.zeros_like(tensor)",
+        "    return tangent",
+    ),
+    "_no_autocast": (
+        "def _no_autocast(tensor):",
+        '    """Return a context in which products have the type of their operands."""',
+        '    device = "cpu" if tensor.is_meta else tensor.device.type',
+        "    return torch.autocast(device, enabled=False)",
+    ),
     "_cut": (
         "def _cut(x, *cuts):",
         '    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""',
@@ -226,6 +229,13 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         '    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""',
         "    tensors = [t for t in tensors if t is not None]",
         "    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)",
+    ),
+    "_amax": (
+        "def _amax(x, dim=(), keepdim=False):",
+        '    """Return the maximum along `dim`, which is -inf where there is nothing."""',
+        "    if x.numel() == 0:",
+        "        return x.sum(dim, keepdim) - math.inf",
+        "    return x.amax(dim, keepdim)",
     ),
     "_with": (
         "def _with(array, index, value):",

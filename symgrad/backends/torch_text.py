@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ..expr import ATOM, ONE, const, is_exact, value_of
+from ..expr import ATOM, ONE, Expr, const, is_exact, value_of
+from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import (
     ALL,
     Array,
@@ -29,7 +30,6 @@ from ..plan.arrays.tree import (
     Take,
     Var,
     Whole,
-    plain_number,
 )
 from .python_text import INFIX, ArrayPrinter, sizes
 
@@ -76,10 +76,11 @@ class TorchPrinter(ArrayPrinter):
     """`like` is a tensor whose type and device new tensors have."""
 
     target = "torch"
+    slow_from = 4  # torch knows x**2 and x**3
     module = "torch"
 
-    def __init__(self, like: str, options: Collection[str] = ()) -> None:
-        super().__init__(f"{like}.dtype", options)
+    def __init__(self, like: str, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
+        super().__init__(f"{like}.dtype", options, needs)
         self.like = like
         self.rows: dict[str, str] = {}  # tensors that are lists of rows at the moment, with the names of the lists
 
@@ -174,7 +175,9 @@ class TorchPrinter(ArrayPrinter):
         word = REDUCED.get(node.kind, node.kind)
         keep = ", keepdim=True" if node.keepdims else ""
         if node.axes is None:
-            return f"{text}.{word}()"
+            return f"_amax({text})" if node.kind == "supremum" else f"{text}.{word}()"
+        if node.kind == "supremum":
+            return f"_amax({text}, dim={node.axes[0] if len(node.axes) == 1 else node.axes}{keep})"
         if node.kind == "prod":  # one axis at a time, the last one first
             for axis in sorted(node.axes, reverse=True):
                 text = f"{text}.prod(dim={axis}{keep})"

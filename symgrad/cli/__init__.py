@@ -9,24 +9,29 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DTYPES, OPTIONS, Options
+from ..backends import BACKENDS, DTYPES, OPTIONS, Options, takers
 from ..errors import SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
 from ..verify import Report
 from . import text
-from .checking import Checks, Outcome, verified
+from .checking import Checks, Outcome, verified, ways_of
 from .files import File, abandoned, difference, leftovers, placed, refuse, write
+from .junit import junit
 from .targets import Targets, resolve
 
 FINDING, MISTAKE, UNFINISHED = 1, 2, 3
 Ways = Mapping[str, Any]  # the options of C that were given
+TRACEBACK = "SYMGRAD_TRACEBACK"  # set in the environment, it shows where symgrad itself has failed
+LONGEST = 200  # characters of a name that a message repeats
 
 
 class Mistake(click.ClickException):
@@ -40,7 +45,7 @@ class Mistake(click.ClickException):
 
 
 class Commands(click.Group):
-    """The commands; a SymgradError or a failing disk becomes one message."""
+    """The commands; a SymgradError, a failing disk, or a mistake of symgrad's own becomes one message."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -51,7 +56,19 @@ class Commands(click.Group):
         except SymgradError as error:
             raise Mistake(str(error)) from error
         except OSError as error:
-            raise Mistake(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+            name = str(error.filename or "")
+            shown = f"{name[:LONGEST]}..." if len(name) > LONGEST else name
+            raise Mistake(f"{shown}: {error.strerror}" if name else str(error)) from error
+        except MemoryError as error:
+            raise Mistake(f"this takes more memory than there is: {error}".rstrip(": ")) from error
+        except Exception as error:
+            if isinstance(error, click.ClickException | click.exceptions.Exit | click.Abort) or TRACEBACK in os.environ:
+                raise
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise Mistake(
+                f"this is a mistake in symgrad, and not in what was asked: {said[:LONGEST]}\n"
+                f"Please report it, with the command and what it shows where {TRACEBACK}=1 stands in the environment."
+            ) from error
 
 
 def _languages(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -65,6 +82,12 @@ def _languages(ctx: click.Context, param: click.Parameter, value: str) -> tuple[
     return names
 
 
+def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number.", ctx, param)
+    return value
+
+
 target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
 to_option = click.option(
     "--to", "languages", callback=_languages, default="numpy", metavar="NAMES", show_default=True,
@@ -73,17 +96,22 @@ to_option = click.option(
 
 
 def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of C, handed on as one mapping of those that were given."""
+    """The options of languages, handed on as one mapping of those that were given."""
     @functools.wraps(command)
     def with_ways(*args: Any, languages: tuple[str, ...], **keywords: Any) -> Any:
         ways = {name: value for name in OPTIONS if (value := keywords.pop(name))}
-        if ways and "c" not in languages:
-            raise Mistake(f"--{next(iter(ways))} is an option of C. Add c to --to.")
+        for way in ways:
+            if not {name.partition(":")[0] for name in languages} & {*takers(way)}:
+                raise Mistake(f"--{way} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to.")
         return command(*args, languages=languages, ways=ways, **keywords)
 
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
-    return dtype(lapack(with_ways))
+    accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
+    jvp = click.option("--jvp", is_flag=True, help="PyTorch, JAX: forward mode, too.")
+    plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
+                           help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
+    return plainly(jvp(dtype(accumulate(lapack(with_ways)))))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -113,26 +141,30 @@ def main() -> None:
 @click.option("--check", "compare", is_flag=True,
               help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
+@click.option("--force", is_flag=True, help="Write over printed files that were changed by hand.")
 @click.pass_context
 def generate(
     ctx: click.Context,
     targets: Sequence[str],
     languages: tuple[str, ...],
     ways: Ways,
+    stabilize: bool,
     out: Path,
     compare: bool,
     unchecked: bool,
+    force: bool,
 ) -> None:
     """Print forward and backward of each TARGET into files.
 
     Shows the Jacobian (or the equations of the gradients), verifies the code against the formula, and writes it to
-    DIR/<function>/. All files are written, or none: nothing is where any code fails its check. Without a C compiler C
-    is written and not verified, which the exit code 2 tells. A function that one language cannot express (a matrix
-    factorisation in C) is printed in the others, and said so; the exit code is 2 where nothing could be printed.
+    DIR/<function>/. All files are written, or none: nothing is where any code fails its check, and nothing is
+    written over a file that symgrad did not print, or that was changed since. Without a C compiler C is written and
+    not verified, which the exit code 2 tells. A function that one language cannot express (a matrix factorisation
+    in C) is printed in the others, and said so; the exit code is 2 where nothing could be printed.
     """
     if compare and unchecked:
         raise Mistake("--check compares files and verifies nothing; leave --no-check out.")
-    found = resolve(targets)
+    found = resolve(targets, stabilize)
     if compare:
         ctx.exit(_compare(found, languages, ways, out, targets))
     files: list[File] = []
@@ -157,7 +189,7 @@ def generate(
         click.echo("symgrad: no file was written, because code failed its check.", err=True)
         ctx.exit(FINDING)
     _tell_refused(refused, bool(files))
-    refuse(out, files)
+    refuse(out, files, force)
     states = [file.state for file in files]
     write(files)
     click.echo("Files")
@@ -174,21 +206,29 @@ def generate(
 @to_option
 @_ways
 @click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", callback=_number,
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
               help="Check in N processes at once.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Draw other points.")
+@click.option("--case", type=click.IntRange(min=0), metavar="N", help="Check one case alone, as a failure names it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@click.option("--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the outcomes to FILE as JUnit XML too.")  # fmt: skip
 @click.pass_context
 def check(
     ctx: click.Context,
     targets: Sequence[str],
     languages: tuple[str, ...],
     ways: Ways,
+    stabilize: bool,
     full: bool,
     seconds: float | None,
     jobs: int,
+    seed: int,
+    case: int | None,
     as_json: bool,
+    junit_file: Path | None,
 ) -> None:
     """Verify the printed code of each TARGET against its formula.
 
@@ -199,10 +239,11 @@ def check(
     --full adds to random points, ties, edges and sizes 0 and 1: the kinks of every operator in the formula and the
     floats beside them, each input at 800 and -800 where the function has a value there, float32 at all of these, each
     size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of
-    needs_input_grad.
+    needs_input_grad. The points are the same in every run; a failure says the command that asks for its case alone.
     """
     outcomes: list[Outcome] = []
-    for outcome in Checks(tuple(targets), languages, full, seconds, tuple(ways.items())).outcomes(jobs):
+    checks = Checks(tuple(targets), languages, full, seconds, tuple(ways.items()), seed, case, stabilize)
+    for outcome in checks.outcomes(jobs):
         outcomes.append(outcome)
         if outcome.report is not None and not as_json:
             click.echo(str(outcome.report))
@@ -210,6 +251,8 @@ def check(
     failed = [o.failed for o in outcomes if o.failed]
     lacking = [o.lacking for o in outcomes if o.lacking]
     refused = [o.refused for o in outcomes if o.refused]
+    if junit_file is not None:
+        junit_file.write_bytes(junit(outcomes))
     if as_json:
         click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
     for message in failed:
@@ -227,11 +270,11 @@ def check(
 @to_option
 @_ways
 @click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
-def show(targets: Sequence[str], languages: tuple[str, ...], ways: Ways, latex: bool) -> None:
+def show(targets: Sequence[str], languages: tuple[str, ...], ways: Ways, stabilize: bool, latex: bool) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
     refused: list[str] = []
     shown = False
-    for number, function in enumerate(resolve(targets).functions):
+    for number, function in enumerate(resolve(targets, stabilize).functions):
         if number:
             click.echo()
         if latex:
@@ -259,7 +302,7 @@ def _printed(function: Function, languages: Sequence[str], ways: Ways, refused: 
     found: list[Printed] = []
     for to in languages:
         try:
-            found.append(printed(function, to, ways if to == "c" else {}))
+            found.append(printed(function, to, ways_of(to, ways)))
         except UnsupportedError as error:
             refused.append(str(error))
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import click
 
+from ..backends import takers
 from ..backends.c_load import NO_COMPILER, NO_LAPACK
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
@@ -17,6 +19,13 @@ from ..pipeline import Printed, printed
 from ..pipeline import verified as verified_code
 from ..verify import Report
 from .targets import resolve
+
+PATIENCE = 1.0  # seconds of a check before it says how far it is
+
+
+def ways_of(to: str, ways: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the options that were given, those that a language has."""
+    return {way: value for way, value in ways.items() if to.partition(":")[0] in takers(way)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +35,26 @@ class Outcome:
     refused  the language has no words for it
     lacking  this machine cannot run it
     failed   the compiler refuses it
+    function, to  what was checked
     """
 
     report: Report | None = None
     refused: str = ""
     lacking: str = ""
     failed: str = ""
+    function: str = ""
+    to: str = ""
 
 
-def verified(function: Function, printing: Printed, full: bool = False, seconds: float | None = None) -> Outcome:
+def verified(
+    function: Function,
+    printing: Printed,
+    full: bool = False,
+    seconds: float | None = None,
+    seed: int = 0,
+    case: int | None = None,
+    watch: Callable[[Report], None] | None = None,
+) -> Outcome:
     """Load and check what was printed."""
     to = printing.backend.name
     try:
@@ -45,7 +65,7 @@ def verified(function: Function, printing: Printed, full: bool = False, seconds:
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
         return Outcome(lacking=said)
-    return Outcome(verified_code(function, printing, artefact, full, seconds))
+    return Outcome(verified_code(function, printing, artefact, full, seconds, seed, case, watch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +77,28 @@ class Checks:
     full: bool = False
     seconds: float | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    seed: int = 0
+    case: int | None = None
+    stabilize: bool = True
 
-    def one(self, function: Function, to: str) -> Outcome:
+    def one(self, function: Function, to: str, watch: Callable[[Report], None] | None = None) -> Outcome:
         """Print and check one function in one language."""
         try:
-            printing = printed(function, to, dict(self.options) if to == "c" else {})
+            printing = printed(function, to, ways_of(to, dict(self.options)))
         except UnsupportedError as error:
-            return Outcome(refused=str(error))
-        return verified(function, printing, self.full, self.seconds)
+            return Outcome(refused=str(error), function=function.name, to=to)
+        found = verified(function, printing, self.full, self.seconds, self.seed, self.case, watch)
+        return replace(found, function=function.name, to=to)
 
     def outcomes(self, jobs: int) -> Iterator[Outcome]:
         """Every outcome, in the order of the functions and languages, from so many processes."""
-        functions = resolve(self.targets).functions
+        functions = resolve(self.targets, self.stabilize).functions
         tasks = [(number, to) for number in range(len(functions)) for to in self.languages]
         progress = _Progress(len(tasks))
         if jobs == 1:
             for number, to in tasks:
                 progress.show(f"{functions[number].name}   {to}")
-                outcome = self.one(functions[number], to)
+                outcome = self.one(functions[number], to, progress.points)
                 progress.done()
                 yield outcome
             return
@@ -96,7 +120,7 @@ _asked: tuple[Checks, Sequence[Function]]  # of a process of the pool: what is d
 
 def _prepare(checks: Checks) -> None:
     global _asked
-    _asked = checks, resolve(checks.targets).functions
+    _asked = checks, resolve(checks.targets, checks.stabilize).functions
 
 
 def _task(number: int, to: str) -> Outcome:
@@ -109,13 +133,25 @@ class _Progress:
 
     def __init__(self, count: int) -> None:
         self.count, self.number = count, 0
-        self.shown = count > 1 and sys.stderr.isatty()
+        self.terminal = sys.stderr.isatty()
+        self.what, self.start = "", 0.0
 
     def show(self, what: str) -> None:
         self.number += 1
-        if self.shown:
-            click.echo(f"{self.number} of {self.count}   {what}", nl=False, err=True)
+        self.what, self.start = what, perf_counter()
+        if self.count > 1:
+            self._line("")
+
+    def points(self, report: Report) -> None:
+        """How far a check is, where it takes long enough to be asked."""
+        if perf_counter() - self.start > PATIENCE:
+            self._line(f"   {report.points} of {report.planned} points")
+
+    def _line(self, more: str) -> None:
+        number = f"{self.number} of {self.count}   " if self.count > 1 else ""
+        if self.terminal:
+            click.echo(f"\r\033[K{number}{self.what}{more}", nl=False, err=True)
 
     def done(self) -> None:
-        if self.shown:
+        if self.terminal:
             click.echo("\r\033[K", nl=False, err=True)

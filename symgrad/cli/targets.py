@@ -18,7 +18,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +31,7 @@ from ..pipeline import Declaration, as_function
 
 _FILE = re.compile(r"(?P<file>[^()=]+\.py)(?::(?P<name>\w+))?", re.ASCII)
 _MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?P<name>\w+))?", re.ASCII)
+LONGEST = 200  # characters of a path that a message repeats
 _OURS = Path(__file__).resolve().parent.parent
 
 
@@ -42,8 +43,9 @@ class Targets:
     whole: tuple[str, ...]
 
 
-def resolve(texts: Sequence[str]) -> Targets:
-    """Return the functions of some TARGETs, each once. Raises TargetError for what cannot be found."""
+def resolve(texts: Sequence[str], stabilize: bool = True) -> Targets:
+    """Return the functions of some TARGETs, each once, as they are written if not `stabilize`. Raises TargetError for
+    what cannot be found."""
     found: dict[tuple[str, str], Function] = {}
     whole: list[str] = []
     for text in texts:
@@ -52,7 +54,7 @@ def resolve(texts: Sequence[str]) -> Targets:
         if module:
             whole.append(module)
     _refuse_one_folder_for_two(found.values())
-    return Targets(tuple(found.values()), tuple(whole))
+    return Targets(tuple(replace(f, stabilize=stabilize) for f in found.values()), tuple(whole))
 
 
 def _functions(text: str) -> tuple[list[Function], str]:
@@ -64,7 +66,7 @@ def _functions(text: str) -> tuple[list[Function], str]:
     if file:
         return _of_file(Path(file["file"]), file["name"])
     if module is None:
-        if Path(text).exists():
+        if _is_there(Path(text)):
             raise TargetError(f"{text} is no Python file; a TARGET is file.py, package.module, or a formula in quotes.")
         return [parse(text)], ""
     if "." not in module["module"] and Path(f"{module['module']}.py").is_file():
@@ -72,10 +74,18 @@ def _functions(text: str) -> tuple[list[Function], str]:
     return _of_module(module["module"], module["name"], Path())
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # longer than a name can be, or with a NUL in it
+        return False
+
+
 def _of_file(path: Path, name: str | None) -> tuple[list[Function], str]:
-    if not path.is_file():
-        there = [str(p) for p in sorted(path.parent.glob("*.py"))]
-        raise TargetError(f"there is no file {path}.{_did_you_mean(str(path), there)}")
+    if not (_is_there(path) and path.is_file()):
+        there = [str(p) for p in sorted(path.parent.glob("*.py"))] if _is_there(path.parent) else []
+        shown = str(path) if len(str(path)) <= LONGEST else f"{str(path)[:LONGEST]}..."
+        raise TargetError(f"there is no file {shown}.{_did_you_mean(str(path), there)}")
     parents = [path.resolve().stem] if path.stem != "__init__" else []
     folder = path.resolve().parent
     while (folder / "__init__.py").is_file():
@@ -219,6 +229,8 @@ def _located(error: BaseException, path: Path | None) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if path is not None and Path(f.filename).resolve() == path.resolve()]
     theirs = theirs or [f for f in frames if not f.filename.startswith("<") and _OURS not in Path(f.filename).parents]
+    if not theirs and path is not None:
+        return f"{_short(str(path))}: {said}"
     frame = (theirs or frames)[-1]
     return f"{_short(frame.filename)}:{frame.lineno}: {said}" + _line(frame.line)
 

@@ -30,6 +30,7 @@ _OURS = frozenset(
 _MODULES = frozenset(
     "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()
 )  # which a function of that name would hide; an input does not, it is known only inside of functions
+_DEVICES = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]", re.ASCII | re.IGNORECASE)  # of Windows, in every folder
 _PYTHON = frozenset("len range print tuple list dict float type zip enumerate None True False self cls".split())
 
 
@@ -56,6 +57,8 @@ def check_name(name: str, what: str) -> str:
         reason = "is a module that the printed Python imports"
     elif name in _PYTHON:
         reason = "is a name that the printed Python uses"
+    elif what == "function" and _DEVICES.fullmatch(name):
+        reason = "is a device of Windows, where no file or folder can have its name"
     if reason:
         raise DeclarationError(f"{what} {name!r} {reason}. {advice}")
     return name

@@ -86,6 +86,11 @@ class Rule:
         sizes = tuple(self.extents[k] for k in self.row.operands[which])
         return Part(lambda *places: substitute(body, dict(zip(mine, places, strict=True))), sizes)
 
+    def of(self, name: str, box: Box) -> Part:
+        """The matrix that another tensor is, which has an axis for each index of the box: those of the operand last."""
+        *batch, rows, columns = box
+        return Part(lambda i, j: ref(name, *(x for x, _ in batch), i, j), (rows[1], columns[1]))
+
     # equations
 
     def free(self, *used: Expr) -> Index:
@@ -347,17 +352,29 @@ def _pinv(r: Rule) -> Terms:
 
 
 def _expm(r: Rule) -> Terms:
-    """The upper right block of expm [A^T G; 0 A^T]"""
+    """That of A^T in the direction of G"""
     k, l = r.axes
+    return ([Term(_along(r, r.A.T, r.G).at(k, l))],)
+
+
+def _along(r: Rule, a: Part, direction: Part) -> Part:
+    """The derivative of expm: the upper right block of expm [a direction; 0 a], which is linear in the direction
+
+    The algorithm scales by the norm of the whole matrix, and a large direction would cost a its digits: it is divided
+    by a power of 2, whose derivative is 0.
+    """
     n = r.A.sizes[0]
+    total = r.local("total", (), lambda i, j: apply("abs", direction.at(i, j)), (n, n))
+    scale = r.local("scale", (), lambda: apply("exp2", apply("floor", apply("log2", 1 + total.at())))).at()
     i, j = r.letters[:2]
     box = (*r.batch, (i, n), (j, n))
     batch = tuple(x for x, _ in r.batch)
     block = r.sweep.local("block", (*r.batch, (i, n + n), (j, n + n)))
-    for body, row, column in ((r.A.at(j, i), i, j), (r.G.at(i, j), i, j + n), (r.A.at(j, i), i + n, j + n)):
+    upper = direction.at(i, j) / scale
+    for body, row, column in ((a.at(i, j), i, j), (upper, i, j + n), (a.at(i, j), i + n, j + n)):
         r.sweep.statements.append(Equation(block, (*batch, row, column), "none", body, box, None, r.e.when))
-    whole = Part(lambda p, q: ref(block, *batch, p, q), (n + n, n + n))
-    return ([Term(r.call("expm", "exponential", whole).at(k, l + n))],)
+    whole = r.call("expm", "exponential", Part(lambda p, q: ref(block, *batch, p, q), (n + n, n + n)))
+    return Part(lambda p, q: whole.at(p, q + n) * scale, (n, n))
 
 
 def _solve_lower(r: Rule) -> Terms:
@@ -386,6 +403,10 @@ RULES: Mapping[str, Callable[[Rule], Terms]] = {
     "svd_vh": _svd_vh,
     "pinv": _pinv,
     "expm": _expm,
+}
+
+TANGENTS: Mapping[str, Callable[[Rule, Part], Part]] = {  # the tangent of the result, from that of A
+    "expm": lambda r, moved: _along(r, r.A, moved),
 }
 
 

@@ -145,11 +145,16 @@ class Sweep:
                 at = _own_indices(tensor.shape, self.function)
                 self.statements.append(Equation(name, at, "none", ZERO, tuple(zip(at, tensor.shape, strict=True))))
 
-    def new(self, wish: str, like: str, role: Role) -> str:
+    def name(self, wish: str) -> str:
+        """A name that nothing has, and that nothing else gets."""
         name, number = wish, 2
         while name in self.taken:
             name, number = f"{wish}_{number}", number + 1
         self.taken.add(name)
+        return name
+
+    def new(self, wish: str, like: str, role: Role) -> str:
+        name = self.name(wish)
         self.tensors.append(Tensor(name, self.function.table[like].shape, Dtype.REAL, role))
         return name
 
@@ -270,10 +275,7 @@ class Sweep:
 
     def local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
         """The name of a new tensor with an axis for each index of the box."""
-        name, number = wish, 2
-        while name in self.taken:
-            name, number = f"{wish}_{number}", number + 1
-        self.taken.add(name)
+        name = self.name(wish)
         self.tensors.append(Tensor(name, tuple(extent for _, extent in box)))
         return name
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import UnsupportedError
-from ..expr import ZERO, Expr, Ref, ref, select, total
+from ..expr import ONE, ZERO, Expr, Ref, indices, ref, refs, select, total
 from ..ir import Derivative, Equation, Function, Role
 from .rule import Sweep, condition_of, everywhere, reverse, times
+from .transpose import push
 
 
 def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
@@ -17,7 +17,9 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
 
     The seeds are `tangent_<input>` for the real inputs. With p the partial derivatives of the body, by element:
 
-        tangent_out[f] = reduce{ sum over x[h] of p * tangent_x[h] }    (weights as in the table above)
+        tangent_out[f] = reduce{ sum over x[h] of p * tangent_x[h] }    (weights as in the table of rule.py)
+
+    The tangents of functions of matrices stand in transpose.py.
     """
     sweep = Sweep(function, inputs)
     names: dict[str, str] = {}
@@ -34,17 +36,20 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     for output in function.outputs:
         if output not in names:  # constant: its tangent is zero
             results.append((output, sweep.new(f"tangent_{output}", output, Role.GRADIENT)))
+
+    def moved(body: Expr, weight: Expr = ONE) -> list[Expr]:
+        partials = reverse([(body, weight)])
+        return [_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names]
+
     for e in function.statements:
-        if e.target in names:
-            if e.matrix is not None:
-                raise UnsupportedError(
-                    f"{function.name}: J v through {e.matrix.function} has no rule yet; J^T v has: sg.vjp."
-                )
-            weight = sweep.weight(e)
-            partials = reverse([(e.body, weight)])
-            body = total(_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names)
+        if e.target in names and e.matrix is not None:
+            push(sweep, e, names[e.target], lambda body: total(moved(body)))
+        elif e.target in names:
+            terms = moved(e.body, sweep.weight(e))
             reduce = "sum" if e.reduced else "none"
-            sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
+            # a product of matrices is the sum of two, and not the sum of what would be as large as the whole box
+            for body in terms if _contracts(e) else [total(terms)]:
+                sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
     joint = Function(
         name=function.name,
         dims=function.dims,
@@ -60,6 +65,12 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     order = {name: place for place, name in enumerate(function.outputs)}
     results.sort(key=lambda pair: order[pair[0]])
     return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
+
+
+def _contracts(e: Equation) -> bool:
+    """Whether nothing that is read spans the box of a sum."""
+    box = {i for i, _ in e.box}
+    return e.reduce == "sum" and not any(box <= set(indices(r)) for r in refs(e.body))
 
 
 def _tangent(element: Ref, p: Expr) -> Expr:

@@ -29,16 +29,19 @@ from .nodes import (
     select,
     size,
     substitute,
+    terms_of,
     total,
     transform,
     value_of,
     with_args,
 )
-from .text import ATOM, ELIDED, Form, Printer, component_name, show
+from .text import ARGUMENT, ATOM, DEFINED, ELIDED, Form, Printer, component_name, show, spelled_out
 
 __all__ = [
+    "ARGUMENT",
     "ATOM",
     "COMMUTATIVE",
+    "DEFINED",
     "ELIDED",
     "HALF",
     "ONE",
@@ -70,7 +73,9 @@ __all__ = [
     "select",
     "show",
     "size",
+    "spelled_out",
     "substitute",
+    "terms_of",
     "total",
     "transform",
     "value_of",

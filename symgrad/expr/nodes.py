@@ -126,6 +126,13 @@ class Apply(Expr):
     _args: tuple[Expr, ...]
 
     @property
+    def word(self) -> str:
+        """The operator as a part of a name; one that stands for a formula is called `name: formula`."""
+        if ":" not in self.op:
+            return self.op
+        return "slope" if self.op.startswith("slope_") else "ratio"
+
+    @property
     def args(self) -> tuple[Expr, ...]:
         return self._args
 
@@ -312,6 +319,8 @@ def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
         return then if condition.value else otherwise
     if then is otherwise:
         return then
+    while isinstance(condition, Apply) and condition.op == "not":
+        condition, then, otherwise = condition.args[0], otherwise, then
     return _apply("select", condition, then, otherwise)
 
 
@@ -445,6 +454,22 @@ def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:
         else:
             (below if under else above).append(n)
     return above, below
+
+
+def terms_of(root: Expr) -> list[tuple[Expr, int]]:
+    """The terms of a sum, each with its sign, in order."""
+    found: list[tuple[Expr, int]] = []
+    stack = [(root, 1)]
+    while stack:
+        node, sign = stack.pop()
+        if isinstance(node, Apply) and node.op in ("add", "sub"):
+            a, b = node.args
+            stack += [(b, sign if node.op == "add" else -sign), (a, sign)]
+        elif isinstance(node, Apply) and node.op == "neg":
+            stack.append((node.args[0], -sign))
+        else:
+            found.append((node, sign))
+    return found
 
 
 def postorder(*roots: Expr) -> Iterator[Expr]:

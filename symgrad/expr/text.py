@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .nodes import Apply, Const, Expr, Index, Ref, postorder
+from .nodes import Apply, Const, Expr, Index, Ref, postorder, ref, substitute, transform
 
 ATOM = 100
 LONGEST = 2_000
@@ -55,6 +55,22 @@ FORMULA: Mapping[str, Form] = {
 }
 
 
+ARGUMENT = ref("?x")  # of the formulas below: nothing that a user can write
+DEFINED: dict[str, Expr] = {}  # operators that stand for a formula of ARGUMENT, and are shown as that formula
+
+
+def spelled_out(root: Expr) -> Expr:
+    """`root` with the formulas in place of the operators that stand for them."""
+    if not DEFINED or not any(isinstance(n, Apply) and n.op in DEFINED for n in postorder(root)):
+        return root
+
+    def rewrite(node: Expr) -> Expr:
+        found = DEFINED.get(node.op) if isinstance(node, Apply) else None
+        return node if found is None else substitute(found, {ARGUMENT: node.args[0]})
+
+    return transform(root, rewrite)
+
+
 class Printer:
     """Write expressions in one language: `forms` for operators, `leaf` for the rest."""
 
@@ -91,6 +107,7 @@ class Printer:
 
     def leveled(self, root: Expr) -> tuple[str, int]:
         """The text of `root`, and how tightly it binds."""
+        root = spelled_out(root)
         done: dict[Expr, tuple[str, int]] = {}
         for node in postorder(root):
             if isinstance(node, Apply):

@@ -180,6 +180,7 @@ class Function:
     constraints  conditions on the sizes that the inputs must meet
     formula      the declaration in formula text or mathematics, one line or several, for people
     source       what prints it again: a TARGET of the command, or the formula text itself
+    stabilize    whether it may be rewritten into a form that loses fewer digits
     """
 
     name: str
@@ -192,6 +193,7 @@ class Function:
     constraints: tuple[Expr, ...] = ()
     formula: str = ""
     source: str = ""
+    stabilize: bool = True
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
@@ -205,6 +207,15 @@ class Function:
         for equation in self.statements:
             found[equation.target] = (*found.get(equation.target, ()), equation)
         return found
+
+    @cached_property
+    def elementwise(self) -> Mapping[str, Equation]:
+        """The tensors with one equation, at plain subscripts, without reduction or condition."""
+        return {
+            name: e
+            for name, (e, *others) in self.writers.items()
+            if not others and e.reduce == "none" and e.fills(self.table[name]) and e.where is None and not e.when
+        }
 
     @property
     def optional(self) -> tuple[str, ...]:

@@ -72,13 +72,13 @@ def quaternion_to_matrix(q: sg.Tensor["4"]):
 
 @sg.function
 def rodrigues(w: sg.Tensor["... 3"], v: sg.Tensor["... 3"]):
-    """v turned about w by the angle |w|: cos v + sinc w x v + (1 - cos)/|w|^2 (w . v) w."""
+    """v turned about w by the angle t = |w|: cos(t) v + sin(t)/t w x v + (1 - cos(t))/t^2 (w . v) w."""
     w1, w2, w3 = w
     v1, v2, v3 = v
-    angle = sg.hypot(w1, w2, w3)
+    angle = sg.sqrt(w1**2 + w2**2 + w3**2)
     c = sg.cos(angle)
-    s = sg.sinc(angle / sg.pi)
-    k = sg.sinc(angle / (2 * sg.pi)) ** 2 / 2 * (w1 * v1 + w2 * v2 + w3 * v3)
+    s = sg.sin(angle) / angle
+    k = (1 - sg.cos(angle)) / angle**2 * (w1 * v1 + w2 * v2 + w3 * v3)
     return sg.stack(
         [
             c * v1 + s * (w2 * v3 - w3 * v2) + k * w1,
@@ -265,8 +265,8 @@ def n_link_arm(angle: sg.Tensor["n"], length: sg.Tensor["n"]):
 def se3_exponential_transform(w: sg.Tensor["3"], shift: sg.Tensor["3"], p: sg.Tensor["n 3"]):
     """p turned about w by the angle |w|, and moved: what pose estimation differentiates."""
     x, y, z = w
-    angle = sg.hypot(x, y, z)
-    c, s, k = sg.cos(angle), sg.sinc(angle / sg.pi), sg.sinc(angle / (2 * sg.pi)) ** 2 / 2
+    angle = sg.sqrt(x**2 + y**2 + z**2)
+    c, s, k = sg.cos(angle), sg.sin(angle) / angle, (1 - sg.cos(angle)) / angle**2
     rotation = sg.stack(
         [
             sg.stack([c + k * x * x, k * x * y - s * z, k * x * z + s * y]),

@@ -121,11 +121,13 @@ def nll_loss(log_p: sg.Tensor["n c"], target: sg.Int["n"], weight: sg.Tensor["c"
 
 
 @sg.function
-def nll_loss_ignoring(log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = 0):
+def nll_loss_ignoring(
+    log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100
+):
     """The mean of -log_p[i, target[i]] over the i whose target is not ignore_index."""
     i = sg.indices("i")
-    counts = sg.where(target != ignore_index, 1.0, 0.0)
-    return -sg.sum[i](counts[i] * log_p[i, target[i]]) / counts.sum()
+    total = sg.sum[i](sg.where(target[i] != ignore_index, log_p[i, target[i]], 0))
+    return -total / sg.where(target != ignore_index, 1.0, 0.0).sum()
 
 
 @sg.function
@@ -135,7 +137,9 @@ def weighted_cross_entropy(logits: sg.Tensor["n c"], target: sg.Int["n"], weight
 
 
 @sg.function
-def cross_entropy_ignoring(logits: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = 0):
+def cross_entropy_ignoring(
+    logits: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100
+):
     """The cross entropy over the rows whose target is not ignore_index."""
     return nll_loss_ignoring(log_softmax(logits), target, ignore_index=ignore_index)
 
@@ -161,15 +165,15 @@ def cross_entropy_full(
     target: sg.Int["n"],
     weight: sg.Tensor["c"] = None,
     *,
-    ignore_index: int = 0,
+    ignore_index: int = -100,
     smoothing: float = 0.0,
 ):
     """The cross entropy with weights of classes, a class that does not count, and label smoothing, as in torch."""
     i, j = sg.indices("i j")
     log_p = log_softmax(logits)
     counts = sg.where(target != ignore_index, 1.0, 0.0)
-    own = sg.tensor[i](counts[i] * weight[target[i]])
-    hit = sg.sum[i](own[i] * log_p[i, target[i]])
+    own = sg.tensor[i](sg.where(target[i] != ignore_index, sg.given(weight, weight[target[i]], 1), 0))
+    hit = sg.sum[i](sg.where(target[i] != ignore_index, own[i] * log_p[i, target[i]], 0))
     spread = sg.sum[i, j](counts[i] * weight[j] * log_p[i, j])
     return -((1 - smoothing) * hit + smoothing / logits.shape[1] * spread) / own.sum()
 

@@ -7,7 +7,10 @@ from .. import declare as sg
 
 @sg.function
 def max_pool1d(x: sg.Tensor["n c w"], *, size: int = 2, stride: int = 2, padding: int = 0):
-    """The largest element of each window; where several are, they share the gradient. What lies outside is -oo."""
+    """The largest element of each window; where several are, they share the gradient.
+
+    What lies outside is -oo, and so is a window that no element lies in.
+    """
     b, d = sg.indices("b d")
     i, r = sg.indices("i r", i="(w + 2*padding - size)//stride + 1", r="size")
     at = stride * i + r - padding
@@ -25,7 +28,10 @@ def max_pool2d(x: sg.Tensor["n c h w"], *, size: int = 2, stride: int = 2):
 
 @sg.function
 def max_pool2d_padded(x: sg.Tensor["n c h w"], *, size: int = 3, stride: int = 2, padding: int = 1):
-    """max_pool2d where the windows reach over the edge, by less than their size; what lies outside is -oo."""
+    """max_pool2d where the windows reach over the edge.
+
+    What lies outside is -oo, and so is a window that no element lies in.
+    """
     b, d = sg.indices("b d")
     i, j = sg.indices("i j", i="(h + 2*padding - size)//stride + 1", j="(w + 2*padding - size)//stride + 1")
     r, s = sg.indices("r s", r="size", s="size")

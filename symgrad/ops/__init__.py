@@ -10,7 +10,15 @@ from .steps import STEPS
 ROWS: tuple[Op, ...] = (*ELEMENTARY, *STEPS, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b))
-OPS: Mapping[str, Op] = {row.name: row for row in (*ROWS, PAIR)}
+_rows = {row.name: row for row in (*ROWS, PAIR)}
+OPS: Mapping[str, Op] = _rows
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
 
-__all__ = ["NAMES", "OPS", "ROWS", "Kink", "Op", "Partials"]
+
+
+def register(row: Op) -> None:
+    """Add an operator that was made of a formula; its name tells the formula, so that it means the same everywhere."""
+    _rows[row.name] = row
+
+
+__all__ = ["NAMES", "OPS", "ROWS", "Kink", "Op", "Partials", "register"]

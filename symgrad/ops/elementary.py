@@ -9,7 +9,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, ONE, ZERO, Expr, apply, select
+from ..expr import HALF, ONE, ZERO, Const, Expr, apply, select
 from .row import Op, jump, log, nonzero, origin, real, step
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
@@ -45,6 +45,12 @@ def _floordiv(a: Any, b: Any) -> Any:
 def _share(wins: str, a: Expr, b: Expr) -> Expr:
     """1 where `a` wins over `b`, a half of the gradient at a tie, else 0."""
     return select(apply("eq", a, b), HALF, select(apply(wins, a, b), ONE, ZERO))
+
+
+def _length(a: Expr, b: Expr) -> Expr:
+    """hypot(a, b) as a denominator: never 0 beside a number that is not."""
+    y = apply("hypot", a, b)
+    return y if any(isinstance(x, Const) and x.value for x in (a, b)) else nonzero(y)
 
 
 _half = Fraction(1, 2)
@@ -105,7 +111,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x: sympy.Integer(2) ** x,
         inside=0,
     ),
-    Op("expm1", 1, real(mp.expm1), lambda x, y: (y + 1,), lambda x: sympy.exp(x) - 1, inside=0),
+    Op("expm1", 1, real(mp.expm1), lambda x, y: (apply("exp", x),), lambda x: sympy.exp(x) - 1, inside=0),
     Op("log", 1, real(log), lambda x, y: (1 / x,), sympy.log, names=("ln",), domain="x > 0", inside=1),
     Op("log1p", 1, real(mp.log1p), lambda x, y: (1 / (1 + x),), lambda x: sympy.log(1 + x), domain="x > -1", inside=0),
     Op(
@@ -140,7 +146,7 @@ ELEMENTARY: tuple[Op, ...] = (
         "hypot",
         2,
         real(mp.hypot),
-        lambda a, b, y: (a / nonzero(y), b / nonzero(y)),
+        lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
         lambda a, b: sympy.sqrt(a**2 + b**2),
         kinks=origin("x == y == 0"),
     ),
@@ -194,6 +200,14 @@ ELEMENTARY: tuple[Op, ...] = (
     Op("cosh", 1, real(mp.cosh), lambda x, y: (apply("sinh", x),), sympy.cosh, inside=0),
     Op("tanh", 1, real(mp.tanh), lambda x, y: (1 - y**2,), sympy.tanh),
     Op(
+        "sech2",  # the slope of tanh: 1 - tanh(x)**2 without cancellation
+        1,
+        real(lambda x: mp.sech(x) ** 2),
+        lambda x, y: (-2 * y * apply("tanh", x),),
+        lambda x: sympy.sech(x) ** 2,
+        expand=lambda x: (1 / apply("cosh", x)) ** 2,
+    ),
+    Op(
         "asinh",
         1,
         real(mp.asinh),
@@ -236,6 +250,14 @@ ELEMENTARY: tuple[Op, ...] = (
         expand=lambda x: (
             select(apply("ge", x, 0), ONE, apply("exp", -apply("abs", x))) / (1 + apply("exp", -apply("abs", x)))
         ),
+    ),
+    Op(
+        "sigmoid_slope",  # sigmoid(x) (1 - sigmoid(x)) without cancellation
+        1,
+        real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
+        lambda x, y: (-y * apply("tanh", x / 2),),
+        lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
+        expand=lambda x: apply("exp", -apply("abs", x)) / (1 + apply("exp", -apply("abs", x))) ** 2,
     ),
     Op(
         "softplus",

@@ -233,6 +233,18 @@ SPECIAL: tuple[Op, ...] = (
     ),
     # without a gap at 0, without overflow
     Op(
+        "log1mexp",
+        1,
+        real(lambda x: log(-mp.expm1(-x))),
+        lambda x, y: (1 / apply("expm1", x),),
+        lambda x: sympy.log(1 - sympy.exp(-x)),
+        expand=lambda x: select(
+            apply("lt", x, HALF), apply("log", -apply("expm1", -x)), apply("log1p", -apply("exp", -x))
+        ),
+        domain="x > 0",
+        inside=1,
+    ),
+    Op(
         "sinc",
         1,
         real(mp.sincpi),

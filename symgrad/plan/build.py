@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Expr, Ref, index, ref, refs, size
-from ..expr.sizes import equal
+from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
 from .lower import Names, aligned, divided_once, expanded, shared, tidied, with_arguments, without_logsumexp
@@ -15,6 +14,7 @@ from .operands import with_operands
 from .program import Procedure, Program
 from .saved import choose_saved
 from .steps import steps
+from .subscripts import subscripts
 
 SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
@@ -44,7 +44,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
         forward = with_arguments(forward, to, tensors, names)
     forward = [expanded(e, to) for e in forward]
     backward = [expanded(e, to) for e in backward]
-    forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names)
+    forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names, style)
     backward = [tidied(e) for e in backward]
     if small:
         forward, backward = _shared(forward, backward, tensors, names)
@@ -60,11 +60,12 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     reads = (*saved, *(s for _, s in derivative.seeds))
-    twice = {e.target for e in forward} & {e.target for e in backward}  # they have one shape in both
     results = {name: set[tuple[str, bool]]() for name in wanted}
-    first = Procedure(primal.inputs, steps(forward, (), tensors, results, twice), (*primal.outputs,))
+    items, turns = steps(forward, (), tensors, results)
+    first = Procedure(primal.inputs, items, (*primal.outputs,), turns)
     results = {g: own.get(g, set()) for g in gradients}
-    second = Procedure(reads, steps(backward, gradients, tensors, results, twice), gradients)
+    items, turns = steps(backward, gradients, tensors, results)
+    second = Procedure(reads, items, gradients, turns)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     # the shape of what is given is checked, that of a result is made
@@ -78,7 +79,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
         saved_sizes=_untold(derivative, backward, tensors, saved),
         saved_options=tuple(o.name for o in joint.options if o.name in read),
         saved_presence=_presence(backward, saved, primal.optional),
-        indexed=_indexed(primal),
+        indexed=subscripts(primal),
     )
 
 
@@ -152,25 +153,3 @@ def _untold(
 def _presence(backward: Sequence[Equation], saved: Sequence[str], optional: Sequence[str]) -> tuple[str, ...]:
     asked = {name for e in backward for name, _ in e.when}
     return tuple(name for name in optional if name in asked and name not in saved)
-
-
-def _indexed(primal: Function) -> tuple[tuple[Ref, Expr], ...]:
-    """The integer elements that stand as subscripts, with the extent of the axis that they index; those of an order
-    are in range by themselves."""
-    found: dict[tuple[Ref, Expr], None] = {}
-    for e in primal.statements:
-        for element in (*e.reads, ref(e.target, *e.subscripts)):
-            tensor = primal.table.get(element.name)
-            if tensor is not None:
-                for s, extent in zip(element.subscripts, tensor.shape, strict=True):
-                    if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
-                        found[s, extent] = None
-    return tuple(found)
-
-
-def _places(primal: Function, name: str, extent: Expr) -> bool:
-    """Whether a tensor holds places along an axis of that extent, as the order of its elements does."""
-    writers = primal.writers.get(name, ())
-    return bool(writers) and all(
-        e.matrix is not None and e.matrix.integer and equal(e.reduced[0][1], extent) for e in writers
-    )

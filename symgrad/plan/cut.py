@@ -91,4 +91,4 @@ def _pieces(
 
 def _word(node: Apply) -> str:
     """`sin`, `exp`, ... for a call; `part` for arithmetic."""
-    return "part" if node.op in ("add", "sub", "mul", "div", "neg", "pow", "select") else f"{node.op}_part"
+    return "part" if node.op in ("add", "sub", "mul", "div", "neg", "pow", "select") else f"{node.word}_part"

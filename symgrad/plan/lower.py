@@ -110,8 +110,10 @@ def without_logsumexp(
     outputs: Collection[str],
     tensors: dict[str, Tensor],
     names: Names,
+    style: str,
 ) -> tuple[list[Equation], list[Equation]]:
-    """L = logsumexp u as the pair m = max u, s = sum exp(u - m).
+    """L = logsumexp u as the pair m = max u, s = sum exp(u - m); m is -oo where there is no u, so of a maximum that
+    others declare it is told apart (`supremum`) in the style in which that would be an error, `arrays`.
 
     Who reads exp(u - L) reads exp(u - m)/s instead: exp(u - L) as it stands would lose the digits that L has before the
     point. Only backward keeps it where L is an output, and then m and s need not be saved. Who reads L itself reads
@@ -131,7 +133,7 @@ def without_logsumexp(
         m, s = ref(top, *e.subscripts), ref(total, *e.subscripts)
         result = ref(e.target, *e.subscripts)
         lowered += [
-            replace(e, target=top, reduce="max"),
+            replace(e, target=top, reduce="supremum" if style == "arrays" else "max"),
             replace(e, target=total, reduce="sum", body=apply("exp", e.body - m)),
             Equation(e.target, e.subscripts, "none", m + apply("log", s), e.shown, None, e.when),
         ]
@@ -328,5 +330,5 @@ def _word(node: Expr) -> str:
         node = node.args[0]
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
-        return f"{node.op}_{names[0]}" if names else node.op
+        return f"{node.word}_{names[0]}" if names else node.word
     return phrase(node) or "common"

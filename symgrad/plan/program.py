@@ -88,12 +88,27 @@ Item = Union[Step, Recurrence]
 
 
 @dataclass(frozen=True, slots=True)
+class Subscript:
+    """An integer element that stands as a subscript: it must be in range(extent), or only where a condition holds that
+    asks for elements at the same place."""
+
+    element: Ref
+    extent: Expr
+    where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Procedure:
-    """Forward or backward: the tensors it reads (inputs, saved, seeds), its steps, and what it returns."""
+    """Forward or backward: the tensors it reads (inputs, saved, seeds), its steps, and what it returns.
+
+    turns  the temporaries of one turn of a loop, without the axis that counts the turns; the other procedure may have
+           the same tensors in full
+    """
 
     reads: tuple[str, ...]
     steps: tuple[Item, ...]
     returns: tuple[str, ...]
+    turns: tuple[Tensor, ...] = ()
 
     @property
     def equations(self) -> tuple[Equation, ...]:
@@ -105,12 +120,12 @@ class Procedure:
 class Program:
     """What is printed.
 
-    tensors          every tensor of both procedures, temporaries included
+    tensors          every tensor of both procedures, temporaries included, in full
     saved            the tensors that forward hands to backward
     saved_sizes      sizes that backward works with and that no saved tensor tells
     saved_options    options that backward reads
     saved_presence   optional inputs whose presence backward needs, and that are not saved themselves
-    indexed          (integer element, extent): subscripts taken from data, which must be in range(extent)
+    indexed          the subscripts that are taken from data
     unknowns         the inputs that a solver moves, in a language for solvers
     product          of the Hessian of one scalar output, or the Jacobian of others, with a vector in their shapes:
                      its forward gives what is saved alone, its backward the product
@@ -124,7 +139,7 @@ class Program:
     saved_sizes: tuple[str, ...] = ()
     saved_options: tuple[str, ...] = ()
     saved_presence: tuple[str, ...] = ()
-    indexed: tuple[tuple[Ref, Expr], ...] = ()
+    indexed: tuple[Subscript, ...] = ()
     unknowns: tuple[str, ...] = ()
     product: Program | None = None
 
@@ -132,6 +147,10 @@ class Program:
     def table(self) -> Mapping[str, Tensor]:
         """The tensors by name."""
         return {t.name: t for t in self.tensors}
+
+    def table_of(self, procedure: Procedure) -> dict[str, Tensor]:
+        """The tensors by name, as one of the procedures has them."""
+        return {**self.table, **{t.name: t for t in procedure.turns}}
 
     def __str__(self) -> str:
         lines = [f"forward({', '.join(self.forward.reads)})"]

@@ -16,18 +16,18 @@ from .program import Item, Recurrence, Step
 def steps(
     equations: Sequence[Equation],
     gradients: Sequence[str],
-    tensors: dict[str, Tensor],
+    tensors: Mapping[str, Tensor],
     results: Mapping[str, set[tuple[str, bool]]],
-    whole: Collection[str],
-) -> tuple[Item, ...]:
+) -> tuple[tuple[Item, ...], tuple[Tensor, ...]]:
     """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
 
     results  what the procedure hands on, and when it must be there
-    whole    tensors that keep all of their axes
-    What only one turn of a loop works with loses, here and in `tensors`, the axis that counts the turns.
+    What only one turn of a loop works with loses the axis that counts the turns; these tensors are returned, too.
     """
     equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
-    return _conditions(_Planner(equations, gradients, tensors, results.keys() | set(whole)).steps(), results)
+    planner = _Planner(equations, gradients, tensors, results.keys())
+    found = _conditions(planner.steps(), results)
+    return found, tuple(planner.tensors[name] for name in planner.turns)
 
 
 class _Planner:
@@ -35,12 +35,13 @@ class _Planner:
         self,
         equations: Sequence[Equation],
         gradients: Sequence[str],
-        tensors: dict[str, Tensor],
+        tensors: Mapping[str, Tensor],
         kept: Collection[str],
     ) -> None:
         self.equations = equations
         self.gradients = gradients
-        self.tensors = tensors
+        self.tensors = dict(tensors)
+        self.turns: dict[str, None] = {}  # those that lost an axis
         self.kept = kept
         self.serves = _serves(equations, gradients)
         self.readers = _readers(equations)
@@ -105,6 +106,7 @@ class _Planner:
             places |= {r.subscripts[axis] for e in readers.get(name, ()) for r in e.reads if r.name == name}
             if places == {loop.index}:
                 dropped[name] = axis
+                self.turns[name] = None
                 shape = self.tensors[name].shape
                 self.tensors[name] = replace(self.tensors[name], shape=(*shape[:axis], *shape[axis + 1 :]))
 

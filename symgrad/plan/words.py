@@ -43,9 +43,9 @@ def _phrase(node: Expr) -> str:
         return f"{parts[0]}_squared" if squared else f"{parts[0]}_{_JOIN[node.op]}_{parts[1]}"
     if node.op == "neg":
         return f"minus_{parts[0]}"
-    return "_".join([node.op, *parts]) if len(parts) < 2 else ""
+    return "_".join([node.word, *parts]) if len(parts) < 2 else ""
 
 
 def _first_word(node: Expr) -> str:
     """What a long expression is called: by its function if it is a call."""
-    return f"{node.op}_value" if isinstance(node, Apply) and node.op not in _PLAIN else NAMELESS
+    return f"{node.word}_value" if isinstance(node, Apply) and node.op not in _PLAIN else NAMELESS

@@ -1,6 +1,7 @@
 """Derivative -> Derivative: the same mathematics in the form that an expert would write."""
 
-from .forward import STABLE, Identity, stable
+from .forward import stable
 from .gradient import simplify
+from .table import STABLE, Identity
 
 __all__ = ["STABLE", "Identity", "simplify", "stable"]

@@ -1,23 +1,21 @@
 """Rewrites on forward, before it is differentiated: stable forms, and what is computed once.
 
-`STABLE` is the table of accuracy rewrites: each row is an identity over the reals, true wherever the left-hand side is
-defined, whose right-hand side neither overflows nor cancels where the left-hand side does.
+The table of accuracy rewrites stands in table.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ..expr import (
     ONE,
-    ZERO,
     Apply,
     Const,
     Expr,
     Index,
     Ref,
-    apply,
     factors,
     index,
     indices,
@@ -31,40 +29,11 @@ from ..expr import (
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
-from .match import match
+from .fresh import fresh
 from .normalised import with_normalised
-
-U, V = ref("?u"), ref("?v")
-
-
-def _exp(u: Expr) -> Expr:
-    return apply("exp", u)
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """`before` = `after` for all real u and v where `before` is defined."""
-
-    name: str
-    before: Expr
-    after: Expr
-
-
-STABLE: tuple[Identity, ...] = (
-    Identity("sigmoid by exp(u)", _exp(U) / (1 + _exp(U)), apply("sigmoid", U)),
-    Identity("sigmoid", 1 / (1 + _exp(-U)), apply("sigmoid", U)),
-    Identity("times sigmoid", V / (1 + _exp(-U)), V * apply("sigmoid", U)),
-    Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
-    Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
-    Identity("log sigmoid", apply("log", apply("sigmoid", U)), -apply("softplus", -U)),
-    Identity("log of 1 - sigmoid", apply("log", 1 - apply("sigmoid", U)), -apply("softplus", U)),
-    Identity("log cosh", apply("log", apply("cosh", U)), apply("log_cosh", U)),
-    Identity("logaddexp", apply("log", _exp(U) + _exp(V)), apply("logaddexp", U, V)),
-    Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
-    Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),
-    Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
-    Identity("expm1", _exp(U) - 1, apply("expm1", U)),
-)
+from .singular import with_filled
+from .softmax import softmax
+from .table import OF_INPUTS, SCALED, STABLE, Identity, in_stable_form
 
 LARGE = 2_000  # operations; a longer straight line keeps its text
 
@@ -79,11 +48,21 @@ def stable(function: Function) -> Function:
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
-    function = replace(function, statements=tuple(_identities(_unconditional(e)) for e in function.statements))
-    function = _once(_softmax(_constants(function)))
+    function = replace(function, statements=tuple(map(_unconditional, function.statements)))
+    if function.stabilize:
+        function = _constants(_in_form(function, STABLE))
+        own = [*function.inputs, *(o.name for o in function.options)]
+        function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
+        function = _in_form(with_filled(_once(softmax(function))), SCALED)
+    else:
+        function = _once(_constants(function))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
     return _with_siblings(_without_dead(function))
+
+
+def _in_form(function: Function, table: Sequence[Identity]) -> Function:
+    return replace(function, statements=tuple(in_stable_form(e, table) for e in function.statements))
 
 
 def _unconditional(e: Equation) -> Equation:
@@ -92,22 +71,9 @@ def _unconditional(e: Equation) -> Equation:
     return e if body is e.body else replace(e, body=body)
 
 
-def _identities(e: Equation) -> Equation:
-    """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
-    body = e.body
-    for row in STABLE:
-
-        def rewrite(node: Expr, row: Identity = row) -> Expr:
-            found = match(row.before, node, frozenset({U, V}))
-            return node if found is None else substitute(row.after, found)
-
-        body = transform(body, rewrite)
-    return replace(e, body=body)
-
-
 def _constants(function: Function) -> Function:
     """A local that is one number everywhere is that number where it is read."""
-    numbers = {name: e.body for name, e in _elementwise(function).items() if isinstance(e.body, Const)}
+    numbers = {name: e.body for name, e in function.elementwise.items() if isinstance(e.body, Const)}
 
     def rewrite(node: Expr) -> Expr:
         return numbers.get(node.name, node) if isinstance(node, Ref) else node
@@ -116,115 +82,6 @@ def _constants(function: Function) -> Function:
         return function
     statements = tuple(replace(e, body=transform(e.body, rewrite)) for e in function.statements)
     return replace(function, statements=statements)
-
-
-# logsumexp
-
-
-def _softmax(function: Function) -> Function:
-    """exp(u) / S with S = sum exp(u) becomes exp(u - L); log(S) becomes L; with L = logsumexp u.
-
-    Also where the sum is over the places that a mask selects: where(c, exp(u), 0) is exp(u) under a condition.
-    """
-    added: dict[str, tuple[Tensor, Equation]] = {}
-    sums = {
-        name: equations[0]
-        for name, equations in function.writers.items()
-        if len(equations) == 1
-        and equations[0].reduce == "sum"
-        and equations[0].fills(function.table[name])
-    }
-    elementwise = _elementwise(function)
-
-    def exponent(node: Expr) -> tuple[Expr | None, Expr]:
-        """u and c where `node` is exp(u) under the condition c and 0 elsewhere, also through named values."""
-        condition = ONE
-        while True:
-            if isinstance(node, Ref) and node.name in elementwise:
-                e = elementwise[node.name]
-                node = substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
-            elif isinstance(node, Apply) and node.op == "select" and ZERO in node.args[1:]:
-                asked, then, otherwise = node.args
-                condition = apply("and", condition, asked if otherwise is ZERO else apply("not", asked))
-                node = then if otherwise is ZERO else otherwise
-            else:
-                break
-        return (node.args[0] if isinstance(node, Apply) and node.op == "exp" else None), condition
-
-    def logsumexp(total: Ref) -> tuple[Expr, Expr, tuple[Index, ...]] | None:
-        """(L, u, reduced indices) for a reference to a sum of exp(u)."""
-        e = sums.get(total.name)
-        if e is None:
-            return None
-        u, condition = exponent(e.body)
-        if u is None:
-            return None
-        condition = condition if e.where is None else apply("and", e.where, condition)
-        reduced = tuple(i for i, _ in e.reduced)
-        moving, shift = _split_invariant(u, set(reduced))
-        if e.target not in added:
-            taken = {*function.table, *(t.name for t, _ in added.values())}
-            name = _fresh(_logsumexp_name(moving), taken)
-            added[e.target] = (
-                Tensor(name, function.table[e.target].shape),
-                replace(e, target=name, reduce="logsumexp", body=moving, where=None if condition is ONE else condition),
-            )
-        at = dict(zip(e.subscripts, total.subscripts, strict=True))
-        return ref(added[e.target][0].name, *total.subscripts) + substitute(shift, at), substitute(u, at), reduced
-
-    def rewrite(node: Expr) -> Expr:
-        if not isinstance(node, Apply) or node.op not in ("div", "log"):
-            return node
-        below = node.args[-1]
-        found = logsumexp(below) if isinstance(below, Ref) else None
-        if found is None:
-            return node
-        total, u, reduced = found
-        if node.op == "log":
-            return total
-        above, condition = exponent(node.args[0])
-        if above is None or match(u, above, frozenset(reduced)) is None:
-            return node
-        return apply("select", condition, apply("exp", _cancelled(above, total)), ZERO)
-
-    statements = []
-    for e in function.statements:
-        statements.append(replace(e, body=transform(e.body, rewrite)))
-    result: list[Equation] = []
-    for e in statements:
-        result.append(e)
-        if e.target in added:
-            result.append(added[e.target][1])
-    used = {r.name for e in statements for r in e.reads}
-    tensors = tuple(t for t, _ in added.values() if t.name in used)
-    kept = tuple(e for e in result if e.target in function.table or e.target in used)
-    return replace(function, tensors=(*function.tensors, *tensors), statements=kept)
-
-
-def _logsumexp_name(body: Expr) -> str:
-    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
-    return f"logsumexp_{names[0]}" if len(names) == 1 else "logsumexp"
-
-
-def _split_invariant(u: Expr, reduced: set[Index]) -> tuple[Expr, Expr]:
-    """u = moving + shift, where the shift does not depend on the reduced indices: lse(u - c) is lse(u) - c."""
-    if isinstance(u, Apply) and u.op in ("add", "sub"):
-        a, b = u.args
-        if not set(indices(b)) & reduced:
-            moving, shift = _split_invariant(a, reduced)
-            return moving, shift + b if u.op == "add" else shift - b
-        if u.op == "add" and not set(indices(a)) & reduced:
-            moving, shift = _split_invariant(b, reduced)
-            return moving, a + shift
-    return u, ZERO
-
-
-def _cancelled(u: Expr, total: Expr) -> Expr:
-    """u - total, where a shift that stands in both has gone."""
-    if isinstance(u, Apply) and isinstance(total, Apply) and u.op == "sub" and total.op == "sub":
-        if u.args[1].key is total.args[1].key:
-            return u.args[0] - total.args[0]
-    return u - total
 
 
 # equal reductions, copies, invariants, dead equations
@@ -261,19 +118,6 @@ def _canonical(e: Equation) -> object:
     where = None if e.where is None else substitute(e.where, names).key
     extents = tuple(substitute(extent, names).key for _, extent in box)
     return e.reduce, substitute(e.body, names).key, extents, where, e.when
-
-
-def _elementwise(function: Function) -> dict[str, Equation]:
-    """The locals with one equation, at plain subscripts, without reduction or condition."""
-    return {
-        name: equations[0]
-        for name, equations in function.writers.items()
-        if len(equations) == 1
-        and equations[0].reduce == "none"
-        and equations[0].fills(function.table[name])
-        and equations[0].where is None
-        and not equations[0].when
-    }
 
 
 def _rename_copies(function: Function) -> Function:
@@ -353,7 +197,7 @@ def _hoist(function: Function) -> Function:
                 at = indices(node)
                 same = range_of(node, extents)
                 if same not in known:
-                    name = _fresh(_invariant_name(node), taken)
+                    name = fresh(_invariant_name(node), taken)
                     taken.add(name)
                     tensors.append(Tensor(name, tuple(extents[i] for i in at), dtype_of_part(node)))
                     statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
@@ -392,14 +236,7 @@ def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
 def _invariant_name(node: Expr) -> str:
     names = [r.name for r in refs(node) if r.subscripts]
     assert isinstance(node, Apply)
-    return f"{node.op}_{names[0]}"
-
-
-def _fresh(wish: str, taken: set[str]) -> str:
-    name, number = wish, 2
-    while name in taken:
-        name, number = f"{wish}_{number}", number + 1
-    return name
+    return f"{node.word}_{names[0]}"
 
 
 def _with_siblings(function: Function) -> Function:
@@ -419,7 +256,7 @@ def _with_siblings(function: Function) -> Function:
             batch = tuple(pair for pair in e.shown if pair not in e.result)
             extents = sizes(row, [n for _, n in e.reduced])
             shown = (*batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
-            name = _fresh(row.word, taken)
+            name = fresh(row.word, taken)
             taken.add(name)
             tensors.append(Tensor(name, tuple(n for _, n in shown)))
             places = tuple(i for i, _ in shown)

@@ -11,20 +11,38 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+from ..differentiate import differentiate
 from ..expr import (
+    ARGUMENT,
+    DEFINED,
+    ONE,
     Apply,
+    Expr,
     Ref,
+    apply,
+    conjuncts,
     indices,
     is_exact,
     postorder,
+    ref,
     refs,
+    select,
     size,
+    substitute,
+    terms_of,
+    total,
+    transform,
 )
-from ..ir import Derivative, Equation, alive, by_target, recurrent
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
+from ..removable import is_plain, retold
+from .cancelling import better, with_cancelled
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
+from .singular import with_filled
+from .table import with_stable_slopes
 from .words import in_the_words_of_readers
 
 CANDIDATES = 12
@@ -34,9 +52,23 @@ LARGE = 150  # operations in one equation; a longer straight line is only cleane
 
 def simplify(derivative: Derivative) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
+    if not derivative.primal.stabilize:
+        return _simplified(derivative, derivative.equations)
+    own = {e.target for e in derivative.equations}
+    derivative = replace(derivative, function=with_filled(derivative.function, own) if own else derivative.function)
+    found = _simplified(derivative, with_stable_slopes(derivative))
+    function = found.function
+    function = replace(function, statements=tuple(map(_tidied, function.statements)))
+    function = with_cancelled(derivative, function)
+    kept = alive(function.statements, function.outputs)
+    there = {e.target for e in kept} | set(function.inputs) | set(function.outputs)
+    tensors = tuple(t for t in function.tensors if t.name in there)
+    return replace(found, function=replace(function, statements=kept, tensors=tensors))
+
+
+def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivative:
     joint = derivative.function
     forward = derivative.primal.statements
-    gradient: Sequence[Equation] = derivative.equations
     gradient = with_reuse(forward, without_copies(gradient, derivative), joint)
     large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
@@ -45,11 +77,71 @@ def simplify(derivative: Derivative) -> Derivative:
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
-    statements = alive((*forward, *final), outputs)
+    statements = alive((*forward, *map(_asked_once, final)), outputs)
     kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
     tensors = tuple(t for t in named.values() if t.name in kept)
     function = replace(joint, statements=statements, tensors=tensors)
     return in_the_words_of_readers(replace(derivative, function=function))
+
+
+@lru_cache(maxsize=4096)
+def _tidy(op: str) -> str | Expr:
+    """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
+    where it loses nothing at 0."""
+    x, out = Tensor("x", (), Dtype.REAL, Role.INPUT), Tensor("out", (), Dtype.REAL, Role.OUTPUT)
+    identity = Function("f", (), (x, out), (Equation("out", (), "none", ref("x"), ()),), ("x",), ("out",))
+    found = differentiate(identity)
+    (_, seed), (_, gradient) = found.seeds[0], found.gradients[0]
+    body = total(ref(seed) * t * sign for t, sign in terms_of(substitute(DEFINED[op], {ARGUMENT: ref("x")})))
+    simple = _simplified(found, [replace(e, body=body) for e in found.equations]).function
+    (e,) = simple.writers[gradient]
+    body = substitute(e.body, {ref(seed): ONE, ref("x"): ARGUMENT, ref("out"): ARGUMENT})
+    body = body if (other := better(body)) is None else other
+    return body if is_plain(body) else retold(op, body)
+
+
+def _tidied(e: Equation) -> Equation:
+    def rewrite(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op in DEFINED):
+            return node
+        found = _tidy(node.op)
+        return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
+
+    return replace(e, body=transform(e.body, rewrite))
+
+
+def _asked_once(e: Equation) -> Equation:
+    """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
+    if size(e.body) > LARGE:
+        return e
+
+    def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
+        def choose(node: Expr) -> Expr:
+            again = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
+            return node.args[1 if holds else 2] if again else node
+
+        return transform(body, choose)
+
+    def inner(node: Expr) -> Expr:
+        if isinstance(node, Apply) and node.op in ("add", "sub"):
+            return _one_where(node)
+        if not (isinstance(node, Apply) and node.op == "select"):
+            return node
+        condition, then, otherwise = node.args
+        return select(condition, branch(then, condition, True), branch(otherwise, condition, False))
+
+    body = transform(e.body, inner)
+    for condition in [] if e.where is None else conjuncts(e.where):
+        body = branch(body, condition, True)
+    return replace(e, body=body)
+
+
+def _one_where(node: Apply) -> Expr:
+    """where(c, a, b) + where(c, p, q) as where(c, a + p, b + q)."""
+    a, b = node.args
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
+        return select(a.args[0], apply(node.op, a.args[1], b.args[1]), apply(node.op, a.args[2], b.args[2]))
+    return node
 
 
 # candidates

@@ -11,6 +11,7 @@ from .rounding import FUNCTIONS
 from .text import Fault
 
 _COMPARE = frozenset({"<", "<=", ">", ">=", "==", "!="})
+NEAR = "near"  # the name of the condition under which a series takes over from its formula
 _NAMED = {"NAN": "_nan", "INFINITY": "_inf", "HUGE_VAL": "_inf", "M_PI": "_pi()", "DBL_MAX": "_huge"}
 
 
@@ -124,6 +125,8 @@ class Expressions:
         two, second = self.expression(node.iffalse)
         kind = joined(first, second)
         one, two = self.converted_text(one, first, kind), self.converted_text(two, second, kind)
+        if isinstance(node.cond, c_ast.ID) and node.cond.name == NEAR:  # two forms of one value, see series.py
+            return f"_either({self.condition(node.cond)}, lambda: {one}, lambda: {two})", kind
         return f"({one} if {self.condition(node.cond)} else {two})", kind
 
     def _on_UnaryOp(self, node: Any) -> tuple[str, str]:

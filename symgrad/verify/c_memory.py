@@ -52,9 +52,9 @@ def _signed(at: int) -> int:
     return at - WORD if at > WORD // 2 else at
 
 
-def block(count: int, name: str) -> Pointer:
-    """Memory of `count` uninitialised elements."""
-    return Pointer([UNSET] * count, name)
+def block(count: int, name: str, before: Any = UNSET) -> Pointer:
+    """Memory of `count` elements, uninitialised unless `before` is what each of them holds."""
+    return Pointer([before] * count, name)
 
 
 def unsigned(value: int) -> int:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from types import FunctionType
 from typing import Any
 
 import mpmath
@@ -23,8 +24,10 @@ from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned
 from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, WORKSPACES, Parameter
-from .rounding import FUNCTIONS, Number, lift, literal, pi
+from .rounding import DOUBLE as DOUBLE_FORMAT
+from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
 from .rounding.array import UNSET, exact, filled
+from .series import Choice
 from .text import Fault, Steps, Values, differentiable, full_shape, gradients
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
@@ -40,10 +43,14 @@ class Saved:
 
 
 class CText:
-    """A printed C file with its header; see `Text`."""
+    """A printed C file with its header; see `Text`.
+
+    accumulates  backward adds to what is in the gradients' memory
+    """
 
     def __init__(self, function: Function, files: Mapping[str, str]) -> None:
         self.function = function
+        self.accumulates = False
         self.unit = translate(prepared(files))
         self.steps = Steps(function)
         self.module = self._execute()
@@ -80,7 +87,12 @@ class CText:
             "_tick": self.steps.tick,
             **{f"c_{name}": c_lapack.function_of(name) for name in self.unit.functions if c_lapack.known(name)},
         }
+        choice = Choice()
+        module["_either"] = choice
         exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)
+        for name, function in list(module.items()):
+            if isinstance(function, FunctionType) and "_either" in function.__code__.co_names:
+                module[name] = choice.parts(name.removeprefix("c_"), function)
         return module
 
     # calling
@@ -162,14 +174,36 @@ class CText:
             own = seeds
             if self.component and not variant:
                 own = {n: None if s is None else s.reshape(len(parts), -1)[index] for n, s in seeds.items()}
-            arguments, grads = self._backward_arguments(variant, part, saved.options, memory, own, wanted)
+            before = lift(0) if self.accumulates else UNSET
+            arguments, grads = self._backward_arguments(variant, part, saved.options, memory, own, wanted, before)
             self._call(f"backward{variant}", arguments)
+            if self.accumulates:
+                self._overwritten(variant, part, saved.options, memory, own, wanted)
             for name in wanted:
                 collected[name] += grads[name].cells
         found: dict[str, Any] = dict.fromkeys(self.function.inputs)
         for name in wanted:
             found[name] = filled(collected[name], np.shape(saved.inputs[name]))  # type: ignore[arg-type]  # given
         return found
+
+    def _overwritten(
+        self,
+        variant: str,
+        part: Values,
+        options: Mapping[str, Any],
+        memory: Mapping[str, Pointer],
+        seeds: Values,
+        wanted: Sequence[str],
+    ) -> None:
+        """A Fault unless every element of every gradient is added to: what was no number before is none after."""
+        with rounding(DOUBLE_FORMAT, mp.prec):
+            before = Number(mpmath.mpf("nan"))
+            arguments, grads = self._backward_arguments(variant, part, options, memory, seeds, wanted, before)
+            self._call(f"backward{variant}", arguments)
+        for name, pointer in grads.items():
+            for at, cell in enumerate(pointer.cells):
+                if not mp.isnan(lift(cell).value):
+                    raise Fault(f"{self.function.name}_backward{variant} overwrites grad_{name}[{at}]")
 
     def _backward_arguments(
         self,
@@ -179,10 +213,11 @@ class CText:
         memory: Mapping[str, Pointer],
         seeds: Values,
         wanted: Sequence[str],
+        before: Any = UNSET,
     ) -> tuple[list[Any], dict[str, Pointer]]:
-        """The arguments of one call, and the memory of the gradients."""
+        """The arguments of one call, and the memory of the gradients, with `before` in each element."""
         sizes = self._sizes(part, options)
-        grads = {n: block(np.size(part[n]), f"grad_{n}") for n in wanted}  # type: ignore[arg-type]  # given
+        grads = {n: block(np.size(part[n]), f"grad_{n}", before) for n in wanted}  # type: ignore[arg-type]  # given
         named = gradients(self.function)
         name = f"{self.function.name}_backward{variant}"
         arguments: list[Any] = []

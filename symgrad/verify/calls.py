@@ -10,6 +10,7 @@ import numpy as np
 from ..ir import Function
 from .adjoint import Artefact
 from .cases import Case
+from .points import refuses_infinity
 from .text import Array
 
 
@@ -144,7 +145,21 @@ def manners(call: Call, case: Case, wanted: list[tuple[bool, ...]]) -> list[tupl
             elif grad is not None and not np.array_equal(grad, whole, equal_nan=True):
                 faults.append((f"grad_{name}", f"is another with needs_input_grad={needs}"))
     with np.errstate(all="ignore"):
-        return [*faults, *_omitted(call, case), *_partial(call)]
+        return [*faults, *_overwritten(call), *_omitted(call, case), *_partial(call)]
+
+
+def _overwritten(call: Call) -> list[tuple[str, str]]:
+    """Where backward adds to gradients, what was no number before is none after."""
+    if not getattr(call.artefact, "accumulates", False):
+        return []
+    into = [None if g is None else np.full(np.shape(g), np.nan) for g in call.grads]
+    backward: Any = call.artefact.backward  # with a place to add to
+    grads = backward(call.saved, call.cotangent, (True,) * len(call.inputs), into=into)
+    return [
+        (f"grad_{name}", "is overwritten, and not added to")
+        for name, grad in zip(call.function.inputs, grads, strict=True)
+        if grad is not None and not np.isnan(grad).all()
+    ]
 
 
 def _omitted(call: Call, case: Case) -> list[tuple[str, str]]:
@@ -183,9 +198,20 @@ def _partial(call: Call) -> list[tuple[str, str]]:
             try:
                 one = call.artefact.backward(call.saved, tuple(seeds), needs)
             except Exception as error:
+                if refuses_infinity(error) and _refused(call, tuple(zeros), needs):
+                    continue  # 0 times what has overflowed
                 return [(f"grad_{name}", f"may be None, and raises {type(error).__name__}: {error}")]
             other = call.artefact.backward(call.saved, tuple(zeros), needs)
         for a, b in zip(one, other, strict=True):
             if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True)):
                 faults.append((f"grad_{name}", "None is not treated as zeros"))
     return faults
+
+
+def _refused(call: Call, seeds: tuple[Array | None, ...], needs: tuple[bool, ...]) -> bool:
+    """Whether LAPACK refuses what comes of these, too."""
+    try:
+        call.artefact.backward(call.saved, seeds, needs)
+    except Exception as error:
+        return refuses_infinity(error)
+    return False

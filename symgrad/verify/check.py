@@ -61,6 +61,8 @@ def check(
     full: bool = False,
     seed: int = 0,
     seconds: float | None = None,
+    case: int | None = None,
+    watch: Callable[[Report], None] | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
@@ -69,15 +71,23 @@ def check(
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
+    case     only the case with this number
+    watch    gets the report as far as it is known, after every case
     """
     start = perf_counter()
     checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
+    checking.only = case
+
+    def heard(heading: str, said: Any) -> None:
+        if watch is not None and heading == "report":
+            watch(said)
+
     if not process.possible() or getattr(artefact, "threads", False):  # a copy has no threads
         end = None if seconds is None else start + seconds
-        checking.run(files, lambda heading, said: None, end)
+        checking.run(files, heard, end)
         return replace(checking.found.report(), seconds=perf_counter() - start)
     checking.prepare()
-    ending = process.apart(lambda tell: checking.run(files, tell), seconds)
+    ending = process.apart(lambda tell: checking.run(files, tell), seconds, heard)
     report: Report = ending.told.get("report", checking.found.report())
     calling: Finding | None = ending.told.get("calling")
     if ending.how == "late":
@@ -101,9 +111,11 @@ class _Checking:
         self.found = Findings(function.name, to, seed)
         self.text: Execution | None = None
         self.single = bool(getattr(artefact, "single", False))  # it knows no other numbers than float32
+        self.accumulates = bool(getattr(artefact, "accumulates", False))  # backward adds to gradients
         self.files: Mapping[str, str] = {}
         self.cases: tuple[Case, ...] = ()
         self.tell: process.Tell = lambda heading, said: None
+        self.only: int | None = None
 
     def prepare(self) -> None:
         """What is worth keeping between checks: the derivatives of the operators."""
@@ -120,12 +132,16 @@ class _Checking:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
                     text = TEXTS[self.language](self.function, files)
+                    if isinstance(text, CText):
+                        text.accumulates = self.accumulates
                 self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
         points = sample(self.declaration, self.full, self.seed)
         if self.single:
             points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))
+        if self.only is not None:
+            points = replace(points, cases=tuple(c for c in points.cases if c.number == self.only))
         self.found.discarded = points.discarded
         self.found.planned = sum(case.count for case in points.cases)
         self.files, self.cases = files, points.cases
@@ -143,8 +159,11 @@ class _Checking:
 
     def _once(self) -> None:
         """What is asked once."""
+        if self.only is not None and self.found.points:
+            return
         if not self.found.points:
             said = "no point was found where the function has a value"
+            said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
         own = self.language == self.to
         if own and not self.found.failures and self.text is not None and self.text.example is not None:
@@ -176,7 +195,7 @@ class _Checking:
         self.found.points += case.count
         self._witnesses(case, found)
         chosen = SINGLE if self.single else DOUBLE
-        bounds = self.text(case, found, chosen) if self.text is not None else None
+        bounds = self.text(case, found, self._format(chosen)) if self.text is not None else None
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
         often = 1 if case.costly else 3
@@ -185,8 +204,12 @@ class _Checking:
         self._artefact(case, found, bounds, condition, chosen)
         real = any(t.dtype == Dtype.REAL for t in map(self.function.table.get, self.function.inputs) if t)
         if case.single and real and self.to != "c":
-            bounds = self.text(case, found, SINGLE) if self.text is not None else None
+            bounds = self.text(case, found, self._format(SINGLE)) if self.text is not None else None
             self._artefact(case, found, bounds, condition, SINGLE)
+
+    def _format(self, chosen: Format) -> Format:
+        """The format in which the artefact computes."""
+        return replace(chosen, flushes=bool(getattr(self.artefact, "flushes", False)))
 
     def _witnesses(self, case: Case, found: Truth) -> None:
         if found.kinked or not case.count or case.strided:

@@ -111,6 +111,20 @@ def _subscript_extents(
     return bounds, mentioned
 
 
+def ignored(function: Function, options: Mapping[str, Any]) -> dict[str, list[int]]:
+    """The integer inputs that are subscripts, with the numbers that they are compared with, and those beside: a `where`
+    may leave out what is out of range."""
+    found: dict[str, list[int]] = {}
+    for equation in function.statements:
+        for node in postorder(*equation.expressions):
+            if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+                for a, b in (node.args, node.args[::-1]):
+                    number = options.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
+                    if isinstance(a, Ref) and a.name in function.inputs and number is not None:
+                        found.setdefault(a.name, []).extend((int(number), int(number) - 1, int(number) + 1))
+    return {name: values for name, values in found.items() if function.table[name].dtype == "int"}
+
+
 def outside(
     function: Function, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]
 ) -> dict[str, tuple[int, int]]:

@@ -60,7 +60,7 @@ class Findings:
     ) -> Finding:
         """One thing that is wrong, with its point."""
         words = "" if case is None else point(case.label, case.inputs, case.options, case.seeds)
-        number = 0 if case is None else case.number
+        number = None if case is None else case.number
         return Finding(stage, where, said, words, _show(expected), _show(obtained), self.seed, number)
 
     def lose(self, stage: str, name: str, judged: Judged, case: Case) -> None:

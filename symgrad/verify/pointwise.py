@@ -21,7 +21,8 @@ from .text import Array, Values
 
 POINTS = 64
 FARTHEST = (800.0, -800.0)
-EVALUATIONS = 300  # in search of kinks
+EVALUATIONS = 300  # in search of kinks, by the long matrix
+SEARCH = 20_000  # operations in search of kinks, by the short one
 
 
 class Pointwise(Sampler):
@@ -52,11 +53,14 @@ class Pointwise(Sampler):
             yield self._batch("options", everything, few, ("normal",), "random", options=options)
         if self.full:
             yield from self._long(everything, half)
+        else:
+            found = self._kinks(half // 2, min(EVALUATIONS, SEARCH // operations))
+            yield self._gathered("kinks", found, "random")
 
     def _long(self, everything: Mapping[str, bool], half: int) -> Iterator[Case | None]:
         """What the long matrix has besides more points of the short one."""
         yield self._gathered("one input at an edge", self._extremes(half), "random")
-        yield self._gathered("kinks", self._kinks(half), "random")
+        yield self._gathered("kinks", self._kinks(half, EVALUATIONS), "random")
         yield self._batch("huge grad_output", everything, min(half, 8), ("normal", "wide"), "huge")
         yield self._batch("strided inputs", everything, min(half, 4), ("wide",), "random", strided=True)
         for kinds in (("wide",), ("edges",), ("positive", "unit")):
@@ -203,13 +207,13 @@ class Pointwise(Sampler):
             spots = [spot for row, spot in enumerate(spots) if row not in kept]
         return found
 
-    def _kinks(self, most: int) -> list[Values]:
-        """Points at the kinks of the formula's operators, and beside them."""
+    def _kinks(self, most: int, budget: int) -> list[Values]:
+        """Points at the kinks of the formula's operators, and beside them; `budget` evaluations from each start."""
         found: list[Values] = []
         for kind in ("normal", "positive", "unit"):
             drawn = coarse(self._candidates(kind, 4, dict.fromkeys(self.function.optional, True), False))
             for k in self._finite(drawn, self.options)[:2]:
                 start = {n: None if a is None else a[k : k + 1] for n, a in drawn.items()}
-                near = at_kinks(self.declaration, start, self.options, self.rng, EVALUATIONS)
+                near = at_kinks(self.declaration, start, self.options, self.rng, budget)
                 found += [p for p in near if self._finite(p, self.options)]
         return found[:most]

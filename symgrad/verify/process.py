@@ -40,10 +40,11 @@ def possible() -> bool:
     return sys.platform == "linux" and "jax" not in sys.modules
 
 
-def apart(work: Callable[[Tell], None], seconds: float | None = None) -> Ending:
+def apart(work: Callable[[Tell], None], seconds: float | None = None, heard: Tell | None = None) -> Ending:
     """Run `work` in a copy of this process, for at most so many seconds; what it raises is raised here.
 
-    `work` gets a function to tell what it has found so far: the last of each heading survives it.
+    `work` gets a function to tell what it has found so far: the last of each heading survives it. `heard` is told here,
+    as soon as it is known.
     """
     readable, writable = os.pipe()
     with warnings.catch_warnings():
@@ -54,7 +55,7 @@ def apart(work: Callable[[Tell], None], seconds: float | None = None) -> Ending:
         _child(work, writable)
     os.close(writable)
     try:
-        return _listen(child, readable, seconds)
+        return _listen(child, readable, seconds, heard or (lambda heading, said: None))
     finally:
         os.close(readable)
 
@@ -82,7 +83,7 @@ def _child(work: Callable[[Tell], None], pipe: int) -> None:
         os._exit(0)
 
 
-def _listen(child: int, pipe: int, seconds: float | None) -> Ending:
+def _listen(child: int, pipe: int, seconds: float | None, heard: Tell) -> Ending:
     ending = Ending()
     end = None if seconds is None else perf_counter() + seconds
     buffer = b""
@@ -93,7 +94,7 @@ def _listen(child: int, pipe: int, seconds: float | None) -> Ending:
                 part = os.read(pipe, 1 << 20)
                 if not part:
                     break
-                buffer = _messages(buffer + part, ending.told)
+                buffer = _messages(buffer + part, ending.told, heard)
             elif end is not None and perf_counter() >= end:
                 ending.how = "late"
                 break
@@ -114,10 +115,11 @@ def _listen(child: int, pipe: int, seconds: float | None) -> Ending:
     return ending
 
 
-def _messages(buffer: bytes, told: dict[str, Any]) -> bytes:
+def _messages(buffer: bytes, told: dict[str, Any], heard: Tell) -> bytes:
     """Take whole messages from the front of a buffer; return what is left."""
     while len(buffer) >= 8 and len(buffer) >= 8 + (size := int.from_bytes(buffer[:8], "little")):
         heading, said = pickle.loads(buffer[8 : 8 + size])
         told[heading] = said
+        heard(heading, said)
         buffer = buffer[8 + size :]
     return buffer

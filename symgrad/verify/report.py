@@ -22,7 +22,7 @@ class Finding:
     said       what is wrong, in words
     point      the call: label, inputs, options and grad_output, short
     expected, obtained
-    seed, case  reproduce it
+    seed, case  reproduce it; no case where it is not of one
     times      how many more were like it
     """
 
@@ -33,15 +33,23 @@ class Finding:
     expected: str = ""
     obtained: str = ""
     seed: int = 0
-    case: int = 0
+    case: int | None = None
     times: int = 1
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, command: str = "") -> str:
+        """In words; `command` is what checks the function."""
         lines = [f"{self.place}: {self.said}   [{self.stage}]"]
         if self.expected or self.obtained:
             lines += [f"    expected   {self.expected}", f"    obtained   {self.obtained}"]
         lines += [f"    {line}" for line in self.point.splitlines()]
-        lines.append(f"    reproduce  seed={self.seed}, case {self.case}")
+        if command:
+            again = [command, f"--seed {self.seed}" * (self.seed != 0), f"--case {self.case}" * (self.case is not None)]
+            lines.append(f"    reproduce  {' '.join(filter(None, again))}")
+        else:
+            lines.append(f"    reproduce  seed={self.seed}" + (f", case {self.case}" if self.case is not None else ""))
         if self.times > 1:
             lines.append(f"    and {self.times - 1} more like it")
         return "\n".join(lines)
@@ -77,6 +85,7 @@ class Report:
     accuracy   what the losses come to
     stopped    why not everything was checked; empty if it was
     planned    how many points there are
+    command    what makes it again, where that is known
     """
 
     function: str
@@ -91,6 +100,7 @@ class Report:
     seconds: float = field(default=0.0, compare=False)
     stopped: str = ""
     planned: int = 0
+    command: str = ""
 
     @property
     def ok(self) -> bool:
@@ -109,7 +119,7 @@ class Report:
             return f"{head}NOT FINISHED   {done}; {self.stopped}, and the rest was not checked"
         count = len(self.failures)
         head += f"DISAGREES   {count} {'failure' if count == 1 else 'failures'} at {self.points} points"
-        shown = [str(f) for f in self.failures[:SHOWN]]
+        shown = [f.told(self.command) for f in self.failures[:SHOWN]]
         rest = [f"... and {count - SHOWN} more"] if count > SHOWN else []
         return "\n".join([head, *shown, *rest])
 

@@ -1,6 +1,7 @@
 """The sample of a function of tensors: a few small sizes.
 
-The rows of SHORT are the short matrix; `full` draws them twice, and adds the long one, `_long`.
+The rows of SHORT are the short matrix; `full` draws them twice, and adds the long one, `_long`. A function that takes
+seconds to evaluate is asked the first of them, and with `full` FEW more.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mpmath import mp
 
 from ..ir import Function
 from .cases import LONG, Case, Sampler
-from .draws import DRAWS, integers, presences
+from .draws import DRAWS, ignored, integers, presences
 from .kinks import at_kinks, coarse
 from .reference import Declaration
 from .sizes import choose, cost, defined, empties, fitting, shape_of
@@ -27,6 +28,7 @@ COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from whi
 EVALUATIONS = 300  # in search of kinks
 SEARCH = 600_000  # operations in search of kinks
 KINKS = 30  # cases at kinks
+LARGER = (4, 7, 12)  # the least size, where the smallest sizes have no value
 
 Inputs = dict[str, Array | None]
 
@@ -71,6 +73,11 @@ LONGER = (
     *[Row("float32", draw, single=True) for draw in ("wide", "ties", "offset", "positive", "edges", "own edges")],
     Row("float32", "normal", "ones", single=True, strided=True, strided_seed=True),
 )
+FEW = (  # of what takes seconds to evaluate, at one point of its pack
+    Row("ties", "ties", pack="none"),
+    Row("a large offset", "offset", pack="none"),
+    Row("float32", pack="none", single=True),
+)
 ONES = tuple(Row("sizes 1", draw, pack=pack) for draw in ("wide", "ties", "edges") for pack in ("none", "one"))
 
 
@@ -80,19 +87,24 @@ class Tensors(Sampler):
     def __init__(self, declaration: Declaration, full: bool, seed: int) -> None:
         super().__init__(declaration, full, seed)
         self.matrices = _matrices(self.function)
+        self.ignored = ignored(self.function, self.options)
         self.small = choose(self.function, self.options, self.rng)
 
     def cases(self) -> Iterator[Case | None]:
         """The cases."""
-        small = self.small
         patterns = presences(self.function)
         everything = patterns[0]
+        first = self._first(everything)
+        small = self.small
         plan = SHORT * (2 if self.full else 1)
         self.costly = cost(self.function, small, self.options) > COSTLY
         if (self.declaration.operations > LONG and not self.full) or self.costly:
             plan = plan[: 1 if self.costly else 4]
-        for row in plan:
+        yield first
+        for row in plan[1:]:
             yield self._tensor_case(row, small, everything, self.options)
+        if self.ignored:
+            yield self._tensor_case(Row("subscripts left out"), small, everything, self.options, self._left_out)
         for present in patterns[1:]:
             yield self._tensor_case(Row("optional inputs"), small, present, self.options)
         ones = dict.fromkeys(small, 1)
@@ -107,8 +119,24 @@ class Tensors(Sampler):
             yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
         for sizes in empties(self.function, small, self.options):
             yield self._tensor_case(empty, sizes, everything, self.options)
-        if self.full and not self.costly:
+        if self.full and self.costly:
+            for row in FEW:
+                yield self._tensor_case(row, small, everything, self.options)
+        elif self.full:
             yield from self._long(everything, patterns)
+
+    def _first(self, everything: Mapping[str, bool]) -> Case | None:
+        """The first case, at larger sizes where a subscript that stands behind a condition needs them: no constraint of
+        the declaration tells, and at the smallest sizes there is no value."""
+        first = self._tensor_case(SHORT[0], self.small, everything, self.options)
+        for least in LARGER if self.small else ():
+            if first is not None:
+                break
+            before, pool = self.small, tuple(range(least, least + 2 + len(self.small)))
+            self.small = choose(self.function, self.options, self.rng, pools=(pool,))
+            first = self._tensor_case(SHORT[0], self.small, everything, self.options)
+            self.small = before if first is None else self.small
+        return first
 
     def _long(self, everything: Mapping[str, bool], patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
         """What the long matrix has besides the short one."""
@@ -125,6 +153,17 @@ class Tensors(Sampler):
             yield self._tensor_case(row, ones, everything, self.options)
         for name in small if len(small) > 1 else ():
             yield self._tensor_case(Row("a size of 1"), {**small, name: 1}, everything, self.options)
+
+    def _left_out(self, inputs: Inputs) -> Inputs:
+        """Integers in the first places that the formula does not read as subscripts, where there are such."""
+        for name, values in self.ignored.items():
+            for place, value in enumerate(values):
+                changed = np.array(inputs[name])
+                if place < changed.size - 1:
+                    changed.reshape(-1)[place] = value
+                    others = {**inputs, name: changed}
+                    inputs = others if self._valid(others, self.options) else inputs
+        return inputs
 
     def _far(self) -> Iterator[Callable[[Inputs], Inputs]]:
         """Each input as a whole at 800 and at -800, and one number of it; the others anywhere."""

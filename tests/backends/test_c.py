@@ -20,9 +20,9 @@ from symgrad.differentiate import differentiate
 from symgrad.errors import CompilerError
 from symgrad.expr import ZERO, Apply, Ref, apply, index, ref
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of, interpret
-from symgrad.plan import Procedure, Program
+from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Rewriter
-from symgrad.plan.steps import steps as planned
+from symgrad.plan.steps import steps
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -31,10 +31,11 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 # Programs without a planner
 
 
-def steps(statements, tensors, results, gradients=()):
-    """What computes the results, each tensor whole: the steps and the loops of recurrences."""
+def procedure(reads, statements, tensors, results, gradients=()):
+    """What computes the results: the steps and the loops of recurrences."""
     kept = {name: set[tuple[str, bool]]() for name in results}
-    return planned(statements, gradients, {t.name: t for t in tensors}, kept, {e.target for e in statements})
+    items, turns = steps(statements, gradients, {t.name: t for t in tensors}, kept)
+    return Procedure(reads, items, results, turns)
 
 
 def named(function: Function, names: dict[str, str]) -> Function:
@@ -69,8 +70,8 @@ def by_hand(forward: str, backward: str, saved: tuple[str, ...], **more) -> Prog
     return Program(
         derivative,
         tuple(tensors.values()),
-        Procedure(primal.inputs, steps(primal.statements, tensors.values(), primal.outputs), primal.outputs),
-        Procedure(second.inputs, steps(second.statements, tensors.values(), results, results), results),
+        procedure(primal.inputs, primal.statements, tensors.values(), primal.outputs),
+        procedure(second.inputs, second.statements, tensors.values(), results, results),
         saved,
         **more,
     )
@@ -92,10 +93,8 @@ def naive(function: Function, saved: tuple[str, ...] = (), **more) -> Program:
     return Program(
         derivative,
         tensors,
-        Procedure(function.inputs, steps(function.statements, tensors, function.outputs), function.outputs),
-        Procedure(
-            (*known, *(s for _, s in derivative.seeds)), steps(again, tensors, gradients, gradients), gradients
-        ),
+        procedure(function.inputs, function.statements, tensors, function.outputs),
+        procedure((*known, *(s for _, s in derivative.seeds)), again, tensors, gradients, gradients),
         known,
         saved_sizes=dims,
         saved_options=tuple(o.name for o in function.options),
@@ -591,7 +590,7 @@ def test_grad_output_of_a_scalar_may_be_omitted():
 @needs_cc
 def test_a_bad_index_is_never_read():
     function = parse(FUNCTIONS["embedding"])
-    program = naive(function, indexed=((ref("t", index("i")), ref("n")),))
+    program = naive(function, indexed=(Subscript(ref("t", index("i")), ref("n")),))
     artefact = C().load(program, printed(program))
     for t in ([0, 3], [-1, 0]):
         with pytest.raises(IndexError):
@@ -626,3 +625,19 @@ def test_a_long_chain_takes_linear_time():
     draft.define("out", [i], x + y * z)
     text = printed(naive(draft.finish(["out"])))["chain.c"]
     assert max(len(line) for line in text.split("\n")) <= 88
+
+
+ROWS = {  # (function, macro): the memory that is left where loops take along those before them
+    (library.attention, "FORWARD_WORK"): "(m) ((m))",
+    (library.rnn, "FORWARD_WORK"): "(b, m) ((b) * (m) + (m))",
+    (library.lstm, "FORWARD_WORK"): "(b, m) ((b) * 4 * (m) + 4 * (m))",
+    (library.logistic_growth_rk4, "BACKWARD_WORK"): "(n) (((n) + 1))",  # with the loop of one gradient under its guard
+    (library.soft_edit_distance, "BACKWARD_WORK"): "(n, m) (((n) + 1) * ((m) + 1) + 6 * (m))",  # a loop that runs down
+}
+
+
+@pytest.mark.parametrize(("declared", "macro"), ROWS, ids=lambda x: getattr(x, "name", x))
+def test_what_one_loop_alone_reads_has_memory_for_one_turn(declared, macro):
+    name = declared.name
+    text = generate(declared, to="c")[f"{name}.h"]
+    assert f"#define {name.upper()}_{macro}{ROWS[declared, macro]}" in text

@@ -105,7 +105,7 @@ def test_the_command_in_the_header_asks_for_it_again():
 REFUSED = [
     (lambda: sg.generate(sg.parse(CALLED[0]), to="c"), UnsupportedError, "--to c --lapack"),
     (lambda: sg.generate(sg.parse("f(A[n,n]) = expm(A)"), to="c", lapack=True), UnsupportedError, "c has no expm"),
-    (lambda: sg.generate(sg.parse(CALLED[0]), lapack=True), TargetError, "lapack is an option of C"),
+    (lambda: sg.generate(sg.parse(CALLED[0]), lapack=True), TargetError, "lapack is an option of c"),
 ]
 
 

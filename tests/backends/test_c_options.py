@@ -1,9 +1,10 @@
-"""C that is asked to be otherwise: in floats."""
+"""C that is asked to be otherwise: in floats, or so that gradients are added to."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import symgrad as sg
 from symgrad import library
 from symgrad.errors import TargetError
+from symgrad.pipeline import printed, verified
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wshadow", "-Werror"]
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -58,9 +60,68 @@ def test_the_header_says_so():
     assert sg.generate(library.layer_norm, to="c", dtype="double") == sg.generate(library.layer_norm, to="c")
 
 
+ADDED = {
+    "products": library.linear,
+    "one point": sg.parse("f(x, y, z) = x*sin(y) + y**2, x*y"),
+    "a reduction, and values between": library.layer_norm,
+    "a scatter": library.conv2d,
+    "a scatter by data": library.embedding,
+    "a gradient that others read": library.lora,
+    "a gradient that is memory to others": library.multi_margin_loss,
+    "a loop": sg.parse("f(x[n], c[m]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out[i] = h[i]"),
+    "gradients in a loop": library.rnn,
+    "several parts": sg.parse("f(x[n], b[n]?)[i] = x[i]**2*given(b, b[i], 2) + sum[j](x[j])"),
+    "nothing": sg.parse("f(x[n], y[n]) = sum[i](floor(x[i]))"),
+    "sorted": sg.parse("f(x[n]): s = sort(x); out = sum[i](i*s[i]**2)"),
+}
+
+
+@needs_cc
+@pytest.mark.parametrize("name", ADDED)
+def test_gradients_are_added_to(name):
+    report = sg.check(ADDED[name], to="c", accumulate=True)
+    assert report.ok and report.points > 1, str(report)
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["double", "float"])
+def test_the_sum_is_that_of_both(dtype):
+    rng = np.random.default_rng(1)
+    x, weight, grad = rng.standard_normal((3, 4)), rng.standard_normal((2, 4)), rng.standard_normal((3, 2))
+    artefact = sg.load(library.linear, to="c", accumulate=True, dtype=dtype)
+    _, saved = artefact.forward(x, weight)
+    before = rng.standard_normal(x.shape), rng.standard_normal(weight.shape), None
+    gradients = artefact.backward(saved, grad, into=before)
+    np.testing.assert_allclose(gradients[0], before[0] + grad @ weight, rtol=1e-5)
+    np.testing.assert_allclose(gradients[1], before[1] + grad.T @ x, rtol=1e-5)
+
+
+@needs_cc
+@pytest.mark.parametrize(("formula", "old", "new"), [
+    ("f(x[n])[i] = exp(x[i])", "            grad_x[i] += ", "grad_x[i] = "),
+    ("f(x, y) = x*y", "*grad_x += ", "*grad_x = "),
+    ("f(x[n], y) = sum[i](x[i]**2)", "(void)grad_y;", "if (grad_y) { *grad_y = 0.0; }"),
+])  # fmt: skip
+def test_what_overwrites_is_found(formula, old, new):
+    function = sg.parse(formula)
+    one = printed(function, "c", {"accumulate": True})
+    assert one.files["f.c"].count(old) == 1
+    wrong = replace(one, files={**one.files, "f.c": one.files["f.c"].replace(old, new)})
+    report = verified(function, wrong, wrong.load())
+    assert any("overwrite" in failure.said for failure in report.failures), str(report)
+
+
+def test_the_header_says_that_gradients_are_added_to():
+    files = sg.generate(library.linear, to="c", accumulate=True)
+    assert "Add to each gradient; pass NULL for one that is not needed." in files["linear.h"]
+    assert "--to c --accumulate\n" in files["linear.h"]
+    assert "grad_x[i * k + l] = 0.0;" not in files["linear.c"]
+
+
 REFUSED = [
     ({"to": "c", "dtype": "half"}, "'half' is no type of C that symgrad prints. Choose from double, float."),
-    ({"to": "numpy", "dtype": "float"}, "dtype is an option of C"),
+    ({"to": "numpy", "dtype": "float"}, "dtype is an option of c"),
+    ({"to": "numpy", "accumulate": True}, "accumulate is an option of c"),
 ]
 
 

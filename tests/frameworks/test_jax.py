@@ -115,6 +115,14 @@ def test_forward_and_backward_are_functions_of_their_own(jax):
     assert (grad_x.shape, grad_weight.shape, grad_bias) == ((2, 3), (4, 3), None)
 
 
+def test_of_nothing(jax):
+    x = jax.numpy.ones((2, 0))
+    assert of("softmax")(x).shape == jax.grad(lambda x: of("softmax")(x).sum())(x).shape == (2, 0)
+    assert of("logsumexp")(x).tolist() == [-np.inf, -np.inf]
+    pooled = jax.numpy.ones((2, 3, 0, 4))
+    assert jax.grad(lambda x: of("avg_pool2d")(x).sum())(pooled).shape == pooled.shape
+
+
 REFUSED = (
     ("linear", lambda n: (n.ones((2, 3)), n.ones((4, 5))), ValueError, "x has k = 3 (axis 1), weight has k = 5 (axis"),
     ("linear", lambda n: (n.ones(2), n.ones((4, 5))), ValueError, "expected (n, k)"),

@@ -108,6 +108,49 @@ def test_autocast_leaves_types_alone(name, backwards, torch):
         torch.testing.assert_close(a.double(), b.double(), rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("name", ["linear", "layer_norm", "softmax", "conv2d", "cross_entropy", "gru"])
+def test_tensors_without_memory(name, torch):
+    """On torch's device `meta` there are shapes alone."""
+    call = of(name)
+    tensors = [torch.from_numpy(np.array(a)) for a in inputs(name).values()]
+    expected = call(*tensors)
+    empty = [t.to("meta").requires_grad_(t.is_floating_point()) for t in tensors]
+    out = call(*empty)
+    assert (out.device.type, out.shape, out.dtype) == ("meta", expected.shape, expected.dtype)
+    out.sum().backward()
+    assert [t.grad.shape for t in empty if t.requires_grad] == [t.shape for t in empty if t.requires_grad]
+
+
+def test_of_nothing(torch):
+    """A softmax over no elements has none, as torch's own; a sum of exponentials of nothing is 0, and its logarithm."""
+    x = torch.ones(2, 0, requires_grad=True)
+    out = of("softmax")(x)
+    assert out.shape == (2, 0) and torch.autograd.grad(out.sum(), x)[0].shape == (2, 0)
+    assert of("softmax")(torch.ones(0, 3)).shape == (0, 3)
+    assert of("logsumexp")(x).tolist() == torch.logsumexp(x, 1).tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"ignore_index": 1}, {"ignore_index": -1}, {"smoothing": 0.2}], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ignored_targets_are_those_of_torch(options, weighted, torch):
+    """A class that does not count may be any number; -100, if none is named."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(5, 3, dtype=torch.float64, generator=generator)
+    target = torch.tensor([2, options.get("ignore_index", -100), 0, 1, 1])
+    weight = torch.tensor([0.5, 2.0, 1.5], dtype=torch.float64) if weighted else None
+    named = {"label_smoothing" if n == "smoothing" else n: v for n, v in options.items()}
+    found = []
+    for loss in (
+        lambda x: of("cross_entropy_full")(x, target, weight, **options),
+        lambda x: torch.nn.functional.cross_entropy(x, target, weight, **named),
+    ):
+        x = logits.clone().requires_grad_()
+        out = loss(x)
+        found.append((out.detach(), *torch.autograd.grad(out, x)))
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "softmax", "lstm"])
 def test_any_layout(name, torch):
     """grad_output from sum() has stride 0; inputs may be transposed or sliced."""

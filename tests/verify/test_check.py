@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,11 +14,14 @@ import sympy
 from loading import Compiled, numpy_module
 from printed import FUNCTIONS, NUMPY, c_files, numpy_files
 
+import symgrad as sg
 import symgrad.verify
+from symgrad.declare import parse
 from symgrad.declare.draft import Draft
 from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
 from symgrad.ops import OPS
 from symgrad.verify import check, partials
+from symgrad.verify.calls import _partial
 from symgrad.verify.sizes import choose, fitting, met, violations
 
 FOLDER = Path(symgrad.verify.__file__).parent
@@ -259,6 +263,21 @@ def test_two_gradients_may_not_share_memory():
     assert "shares memory" in str(check(d, files, "numpy", numpy_module(files)))
 
 
+@pytest.mark.parametrize("zeros", [True, False])
+def test_lapack_may_refuse_none_where_it_refuses_zeros(zeros):
+    """0 times what has overflowed is no number."""
+
+    def backward(saved, seeds, needs):
+        if any(s is None or zeros and not s for s in seeds):
+            raise np.linalg.LinAlgError("a matrix with nan")
+        return (sum(seeds),)
+
+    one = np.ones(())
+    call = SimpleNamespace(function=parse("f(x) -> a, b: a = x; b = 2*x"), inputs=[one], seeds=[one, one], saved=())
+    call.artefact = SimpleNamespace(backward=backward)
+    assert bool(_partial(call)) is not zeros
+
+
 # what must be refused
 
 PREFIX = """
@@ -389,3 +408,27 @@ def _chain(x, count):
     for _ in range(count):
         value = HALF * value + x
     return value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x[n,m])[i:2] = where(i > 0, x[2*i,0], x[0,0])",  # no constraint says that n is 3 at least
+        "f(x[n])[i:2] = where(i == 1, x[7*i], 1)",
+        "f(x) = minimum(exp(exp(x)) + exp(exp(exp(x)) + x), exp(exp(x)))",  # a gradient overflows, its output does not
+    ],
+)
+def test_sizes_and_values_that_a_branch_needs(text):
+    report = sg.check(sg.parse(text))
+    assert report.ok, str(report)
+
+
+def test_ties_away_from_the_corners_are_met():
+    report = sg.check(sg.parse("f(x, y) = maximum(x, 2*y)*abs(y)"))
+    assert report.points > 100  # 91 without what is decided in the formula
+
+
+def test_one_case_alone():
+    whole, part = sg.check(sg.parse("f(x) = x**2")), sg.check(sg.parse("f(x) = x**2"), case=2)
+    assert part.ok and 0 < part.points < whole.points
+    assert "there is no case 99" in str(sg.check(sg.parse("f(x) = x**2"), case=99))

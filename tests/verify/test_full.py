@@ -59,6 +59,13 @@ def test_the_long_matrix(text, seed):
         assert any(c.strided and 0 in c.inputs[name].strides for c in cases)
 
 
+def test_the_long_matrix_of_what_takes_seconds(monkeypatch):
+    monkeypatch.setattr("symgrad.verify.tensors.COSTLY", 0)
+    declaration = Declaration(parse("f(x[..., n], y[n])[...] = max[i](x[..., i] + y[i])"))
+    short, full = ({c.label for c in sample(declaration, full=f).cases} for f in (False, True))
+    assert full - short == {"ties", "a large offset", "float32"} and "random" in short
+
+
 def test_an_input_is_at_800_only_where_the_function_has_a_value():
     cases = sample(Declaration(parse("f(x, y) = sqrt(1 - x**2)*y")), full=True).cases
     x, y = (np.concatenate([np.ravel(c.inputs[n]) for c in cases]) for n in "xy")
@@ -87,9 +94,9 @@ def test_every_subset_of_up_to_six_gradients_is_asked_for():
 
 
 def test_what_only_the_long_matrix_sees():
-    function = parse("f(x, y) = relu(x*y - x - 1.625)*3")
+    function = parse("f(x[n], y[n])[i] = relu(x[i]*y[i] - x[i] - 1.625)*3")  # of single points the short one asks, too
     files = {
-        path: text.replace("np.maximum(x * y - x - 1.625, 0) > 0", "x * y - x - 1.625 >= 0")
+        path: text.replace("relu_x > 0", "x * y - x - 1.625 >= 0")
         for path, text in printed(function, "numpy").files.items()
     }
     module = numpy_module(files)

@@ -7,11 +7,12 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Index, const, indices, show
 from ...expr.sizes import equal
+from .arithmetic import broadcast, elementwise, expand
 from .closing import Term, close
 from .graph import Piece, Pieces, axes_of, gather, is_loop, value
 from .scope import extents_of, here, inside
 from .subscripts import Place, select_axes
-from .values import Array, as_array, broadcast, elementwise, expand, line
+from .values import Array, as_array, line
 
 
 class _Added:

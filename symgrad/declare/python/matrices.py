@@ -13,9 +13,10 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...matrices import MATRICES, sizes
+from .arithmetic import broadcast, elementwise, matmul, reduced
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
 from .scope import current, here
-from .values import Array, as_array, axis_of, broadcast, elementwise, line, matmul, reduced
+from .values import Array, as_array, axis_of, line
 
 # the node of one function
 

@@ -11,6 +11,7 @@ from ...expr import indices as indices_of
 from ...expr.sizes import largest, tidy
 from ...ops import ROWS
 from ..names import check_name
+from .arithmetic import broadcast, elementwise, expand, function_of, reduced
 from .building import Building
 from .closing import Term, close, closed
 from .graph import (
@@ -29,22 +30,10 @@ from .graph import (
     reduction,
     value,
 )
+from .operators import Axis
 from .scope import Scope, extents_of, here, inside
 from .sizes import read_size, split_sizes
-from .values import (
-    Absent,
-    Array,
-    Axis,
-    IndexValue,
-    as_array,
-    axis_of,
-    broadcast,
-    elementwise,
-    expand,
-    function_of,
-    line,
-    reduced,
-)
+from .values import Absent, Array, IndexValue, as_array, axis_of, line
 
 
 def _function_names() -> dict[str, str]:

@@ -10,7 +10,8 @@ import numpy as np
 from ...errors import DeclarationError
 from ...ops import NAMES
 from . import matrices, notation
-from .values import Array, as_array, elementwise, line, matmul, reduced
+from .arithmetic import elementwise, matmul, reduced
+from .values import Array, as_array, line
 
 _UFUNCS: Mapping[str, str] = {
     **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},

@@ -44,7 +44,8 @@ def _at() -> str:
 
 def select_axes(x: Array, key: Any) -> Place:
     """Read a key of integers, sizes, loop indices, slices, None, `...` and integer tensors."""
-    from .values import Array, broadcast  # here, not above: they index with this function
+    from .arithmetic import broadcast  # here, not above: they index with this function
+    from .values import Array
 
     node, lead = x._node, x._lead
     keys = list(key) if isinstance(key, tuple) else [key]

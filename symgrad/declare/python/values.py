@@ -6,35 +6,28 @@ notation, a size, an option and a loop index are arrays of rank 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import inf
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
-from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, apply, const, is_exact, show, value_of
-from ...expr.sizes import equal
-from ...ops import NAMES, OPS
+from ...errors import DeclarationError
+from ...expr import ONE, ZERO, const, is_exact, show, value_of
 from ..reductions import INFINITY
 from .graph import (
     Node,
     Value,
     axes_of,
-    bound,
     constant,
-    is_input,
     is_pack,
     read,
-    reduction,
     value,
 )
+from .operators import Axis, Operators
 from .scope import current, here
 from .subscripts import Place, select_axes
-
-Operand = Union["Array", "Absent", int, float, Fraction]  # names of classes below
-Axis = int | Sequence[int] | None
 
 _NO_VALUE = (
     "{name}a symbol has no {what} while symgrad traces the function ({line}). Choose between values with "
@@ -42,7 +35,7 @@ _NO_VALUE = (
 )
 
 
-class Array:
+class Array(Operators):
     """A symbolic array; see the head of this file."""
 
     __slots__ = ("_lead", "_node")
@@ -74,97 +67,32 @@ class Array:
     def __hash__(self) -> int:
         return id(self)
 
-    # operators
-
-    def __add__(self, other: Operand) -> Array:
-        return elementwise("add", self, other)
-
-    def __radd__(self, other: Operand) -> Array:
-        return elementwise("add", other, self)
-
-    def __sub__(self, other: Operand) -> Array:
-        return elementwise("sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Array:
-        return elementwise("sub", other, self)
-
-    def __mul__(self, other: Operand) -> Array:
-        return elementwise("mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Array:
-        return elementwise("mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Array:
-        return elementwise("div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Array:
-        return elementwise("div", other, self)
-
-    def __floordiv__(self, other: Operand) -> Array:
-        return elementwise("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Operand) -> Array:
-        return elementwise("floordiv", other, self)
-
-    def __mod__(self, other: Operand) -> Array:
-        return elementwise("mod", self, other)
-
-    def __rmod__(self, other: Operand) -> Array:
-        return elementwise("mod", other, self)
-
-    def __pow__(self, other: Operand) -> Array:
-        return elementwise("pow", self, other)
-
-    def __rpow__(self, other: Operand) -> Array:
-        return elementwise("pow", other, self)
-
-    def __matmul__(self, other: Operand) -> Array:
-        return matmul(self, other)
-
-    def __rmatmul__(self, other: Operand) -> Array:
-        return matmul(other, self)
-
-    def __neg__(self) -> Array:
-        return elementwise("neg", self)
+    # what operators do
 
     def __pos__(self) -> Array:
         return self
 
-    def __abs__(self) -> Array:
-        return elementwise("abs", self)
+    def _elementwise(self, op: str, *args: Any) -> Array:
+        from .arithmetic import elementwise  # here, not above: it needs Array
 
-    def __lt__(self, other: Operand) -> Array:
-        return elementwise("lt", self, other)
+        return elementwise(op, *args)
 
-    def __le__(self, other: Operand) -> Array:
-        return elementwise("le", self, other)
+    def _matmul(self, a: Any, b: Any) -> Array:
+        from .arithmetic import matmul  # as above
 
-    def __gt__(self, other: Operand) -> Array:
-        return elementwise("gt", self, other)
+        return matmul(a, b)
 
-    def __ge__(self, other: Operand) -> Array:
-        return elementwise("ge", self, other)
+    def _reduced(self, kind: str, axis: Axis, keepdims: bool) -> Array:
+        from .arithmetic import reduced  # as above
 
-    def __eq__(self, other: object) -> Array:  # type: ignore[override]  # a comparison of symbols is a symbol
-        return elementwise("eq", self, other)
+        return reduced(kind, self, axis, keepdims)
 
-    def __ne__(self, other: object) -> Array:  # type: ignore[override]  # as above
-        return elementwise("ne", self, other)
-
-    def __and__(self, other: Operand) -> Array:
-        return elementwise("and", self, other)
-
-    def __rand__(self, other: Operand) -> Array:
-        return elementwise("and", other, self)
-
-    def __or__(self, other: Operand) -> Array:
-        return elementwise("or", self, other)
-
-    def __ror__(self, other: Operand) -> Array:
-        return elementwise("or", other, self)
-
-    def __invert__(self) -> Array:
-        return elementwise("not", self)
+    def _counted(self, axis: Axis) -> Array:
+        """How many elements a reduction over `axis` counts."""
+        count = as_array(1)
+        for a in sorted(reduced_axes(self, axis)):
+            count = count * Array(constant(self._node.shape[a]))
+        return count
 
     # what a symbol cannot be
 
@@ -252,51 +180,6 @@ class Array:
             )
         keep = (slice(None),) * (self._node.rank - self._lead - 1)
         return iter([self[(..., k, *keep)] for k in range(int(value_of(first[0])))])
-
-    # reductions
-
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The sum over `axis`, a tuple of axes, or everything."""
-        return reduced("sum", self, axis, keepdims)
-
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The mean over `axis`."""
-        return reduced("mean", self, axis, keepdims)
-
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The largest element over `axis`."""
-        return reduced("max", self, axis, keepdims)
-
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The smallest element over `axis`."""
-        return reduced("min", self, axis, keepdims)
-
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The product over `axis`."""
-        return reduced("prod", self, axis, keepdims)
-
-    def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """log(sum(exp(x))) over `axis`."""
-        return reduced("logsumexp", self, axis, keepdims)
-
-    def argmax(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The position of the largest element over `axis`, the first one at a tie."""
-        return reduced("argmax", self, axis, keepdims)
-
-    def var(self, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Array:
-        """The mean square of the distance from the mean over `axis`; the count is lessened by `ddof` (`correction`)."""
-        less = ddof if correction is None else correction
-        squares = (self - self.mean(axis, keepdims=axis is not None)) ** 2
-        if not less:
-            return squares.mean(axis, keepdims)
-        count = as_array(1)
-        for a in sorted(reduced_axes(self, axis)):
-            count = count * Array(constant(self._node.shape[a]))
-        return (squares / (count - less)).sum(axis, keepdims)
-
-    def std(self, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Array:
-        """The square root of `var`."""
-        return elementwise("sqrt", self.var(axis, ddof, keepdims, correction))
 
     # NumPy's functions
 
@@ -387,106 +270,6 @@ def as_array(x: Any) -> Array:
     return found
 
 
-def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int]:
-    """The shape that the arrays have together by NumPy's rules, and how many leading axes are a pack.
-
-    Raises ShapeError where two extents differ; a literal 1 stretches, two names never do.
-    """
-    rank = max((a._node.rank for a in arrays), default=0)
-    shape: list[Expr] = [ONE] * rank
-    widest: list[Array | None] = [None] * rank
-    for a in arrays:
-        offset = rank - a._node.rank
-        for axis, extent in enumerate(a._node.shape, offset):
-            other = widest[axis]
-            if is_pack(extent) and axis > 0:
-                raise _mismatch(what, arrays, extent, shape[axis], "")
-            if other is None:
-                shape[axis], widest[axis] = extent, a
-            elif not equal(extent, shape[axis]):
-                packs = is_pack(extent) or is_pack(shape[axis])
-                if packs or extent is not ONE and shape[axis] is not ONE:
-                    raise _mismatch(what, (other, a), shape[axis], extent, "")
-                if shape[axis] is ONE:
-                    shape[axis], widest[axis] = extent, a
-    own = [a._node.rank - a._lead for a in arrays]
-    lead = max(0, rank - max(own)) if any(a._lead for a in arrays) else 0
-    return tuple(shape), lead
-
-
-def _mismatch(what: str, arrays: Sequence[Array], a: Expr, b: Expr, advice: str) -> ShapeError:
-    scope = current()
-    lines = []
-    for x in arrays:
-        name = scope.describe(x._node) if scope else "a value"
-        place = "" if scope is None else scope.declared if is_input(x._node) else scope.line
-        shape = ", ".join(show(e) for e in x._node.shape) + ("," if x._node.rank == 1 else "")
-        lines.append((name, f"({shape})", place))
-    wide = [max(len(row[k]) for row in lines) for k in range(2)]
-    table = "\n".join(f"    {n:<{wide[0]}}   {s:<{wide[1]}}   {p}".rstrip() for n, s, p in lines)
-    packs = [e for e in (a, b) if is_pack(e)]
-    if not advice and packs:
-        advice = (
-            f"{show(packs[0])} is one shape that is not known; it does not stretch. Give the axes names, or literal 1."
-        )
-    if not advice:
-        advice = (
-            f"{what} at {line()} needs {show(a)} and {show(b)} to be equal. Give both axes one name, or a literal 1."
-        )
-    return ShapeError(f"{here()}{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
-
-
-_SIGNS = {
-    **{"add": "The sum", "sub": "The difference", "mul": "The product", "div": "The quotient", "pow": "The power"},
-    "select": "where",
-}
-
-
-def elementwise(op: str, *args: Any) -> Array:
-    """The operator `op` of `symgrad.ops` on every element."""
-    if any(isinstance(a, Absent) for a in args):
-        return _without(op, args)
-    arrays = [as_array(a) for a in args]
-    shape, lead = broadcast(arrays, _SIGNS.get(op, op))
-    axes = axes_of(shape)
-    nodes = [a._node for a in arrays]
-    body = apply(op, *(read(n, axes[len(axes) - n.rank :]) for n in nodes))
-    if not nodes:
-        return Array(constant(body))
-    return Array(value(shape, body, nodes), lead)
-
-
-def _without(op: str, args: Sequence[Any]) -> Array:
-    absent = [isinstance(a, Absent) for a in args]
-    if op in ("add", "mul") and sum(absent) == 1:
-        return as_array(args[absent.index(False)])
-    if op in ("sub", "div") and absent == [False, True]:
-        return as_array(args[0])
-    if op == "sub" and absent == [True, False]:
-        return elementwise("neg", args[1])
-    gone = args[absent.index(True)]
-    assert isinstance(gone, Absent)
-    raise gone._missing()
-
-
-def function_of(name: str) -> Callable[..., Array]:
-    """The elementwise function of that name; a row with two commutative arguments folds further ones."""
-    row = OPS[NAMES[name]]
-    folds = row.name in ("maximum", "minimum", "and", "or", "hypot")
-
-    def function(*args: Operand) -> Array:
-        if len(args) != row.arity and not (folds and len(args) > row.arity):
-            raise DeclarationError(f"{here()}{name} takes {row.arity} arguments, not {len(args)} ({line()}).")
-        result = elementwise(row.name, *args[: row.arity])
-        for further in args[row.arity :]:
-            result = elementwise(row.name, result, further)
-        return result
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} of every element; defined for {row.domain}."
-    return function
-
-
 def axis_of(x: Array, axis: int) -> int:
     """The position of an axis as NumPy counts it; with a pack in front only from the end."""
     rank = x._node.rank
@@ -510,97 +293,3 @@ def reduced_axes(x: Array, axis: Axis) -> set[int]:
     if len(found) != len(wanted):
         raise DeclarationError(f"{here()}axis {axis} names an axis twice ({line()}).")
     return found
-
-
-def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """`kind` over the axes of `x`, as NumPy's function of that name."""
-    x = as_array(x)
-    node = x._node
-    gone = reduced_axes(x, axis)
-    shape = [e for a, e in enumerate(node.shape) if a not in gone]
-    axes = iter(axes_of(shape))
-    over: dict[Any, Expr | None] = {}
-    subscripts: list[Expr] = []
-    for a, extent in enumerate(node.shape):
-        if a not in gone:
-            subscripts.append(next(axes))
-        elif extent is ONE:
-            subscripts.append(ZERO)
-        else:
-            i = axes_of(node.shape)[a] if is_pack(extent) else bound(len(over) + 1)
-            over[i] = extent
-            subscripts.append(i)
-    lead = 0 if axis is None else x._lead
-    body = read(node, subscripts)
-    if over:
-        result = Array(_shared(kind, over, shape, body, node), lead)
-    elif kind == "argmax":
-        result = elementwise("mul", Array(value(shape, body, [node]), lead), 0)
-    else:
-        result = Array(value(shape, body, [node]), lead)
-    if not keepdims:
-        return result
-    if any(is_pack(node.shape[a]) for a in gone) and len(shape) + len(gone) > 1:
-        raise DeclarationError(f"{here()}keepdims over `...` leaves an unknown number of axes ({line()}).")
-    return _kept(result, node.shape, gone, x._lead)
-
-
-def _shared(kind: str, over: dict[Any, Expr | None], shape: list[Expr], body: Expr, node: Node) -> Node:
-    """The reduction; the one that the declaration has already, if it is the same."""
-    scope = current()
-    made = reduction(kind, over, shape, body, [node])
-    if scope is None:
-        return made
-    found = scope.closed.setdefault((kind, tuple(over), body, tuple(shape)), made)
-    return found
-
-
-def _kept(x: Array, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Array:
-    """`x` with an axis of extent 1 where `shape` has lost one."""
-    full = [ONE if a in gone else e for a, e in enumerate(shape)]
-    there = [i for a, i in enumerate(axes_of(full)) if a not in gone]
-    return Array(value(full, read(x._node, there), [x._node]), lead)
-
-
-def matmul(a: Any, b: Any) -> Array:
-    """The matrix product of NumPy's `@`: vectors, matrices, and batches of them."""
-    if isinstance(a, Absent) or isinstance(b, Absent):
-        raise (a if isinstance(a, Absent) else b)._missing()
-    a, b = as_array(a), as_array(b)
-    left, right = _matrix(a), _matrix(b)
-    if 0 in (left, right):
-        raise ShapeError(f"{here()}@ needs an axis to sum over; {(a if not left else b)!r} has none ({line()}).")
-    p, q = a._node, b._node
-    if left == 1 and p.rank > 1 and q.rank > right or right == 1 and q.rank > 1:
-        raise ShapeError(f"{here()}@ of {a!r} and {b!r} is ambiguous: `...` may or may not hold its rows ({line()}).")
-    k, other = p.shape[-1], q.shape[-right]
-    if not equal(k, other):
-        advice = (
-            f"The product at {line()} sums over {show(k)} and {show(other)}. Give both axes one name, or transpose one."
-        )
-        raise _mismatch("@", (a, b), k, other, advice)
-    fronts = [Array(value(n.shape[: n.rank - own], ZERO)) for n, own in ((p, left), (q, right))]
-    front, _ = broadcast(fronts, "@")
-    shape = [*front, *p.shape[p.rank - left : -1], *(q.shape[-1:] if right == 2 else ())]
-    axes = axes_of(shape)
-    batch, own = axes[: len(front)], list(axes[len(front) :])
-    s: Expr = ZERO if k is ONE else bound(1)
-    rows = [own.pop(0)] if left == 2 else []
-    x = read(p, [*batch[len(front) - (p.rank - left) :], *rows, s])
-    y = read(q, [*batch[len(front) - (q.rank - right) :], s, *own])
-    lead = max(a._lead, b._lead)
-    if k is ONE:
-        return Array(value(shape, apply("mul", x, y), [p, q]), lead)
-    node = reduction("sum", {bound(1): k}, shape, apply("mul", x, y), [p, q], matmul=True)
-    return Array(node, lead)
-
-
-def _matrix(x: Array) -> int:
-    """How many of the last axes take part in a matrix product."""
-    return min(2, x._node.rank - x._lead)
-
-
-def expand(x: Array, shape: Sequence[Expr]) -> Expr:
-    """The element of `x` at the canonical indices of `shape`, to which it is broadcast."""
-    axes = axes_of(shape)
-    return read(x._node, axes[len(axes) - x._node.rank :])

@@ -93,6 +93,10 @@ class Sizes:
         self.counts: dict[Expr, tuple[Ref, Expr]] = {}
         self.loops: dict[Expr, tuple[Index, Expr]] = {}
 
+    def is_whole(self, name: str) -> bool:
+        """Whether a number is a whole one: a size, or an option that counts."""
+        return name in self.numbers and isinstance(self.options.get(name, 0), int)
+
     def exact(self, extent: Expr) -> Expr:
         """`extent` as the size that it is by the conditions of the function: c for groups * (c//groups)."""
         extent, _ = multiples(extent, [(a, step) for a, step in self.quotients])

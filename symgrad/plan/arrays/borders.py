@@ -38,7 +38,11 @@ from .tree import Array, Infinity, Num, Pad, Var
 from .tree import Elementwise as Entry
 
 INFINITY = ref("#infinity")  # the neutral element of min
-NEUTRAL: Mapping[str, Expr] = {"prod": ONE, "max": -INFINITY, "argmax": -INFINITY, "min": INFINITY}
+NEUTRAL: Mapping[str, Expr] = {
+    "prod": ONE,
+    **dict.fromkeys(("max", "supremum", "argmax"), -INFINITY),
+    "min": INFINITY,
+}
 
 
 class Borders:
@@ -62,7 +66,7 @@ class Borders:
 
     def rewritten(self, e: Equation) -> Equation:
         """`e` with conditions on subscripts replaced by boxes and borders, as far as that goes."""
-        if e.reduce not in ("none", "sum", "max", "min", "prod"):
+        if e.reduce not in ("none", "sum", "max", "supremum", "min", "prod"):
             return e
         neutral = NEUTRAL.get(e.reduce, ZERO)
         body = e.body

@@ -15,8 +15,9 @@ from ...expr.sizes import equal, tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels, plain
+from .taking import Axes, packed_items, taken, whole
 from .tree import ALL, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
-from .values import Axes, Evaluator, Value, packed_items, taken, whole
+from .values import Evaluator, Value
 
 
 @dataclass(frozen=True, slots=True)

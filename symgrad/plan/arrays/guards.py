@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from .tree import Array, Assign, Statement, Unpack, Var, below, flat, tops
+from .below import below
+from .commands import Assign, Statement, Unpack, flat, tops
+from .tree import Array, Var
 
 
 @dataclass(frozen=True, slots=True)

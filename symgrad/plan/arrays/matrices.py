@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ...expr import ZERO, Expr, Index, indices
 from ...ir import Equation
 from .layout import is_pack
-from .tree import Take, Triangle, Whole
+from .tree import Array, Take, Triangle, Whole
 from .values import Evaluator, Value
 
 
@@ -41,9 +41,8 @@ def _solution(
     columns = [i for i in batch if i not in mine and not is_pack(i)]
     column = columns[-1:]
     lead = [i for i in batch if i not in column]
-    a = speller.laid(speller.evaluate(matrix, (*lead, k, l), extents), (*lead, k, l)).array
-    places = (*lead, k, *column)
-    b = speller.laid(speller.evaluate(right, places, extents), places).array
+    a = _operand(speller, matrix, lead, (k, l), extents)
+    b = _operand(speller, right, lead, (k, *column), extents)
     kind = e.reduce
     if lead and kind != "solve":  # a function of single matrices in the SciPy of a few years ago
         a, kind = Triangle(a, kind == "solve_lower", 0), "solve"
@@ -51,3 +50,14 @@ def _solution(
         return Value(Whole(kind, (a, b)), (*lead, result, *column))
     found = Whole(kind, (a, Take(b, ("...", None))))
     return Value(Take(found, ("...", ZERO)), (*lead, result))
+
+
+def _operand(
+    speller: Evaluator, body: Expr, lead: Sequence[Index], own: Sequence[Index], extents: dict[Index, Expr]
+) -> Array:
+    """An operand as an array that has its own axes in full, and broadcasts over those of the batch."""
+    places = (*lead, *own)
+    value = speller.laid(speller.evaluate(body, places, extents), places)
+    if not set(own) <= set(value.labels):
+        value = speller.spread(value, [i for i in places if i in own or i in value.labels], extents)
+    return speller.laid(value, places).array

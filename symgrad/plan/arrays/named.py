@@ -7,28 +7,10 @@ from dataclasses import replace
 
 from ...ir import Tensor
 from .affine import Sizes
+from .below import below
+from .commands import Assign, For, Guard, Statement, named_in, renamed, tops
 from .guards import Line, arrays_in, targets_of
-from .tree import (
-    Array,
-    Assign,
-    Concatenate,
-    Copy,
-    Elementwise,
-    For,
-    Guard,
-    Pad,
-    Permute,
-    Reshape,
-    Scan,
-    Statement,
-    Take,
-    Var,
-    Windows,
-    below,
-    named_in,
-    renamed,
-    tops,
-)
+from .tree import Array, Concatenate, Copy, Elementwise, Pad, Permute, Reshape, Scan, Take, Var, Windows
 from .values import COMPARISONS
 
 WORDS = {  # followed by the name of the first operand

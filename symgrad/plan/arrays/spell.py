@@ -15,8 +15,9 @@ from .elements import Reader
 from .layout import frame, is_pack
 from .matrices import matrix_value
 from .products import counted, divided, factors, multiplied
+from .taking import Axes, as_index, permuted, trimmed, whole
 from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
-from .values import KEPT, Axes, Value, as_index, permuted, trimmed, whole
+from .values import KEPT, Value
 
 
 class Speller(Reader):

@@ -10,41 +10,17 @@ from ...ir import Equation, Role
 from ...matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
+from .below import ARRAYS, below, sizes_in, sizes_of
 from .borders import Borders
+from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, tops, with_value
+from .divisors import not_zero, options_that_divide
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
 from .named import named
 from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
-from .tree import (
-    ARRAYS,
-    AddAt,
-    Array,
-    Assign,
-    BroadcastTo,
-    Copy,
-    Diagonal,
-    Einsum,
-    For,
-    Guard,
-    MatMul,
-    Permute,
-    Reshape,
-    Scan,
-    Statement,
-    Take,
-    Unpack,
-    Update,
-    Var,
-    Whole,
-    Windows,
-    below,
-    flat,
-    sizes_in,
-    sizes_of,
-    with_value,
-)
+from .tree import Array, BroadcastTo, Copy, Diagonal, Einsum, MatMul, Permute, Reshape, Scan, Take, Var, Whole, Windows
 
 Fits = Callable[[Statement], bool]
 
@@ -90,10 +66,10 @@ class _Builder:
         self.procedure = procedure
         self.fits = fits
         self.function = program.derivative.function
-        self.tensors = dict(program.table)
+        self.tensors = program.table_of(procedure)
         self.sizes = Sizes(self.function)
         written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
-        extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "min")}
+        extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "supremum", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
         self.scans: dict[str, Accumulated] = {}
@@ -125,7 +101,10 @@ class _Builder:
         counts = tuple((n.name, extent) for n, extent in self.sizes.counts.values() if n.name in mentioned)
         mentioned |= {r.name for _, extent in counts for r in refs(extent)}
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
-        return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(self.sizes.needs))
+        written = (a for s in statements for inner in flat(s) for a in tops(inner))
+        divide = options_that_divide(written, [o.name for o in self.function.options])
+        needs = dict.fromkeys((*self.sizes.needs, *map(not_zero, divide)))
+        return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(needs))
 
     def _scanned(self, item: Item) -> Item:
         """A recurrence that is a scan as the step that computes its terms."""

@@ -16,22 +16,20 @@ from ...expr import (
     Expr,
     Index,
     Ref,
-    apply,
     const,
     index,
-    indices,
     is_exact,
     postorder,
-    ref,
-    refs,
     transform,
     value_of,
-    with_args,
 )
 from ...ir import Dtype, Tensor
 from ...ops import OPS
 from .affine import Sizes, linear
+from .below import below, plain_number
+from .branches import Branches
 from .layout import Pattern, is_pack, natural
+from .taking import Axes, packed_items, permuted, taken, whole
 from .tree import (
     ALL,
     Array,
@@ -43,27 +41,21 @@ from .tree import (
     Infinity,
     Item,
     Num,
-    Pad,
     Permute,
     Range,
     Real,
     Reshape,
     Roll,
     SizeOf,
-    Slice,
     Take,
     Triangle,
     Var,
     Windows,
-    below,
-    children,
-    plain_number,
-    with_children,
 )
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+WHOLE = ("add", "sub", "mul", "neg", "floordiv", "mod")
 KEPT = index("#1")  # stands in an order for an axis of length 1 that is kept
-Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +70,7 @@ class Value:
         return tuple(i for i in self.axes if i is not None)
 
 
-class Evaluator:
+class Evaluator(Branches):
     """Evaluates expressions and elements over axes in a given order.
 
     tensors  the tensors by name, and what `pads` holds
@@ -98,12 +90,9 @@ class Evaluator:
         ties: Collection[str] = (),
         plain: Collection[str] = (),
     ) -> None:
-        self.tensors = tensors
-        self.sizes = sizes
+        super().__init__(tensors, sizes, pads, ties)
         self.numbers = sizes.numbers
         self.kept = kept
-        self.pads = pads
-        self.ties = ties
         self.plain = plain
 
     # elementwise
@@ -172,7 +161,7 @@ class Evaluator:
             return Value(SizeOf(node), ())
         assert isinstance(node, Apply)
         args = [done[a] for a in node.args]
-        if node.op in COMPARISONS and all(_counts(a.array) for a in args):
+        if node.op in COMPARISONS and (all(_counts(a.array) for a in args) or all(map(self._whole, node.args))):
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
@@ -181,6 +170,15 @@ class Evaluator:
         if asks and all(plain_number(a.array) for a in args[1:]):
             return self._identity(node, order, extents) or self._indicator(node, args)
         return self._broadcast(node.op, args, order)
+
+    def _whole(self, node: Expr) -> bool:
+        """Whether `node` is made of integers alone, which are compared as they are: float32 has no 2**24 + 1."""
+        if isinstance(node, Ref):
+            tensor = self.tensors.get(node.name)
+            return tensor.dtype == Dtype.INT if tensor is not None else self.sizes.is_whole(node.name)
+        if isinstance(node, Apply):
+            return node.op in WHOLE and all(map(self._whole, node.args))
+        return isinstance(node, Index) or is_exact(node) and value_of(node).denominator == 1
 
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
         """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
@@ -310,79 +308,6 @@ class Evaluator:
         """`x[h]` as an array over the indices of h."""
         raise NotImplementedError
 
-    # what stands in a `where`
-
-    def _guarded_reads(self, node: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
-        if not (isinstance(node, Apply) and node.op == "select"):
-            return node
-        condition, then, otherwise = node.args
-        return apply(
-            "select",
-            condition,
-            self._branch(then, condition, True, extents),
-            self._branch(otherwise, condition, False, extents),
-        )
-
-    def _branch(self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr]) -> Expr:
-        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
-
-        def guarded(s: Expr, instead: Expr) -> Expr:
-            if isinstance(s, (Index, Const)):
-                return s
-            return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
-
-        def chosen(s: Expr) -> Expr:
-            if not indices(s) and not any(r.name in self.tensors for r in refs(s)):
-                return s  # read as a slice, of nothing where the axis ends before
-            return apply("select", condition, s, ZERO) if holds else apply("select", condition, ZERO, s)
-
-        def rewrite(node: Expr) -> Expr:
-            if isinstance(node, Ref):
-                if not node.subscripts or node.name in self.pads:
-                    return node
-                shape = self.tensors[node.name].shape
-                pairs = zip(node.subscripts, shape, strict=True)
-                stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
-                places = [s if ok else chosen(s) for s, ok in zip(node.subscripts, stays, strict=True)]
-                return self.roomy(node, places, extents)
-            row = OPS[node.op] if isinstance(node, Apply) else None
-            place = 1 if row is not None and row.name == "div" else 0
-            if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
-                return node
-            if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
-                return node
-            if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
-                return node
-            args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
-            return with_args(node, args)
-
-        return transform(body, rewrite)
-
-    def roomy(self, r: Ref, places: Sequence[Expr], extents: Mapping[Index, Expr]) -> Ref:
-        """`r` at places that are 0 where a condition fails: they need an element there, also in an axis of none."""
-        shape = self.tensors[r.name].shape
-        widths = [
-            (ZERO, ZERO if place is s or isinstance(s, Ref) or self.never_empty(axis, extents) else ONE)
-            for s, place, axis in zip(r.subscripts, places, shape, strict=True)
-        ]
-        if all(last is ZERO for _, last in widths):
-            return ref(r.name, *places)
-        array = Pad(Var(r.name), tuple(widths), Num(as_number(ZERO)))
-        name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
-        self.pads[name] = array
-        longer = tuple(axis + last for axis, (_, last) in zip(shape, widths, strict=True))
-        self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
-        return ref(name, *places)
-
-    def never_empty(self, axis: Expr, extents: Mapping[Index, Expr]) -> bool:
-        """Whether an axis has an element wherever the box has a point."""
-        return self.sizes.positive(axis) or any(self.sizes.not_negative(axis - e) for e in extents.values())
-
-    def _of_turn(self, s: Expr) -> bool:
-        """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
-        return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
-
     # more axes
 
     def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
@@ -412,59 +337,6 @@ def _counts(array: Array) -> bool:
 
 
 def _integral(array: Array) -> bool:
-    return isinstance(array, Elementwise) and array.op in ("add", "sub", "mul", "neg", "floordiv", "mod")
-
-
-def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
-    """`array` with its axes in another order; `packed`: only the last two change, behind a pack."""
-    if list(axes) == list(range(len(axes))):
-        return array
-    if packed:
-        return Permute(array, (-1, -2))
-    return Permute(array, tuple(axes))
-
-
-def taken(base: Array, items: tuple[Item, ...]) -> Array:
-    """`base[items]`; a number times an array takes from the array: `2 * g[:, None]`."""
-    if all(i is ALL or i == "..." for i in items):
-        return base
-    if isinstance(base, Elementwise) and all(i is None or i is ALL or i == "..." for i in items):
-        arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
-        if len(arrays) == 1:
-            return Elementwise(base.op, tuple(taken(a, items) if a is arrays[0] else a for a in base.args))
-    return Take(base, items)
-
-
-def packed_items(items: Sequence[Item], axes: Sequence[Expr | None]) -> tuple[Item, ...]:
-    """Items with `...` for the whole axes of a pack."""
-    return tuple(
-        "..." if isinstance(axis, Index) and is_pack(axis) and isinstance(item, Slice) else item
-        for item, axis in zip(items, axes, strict=True)
-    )
-
-
-def trimmed(axes: Axes) -> Axes:
-    first = next((k for k, i in enumerate(axes) if i is not None), len(axes))
-    return axes[first:]
-
-
-def whole(array: Array) -> Array:
-    """An array of integers as it is, for subscripts and integer results: not in the type of the inputs."""
-    if isinstance(array, Range):
-        return Range(array.extent)
-    if isinstance(array, Real):
-        base = whole(array.base)
-        return Elementwise("select", (base, Num(as_number(ONE)), Num(as_number(ZERO)))) if array.boolean else base
-    return with_children(array, [whole(c) for c in children(array)])
-
-
-def as_number(node: Expr) -> Const:
-    assert isinstance(node, Const)
-    return node
-
-
-def as_index(node: Expr | None) -> Index:
-    assert isinstance(node, Index)
-    return node
+    return isinstance(array, Elementwise) and array.op in WHOLE
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ...expr import Expr, refs
 from ...ir import Equation, Role
-from ..program import Item, Procedure, Program
+from ..program import Item, Procedure, Program, Step
+from .accumulate import accumulated
 from .again import Again
 from .calls import merged_calls
 from .constants import whole_constants
@@ -54,6 +55,7 @@ __all__ = [
     "Note",
     "Rewriter",
     "Store",
+    "accumulated",
     "expressions",
     "flatten",
     "nests",
@@ -77,7 +79,7 @@ def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nes
 def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
-    table = dict(program.table)
+    table = program.table_of(procedure)
     computed = {name for step in procedure.steps for name in step.targets}
     kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
     temporaries, results = computed - kept, computed & kept
@@ -116,7 +118,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
 
 def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
     """The step with the conditions that are left to ask: a gradient that is wanted has its input, and a result is
-    written (with 0) whatever the conditions of its equations are."""
+    written (with 0) whatever the conditions of its equations are, unless it is added to."""
     of = {gradient: name for name, gradient in program.derivative.gradients}
     implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
 
@@ -124,6 +126,7 @@ def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
         return replace(e, when=tuple(w for w in e.when if w not in implied))
 
     returned = any(name in procedure.returns for name in step.targets)
+    returned = returned and not (isinstance(step, Step) and step.how == "add")
     when = () if returned else tuple(w for w in step.when if w not in implied)
     return replace(step.mapped(settled, lambda size: size), when=when)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...expr import Const, Expr, Index, Ref, index, indices, ref, refs
 from ...ir import Equation, Role, Tensor
-from ..program import Procedure, Program
+from ..program import Procedure, Program, Subscript
 from .data import Rewriter
 from .integers import fresh_index
 
@@ -105,13 +105,14 @@ def _rebuilt(
     rewrite: Rewriter,
 ) -> Program:
     def procedure(p: Procedure) -> Procedure:
-        return replace(p, steps=tuple(item.mapped(equation, rewrite) for item in p.steps))
+        items = tuple(item.mapped(equation, rewrite) for item in p.steps)
+        return replace(p, steps=items, turns=tuple(map(tensor, p.turns)))
 
     checked = []
-    for element, extent in program.indexed:
-        rebuilt = rewrite(element)
+    for s in program.indexed:
+        rebuilt = rewrite(s.element)
         assert isinstance(rebuilt, Ref)
-        checked.append((rebuilt, rewrite(extent)))
+        checked.append(Subscript(rebuilt, rewrite(s.extent), None if s.where is None else rewrite(s.where)))
     return replace(
         program,
         tensors=tuple(map(tensor, program.tensors)),

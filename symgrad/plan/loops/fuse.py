@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...expr import Const, Expr, Index, refs
-from .data import Block, Call, Guard, Loop, Node, Note, Rewriter, Store, blocks, expressions, stores, walk, with_blocks
+from .data import (
+    Block,
+    Call,
+    Guard,
+    Local,
+    Loop,
+    Node,
+    Note,
+    Rewriter,
+    Store,
+    blocks,
+    expressions,
+    stores,
+    walk,
+    with_blocks,
+)
 from .notes import is_start
 
 FAR = 24  # statements between two loops that may still become one
@@ -19,14 +34,63 @@ def fuse(block: Block, memory: Mapping[str, str]) -> Block:
     memory  tensor -> the tensor in whose memory it will stand
     """
     done: list[Node] = []
-    for node in block:
+    for node in _guarded_in_place(block, memory):
         first = done[-1] if done else None
         if isinstance(node, Guard) and isinstance(first, Guard) and _same_guard(first, node):
             done[-1] = replace(first, body=(*first.body, *node.body))
             continue
         if not (isinstance(node, Loop) and _fuse_back(done, node, memory)):
-            done.append(node)
+            done.append(_with_sources(done, node, memory) if isinstance(node, Loop) else node)
     return tuple(with_blocks(node, tuple(fuse(inner, memory) for inner in blocks(node))) for node in done)
+
+
+def _guarded_in_place(block: Block, memory: Mapping[str, str]) -> Block:
+    """`block` with a loop of one gradient inside that of several gradients before it, under its own guard, where it
+    alone reads what that one writes."""
+    nodes = list(block)
+    for n, node in enumerate(nodes):
+        for m in range(n - 1, -1, -1) if isinstance(node, Guard) else ():
+            moved = _moved_in(nodes, m, n, memory)
+            if moved is not None:
+                nodes[m], rest = moved
+                return _guarded_in_place((*nodes[:n], *rest, *nodes[n + 1 :]), memory)
+    return tuple(nodes)
+
+
+def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) -> tuple[Guard, Block] | None:
+    """The guard `m` with a loop of the guard `n`, and what is left of that; None if none may move."""
+    first, second = nodes[m], nodes[n]
+    if not (isinstance(first, Guard) and isinstance(second, Guard)) or first.otherwise or second.otherwise:
+        return None
+    if first.when != second.when or not set(second.wanted) < set(first.wanted):
+        return None
+    for k, loop in enumerate(second.body):
+        for p in range(len(first.body) - 1, -1, -1) if isinstance(loop, Loop) else ():
+            host = first.body[p]
+            if not (isinstance(host, Loop) and isinstance(loop, Loop)):
+                continue
+            between = (*first.body[p + 1 :], *nodes[m + 1 : n], *second.body[:k])
+            others = (*nodes[:m], *first.body[:p], *between, *second.body[k + 1 :], *nodes[n + 1 :])
+            if not (_alone(host, loop, others, memory) and _apart(loop, between, memory)):
+                continue
+            turned = host.reverse is loop.reverse or _either_way(loop, memory)
+            if not (turned and _fusible(host, replace(loop, reverse=host.reverse), memory)):
+                continue
+            begin = k
+            while begin and isinstance(second.body[begin - 1], Note):
+                begin -= 1
+            inside = _renaming(loop.index, host.index).block((*second.body[begin:k], *loop.body))
+            host = replace(host, body=(*host.body, Guard(second.wanted, (), inside)))
+            rest = (*second.body[:begin], *second.body[k + 1 :])
+            body = (*first.body[:p], host, *first.body[p + 1 :])
+            return replace(first, body=body), (replace(second, body=rest),) if rest else ()
+    return None
+
+
+def _alone(host: Loop, loop: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
+    """Whether `loop` alone reads an array that `host` writes."""
+    theirs, mine, rest = (_accesses(b, memory) for b in (host.body, loop.body, tuple(others)))
+    return any(w and _is_array(theirs, name) and name in mine and name not in rest for name, (_, w) in theirs.items())
 
 
 def _same_guard(a: Guard, b: Guard) -> bool:
@@ -86,6 +150,61 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
         if any(name in mine and (written or mine[name][1]) for name, (_, written) in theirs.items()):
             break
     return found
+
+
+def _with_sources(done: list[Node], node: Loop, memory: Mapping[str, str]) -> Loop:
+    """The loop `node` together with those before it whose values it alone takes up, turn by turn: what stands between
+    may be in the way of `node`, but not of them."""
+    between: list[Node] = []
+    for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
+        first = done[place]
+        if not isinstance(first, (Loop, Store, Note, Local)):
+            break
+        if isinstance(first, Loop) and _is_source(first, node, memory) and _apart(first, between, memory):
+            begin, mine = place, len(done)
+            while begin and isinstance(done[begin - 1], Note):
+                begin -= 1
+            while mine > place + 1 and isinstance(done[mine - 1], Note):
+                mine -= 1
+            body = _renaming(first.index, node.index).block((*done[begin:place], *first.body))
+            node = replace(node, body=(*body, *done[mine:], *node.body))
+            del done[mine:]
+            del done[begin : place + 1]
+            return _with_sources(done, node, memory)
+        between.append(first)
+    return node
+
+
+def _is_source(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
+    """Whether `first` can be one with `node`, which reads what it writes, also where that runs the other way."""
+    if _sets_constants(first) or not _passes(first, node, memory):
+        return False
+    turned = first.reverse is node.reverse or _either_way(first, memory)
+    return turned and _fusible(replace(first, reverse=node.reverse), node, memory)
+
+
+def _passes(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
+    """Whether `node` reads an array that `first` writes."""
+    theirs, mine = _accesses(first.body, memory), _accesses(node.body, memory)
+    return any(written and _is_array(theirs, name) and name in mine for name, (_, written) in theirs.items())
+
+
+def _apart(node: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
+    """Whether the others neither write what `node` touches nor touch what it writes."""
+    mine, theirs = _accesses((node,), memory), _accesses(tuple(others), memory)
+    declared = {n.name for n in walk(tuple(others)) if isinstance(n, Local)}
+    return declared.isdisjoint(mine) and not any(
+        name in mine and (written or mine[name][1]) for name, (_, written) in theirs.items()
+    )
+
+
+def _either_way(loop: Loop, memory: Mapping[str, str]) -> bool:
+    """Whether the turns of the loop do not depend on each other: each writes elements of its own."""
+    inside = {n.name for n in walk(loop.body) if isinstance(n, Local)}
+    return all(
+        name in inside or not written or _same_place(places, loop.index, places, loop.index)
+        for name, (places, written) in _accesses(loop.body, memory).items()
+    )
 
 
 def _join(done: list[Node], place: int, node: Loop) -> None:

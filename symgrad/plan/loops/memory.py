@@ -44,7 +44,7 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             readers.setdefault(name, []).append(n)
     found: dict[str, str] = {}
     for n, step in enumerate(steps):
-        if not isinstance(step, Step):
+        if not isinstance(step, Step) or step.how != "fill":
             continue
         (e, *others) = step.equations
         if (

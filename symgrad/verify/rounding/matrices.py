@@ -72,6 +72,8 @@ def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
         operands = [np.where(np.tri(len(a), dtype=bool), a, a.T)]
     values = [_nested(a, lambda x: x.value) for a in operands]
     places = list(itertools.product(*map(range, shape)))
+    if not row.integer and not all(mp.isfinite(x.value) for a in operands for x in a.ravel()):
+        return [Number(mp.nan, INF)] * len(places)  # LAPACK says so, or gives no numbers
     try:
         found = row.value(*values)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
@@ -114,7 +116,8 @@ def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tu
                 except (ValueError, ZeroDivisionError, OverflowError):
                     return [INF] * len(places)
                 for k, place in enumerate(places):
-                    change = most * abs(to_float(((_at(after, place) - _at(base, place)) / step)._mpf_))
+                    slope = (_at(after, place) - _at(base, place)) / step  # of 1e-154 by 1e182 is no double
+                    change = abs(to_float((most * slope)._mpf_))
                     mine[k] = mine[k] + change if len(weights) <= FEW else max(mine[k], change)
             # of a sum with random signs to the sum itself: at most the square root of the number of terms, and luck
             factor = 1.0 if len(weights) <= FEW else 2.0 * float(np.sqrt(len(weights)))

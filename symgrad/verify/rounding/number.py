@@ -32,16 +32,23 @@ REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e15
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A floating-point format: bits of the significand, the smallest normal number and the largest."""
+    """A floating-point format: bits of the significand, the smallest normal number and the largest; whether smaller
+    numbers than that count as 0."""
 
     bits: int
     tiny: float
     huge: float
+    flushes: bool = False
 
     @property
     def unit(self) -> float:
         """The unit roundoff u: a correctly rounded operation is off by at most u times its result."""
         return 2.0**-self.bits
+
+    @property
+    def lost(self) -> float:
+        """By how much, in units, a number below the smallest normal one may be off."""
+        return self.tiny / self.unit if self.flushes else self.tiny
 
 
 DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
@@ -65,7 +72,7 @@ class Notes:
 class _State:
     """The format of the moment, as mpmath has a precision of the moment."""
 
-    __slots__ = ("bits", "format", "huge", "notes", "tiny", "unit")
+    __slots__ = ("bits", "format", "huge", "lost", "notes", "tiny", "unit")
 
     def __init__(self) -> None:
         self.enter(DOUBLE, Notes())
@@ -73,6 +80,7 @@ class _State:
     def enter(self, chosen: Format, notes: Notes) -> None:
         self.format, self.notes = chosen, notes
         self.bits, self.tiny, self.huge, self.unit = chosen.bits, chosen.tiny, chosen.huge, chosen.unit
+        self.lost = chosen.lost
 
 
 now = _State()
@@ -260,7 +268,7 @@ def compare(a: Number, b: Any, holds: Any) -> Any:
 
 
 def lift(value: Any) -> Number:
-    """`value` as a Number without error: an int, a bool, a float (exactly), an mpf."""
+    """`value` as a Number: an int, a bool, an mpf; a float, exactly, if it does not count as 0."""
     if type(value) is Number:
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -268,7 +276,8 @@ def lift(value: Any) -> Number:
     if isinstance(value, (int, np.integer)):
         return Number(mpmath.mpf(int(value)))
     if isinstance(value, (float, np.floating)):
-        return Number(mpmath.mpf(float(value)))
+        flushed = now.format.flushes and 0 < abs(float(value)) < now.tiny
+        return Number(mpmath.mpf(float(value)), now.lost if flushed else 0.0)
     if isinstance(value, mpmath.mpf):
         return Number(value)
     raise TypeError(f"{value!r} is no number")
@@ -305,7 +314,7 @@ def rounded(value: Any, err: float, own: float) -> Number:
         if raw[2] + raw[3] > REACH:
             value, err, now.notes.beyond = mp.sign(value) * mp.inf, INF, True
     elif size < now.tiny and raw[1]:
-        err += now.tiny
+        err += now.lost
     result = Number.__new__(Number)
     result.value, result.err, result.size = value, err, size
     return result

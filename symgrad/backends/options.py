@@ -1,4 +1,4 @@
-"""What the printed C is asked to be."""
+"""What printed code is asked to be, where a language leaves a choice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ DTYPES = ("double", "float")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How C is printed, where it is asked to be otherwise than by default.
+    """How code is printed, where it is asked to be otherwise than by default; each language says which of them it has.
 
-    lapack  functions of whole matrices call LAPACKE; without it they are refused
-    dtype   the type of real numbers, double or float
+    lapack      C: functions of whole matrices call LAPACKE; without it they are refused
+    dtype       C: the type of real numbers, double or float
+    accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
+    jvp         torch and JAX: forward mode
     """
 
     lapack: bool = False
     dtype: str = "double"
+    accumulate: bool = False
+    jvp: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -28,7 +32,8 @@ class Options:
     def words(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
         dtype = (f"--dtype {self.dtype}",) if self.dtype != DTYPES[0] else ()
-        return (*dtype, *(("--lapack",) if self.lapack else ()))
+        flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("jvp", self.jvp)
+        return (*dtype, *(f"--{name}" for name, asked in flags if asked))
 
     @property
     def single(self) -> bool:

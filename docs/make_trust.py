@@ -1,0 +1,156 @@
+"""Print docs/trust.md: what was tried against the check and against symgrad, and what happened when this was run.
+
+    python docs/make_trust.py               # all of it
+    python docs/make_trust.py --threats     # the threats alone
+    python docs/make_trust.py --mutants     # the mutants alone
+
+Takes about a quarter of an hour on two cores: every mutant is loaded and checked in its language. What came of them is
+kept in build/trust; remove it after a change. Needs a C compiler, torch and JAX.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+KEPT = HERE.parent / "build" / "trust"
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from make_tables import table  # noqa: E402  # they stand beside this file, and in tests
+from mutants import EQUIVALENT, MORE, caught, mutants  # noqa: E402
+from threats import THREATS  # noqa: E402
+
+MOST = 5  # mutants of one function in one language
+UNSEEN = {  # survivors, by kind: why the check cannot tell
+    "a literal": "The number differs in its 16th digit: less than the rounding that a result is allowed. The text of "
+    "NumPy and C is executed in multiple precision, which tells; of torch and JAX only results are compared.",
+    "a factor dropped": "It stands where torch hands a backward no gradient at all, as it does where none of several "
+    "results is used. The check always hands one.",
+}
+HUNTED = """\
+`HUNT=700 pytest tests/test_random_formulas.py` draws so many formulas of each of three kinds: scalars of 1 to 60
+operations, equations with affine subscripts (strides, offsets, from the end, scattered), and blocks of statements with
+reductions, conditions and loops. Each is printed, loaded and checked.
+
+{figures}
+"""
+
+
+def outcomes(row: tuple[str, str]) -> list[list[Any]]:
+    """What comes of the mutants of one function in one language, in a process that a mutant may crash.
+
+    It is kept in build/trust: what was stopped goes on.
+    """
+    kept = KEPT / f"{'_'.join(row)}.json"
+    if kept.exists():
+        return list(json.loads(kept.read_text(encoding="utf-8")))
+    found: list[list[Any]] = []
+    while True:
+        line = [sys.executable, __file__, "--row", *row, str(len(found))]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        for said in (json.loads(text) for text in done.stdout.splitlines() if text.startswith("[")):
+            if found and found[-1][-1] == "trying":
+                found.pop()
+            found.append(said)
+        if done.returncode == 0:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(found), encoding="utf-8")
+            return found
+        if done.returncode > 0 or not found or found[-1][-1] != "trying":
+            raise RuntimeError(f"{row}: {done.stderr}")
+        found[-1][-1] = True  # it crashed: nobody takes that for an agreement
+
+
+def one_row(function: str, to: str, start: int) -> None:
+    """Print what comes of each mutant, from number `start` on."""
+    warnings.simplefilter("ignore")  # a mutant may divide by zero
+    for m in list(mutants(function, to, MOST))[start:]:
+        words = [m.function, m.to, m.kind, m.before, m.after]
+        print(json.dumps([*words, "trying"]), flush=True)
+        print(json.dumps([*words, caught(m)]), flush=True)
+
+
+def mutation() -> str:
+    """The table of mutants, and the survivors."""
+    with ThreadPoolExecutor(2) as pool:
+        found = [m for some in pool.map(outcomes, MORE) for m in some if m[-1] is not None]
+    made, left = Counter(m[1] for m in found), [m for m in found if not m[-1]]
+    lost = Counter(m[1] for m in left)
+    rows = [(f"`{to}`", str(made[to]), str(made[to] - lost[to]), f"{1 - lost[to] / made[to]:.1%}") for to in made]
+    total = len(found)
+    rows.append(("all", str(total), str(total - len(left)), f"{1 - len(left) / total:.1%}"))
+    kinds, missed = Counter(m[2] for m in found), Counter(m[2] for m in left)
+    by_kind = [(kind, str(kinds[kind]), str(kinds[kind] - missed[kind])) for kind in kinds]
+    told = [
+        (f"{function}, `{to}`", kind, f"`{before}`", f"`{after}`", UNSEEN.get(kind, "**unexplained**"))
+        for function, to, kind, before, after, _ in left
+    ]
+    same = "".join(f"* {why}.\n" for _, _, why in EQUIVALENT)
+    return (
+        f"{table(('language', 'mutants', 'caught', ''), rows)}\n"
+        f"{table(('kind of mistake', 'made', 'caught'), by_kind)}\n"
+        f"Survivors:\n\n{table(('function', 'kind', 'printed', 'mutant', 'why'), told) if told else 'none.'}\n"
+        f"Mistakes that change no result are no mutants, and are left out:\n\n{same}"
+    )
+
+
+def threats() -> str:
+    """What was tried, and what happened."""
+    parts = []
+    here = Path.cwd()
+    for title, rows in THREATS.items():
+        lines = []
+        for name, attempt in rows.items():
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                try:
+                    lines.append((name, attempt()))
+                finally:
+                    os.chdir(here)
+        parts.append(f"### {title}\n\n{table(('tried', 'happened'), lines)}")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    """Write the file; `--threats` or `--mutants` makes only that part, and keeps the other."""
+    if "--row" in sys.argv:
+        function, to, start = sys.argv[-3:]
+        return one_row(function, to, int(start))
+    path = HERE / "trust.md"
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    kept = old.partition("\n## Threats\n")
+    mutated = kept[0].partition("\n## Mutants\n")[2].partition("\n## Random formulas\n")[0].strip()
+    if "--threats" not in sys.argv or not mutated:
+        mutated = mutation()
+    tried = kept[2] if "--mutants" in sys.argv and kept[2] else "\n" + INPUT + "\n" + threats()
+    figures = (HERE / "hunted.md").read_text(encoding="utf-8")
+    path.write_text(
+        f"# What the check catches, and what symgrad refuses\n\n{MADE}\n## Mutants\n\n{mutated.strip()}\n"
+        f"\n## Random formulas\n\n{HUNTED.format(figures=figures.strip())}\n## Threats\n{tried}",
+        encoding="utf-8",
+    )
+
+
+MADE = """\
+Made by [make_trust.py](make_trust.py), by running what it says.
+
+The check is checked: one mistake is made in a printed file, and the ordinary `symgrad check` must refuse it. Mistakes
+are of the kinds in [tests/mutants.py](../tests/mutants.py).
+"""
+INPUT = """\
+A formula comes from anywhere, a command from a script. What was tried ([tests/threats.py](../tests/threats.py)), and
+what happened; none of it ran text as code, left a file behind, or showed a traceback. `symgrad generate FILE.py`
+imports that file, as `python FILE.py` would: a declaration in Python is a program. Formula text is the safe door.
+"""
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Elements of arrays that are taken, and axes put in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Index,
+)
+from .below import children, with_children
+from .layout import is_pack
+from .tree import (
+    ALL,
+    Array,
+    Elementwise,
+    Item,
+    Num,
+    Permute,
+    Range,
+    Real,
+    SizeOf,
+    Slice,
+    Take,
+)
+
+Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
+
+
+def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
+    """`array` with its axes in another order; `packed`: only the last two change, behind a pack."""
+    if list(axes) == list(range(len(axes))):
+        return array
+    if packed:
+        return Permute(array, (-1, -2))
+    return Permute(array, tuple(axes))
+
+
+def taken(base: Array, items: tuple[Item, ...]) -> Array:
+    """`base[items]`; a number times an array takes from the array: `2 * g[:, None]`."""
+    if all(i is ALL or i == "..." for i in items):
+        return base
+    if isinstance(base, Elementwise) and all(i is None or i is ALL or i == "..." for i in items):
+        arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
+        if len(arrays) == 1:
+            return Elementwise(base.op, tuple(taken(a, items) if a is arrays[0] else a for a in base.args))
+    return Take(base, items)
+
+
+def packed_items(items: Sequence[Item], axes: Sequence[Expr | None]) -> tuple[Item, ...]:
+    """Items with `...` for the whole axes of a pack."""
+    return tuple(
+        "..." if isinstance(axis, Index) and is_pack(axis) and isinstance(item, Slice) else item
+        for item, axis in zip(items, axes, strict=True)
+    )
+
+
+def trimmed(axes: Axes) -> Axes:
+    first = next((k for k, i in enumerate(axes) if i is not None), len(axes))
+    return axes[first:]
+
+
+def whole(array: Array) -> Array:
+    """An array of integers as it is, for subscripts and integer results: not in the type of the inputs."""
+    if isinstance(array, Range):
+        return Range(array.extent)
+    if isinstance(array, Real):
+        base = whole(array.base)
+        return Elementwise("select", (base, Num(as_number(ONE)), Num(as_number(ZERO)))) if array.boolean else base
+    return with_children(array, [whole(c) for c in children(array)])
+
+
+def as_number(node: Expr) -> Const:
+    assert isinstance(node, Const)
+    return node
+
+
+def as_index(node: Expr | None) -> Index:
+    assert isinstance(node, Index)
+    return node

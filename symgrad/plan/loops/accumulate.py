@@ -1,0 +1,76 @@
+"""Backward that adds to what stands in the arrays of the gradients, instead of overwriting it.
+
+A gradient that nothing else reads is added where it is computed. One that others read, or that is computed in a loop of
+turns or by a call, is computed in memory of its own first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...expr import ZERO, Ref, ref
+from ...ir import Equation, Role, names_of
+from ..lower import Names
+from ..program import Item, Program, Step
+from .data import Rewriter
+from .integers import fresh_index
+
+
+def accumulated(program: Program) -> Program:
+    """The same program, without packs, whose backward adds to each gradient."""
+    backward = program.backward
+    read = {r.name for step in backward.steps for e in step.equations for r in e.reads}
+    names = Names([*names_of(program.derivative.function), *(t.name for t in program.tensors)])
+    apart = {}
+    for step in backward.steps:
+        for target in step.targets:
+            if target in backward.returns and not (isinstance(step, Step) and target not in read and _adds_up(step)):
+                apart[target] = names.new(f"own_{target}")
+    rewrite = Rewriter(lambda n: ref(apart[n.name], *n.subscripts) if isinstance(n, Ref) and n.name in apart else n)
+    steps: list[Item] = []
+    for step in backward.steps:
+        if isinstance(step, Step) and step.target in backward.returns and step.target not in apart:
+            equations = tuple(e for e in step.equations if e.body is not ZERO)
+            steps += [replace(step, equations=equations, how="add")] if equations else []
+        else:
+            steps.append(_renamed(step, apart, rewrite))
+    ends = [_added(program, name, own, next(s for s in steps if own in s.targets)) for name, own in apart.items()]
+    own = [replace(program.table[old], name=new, role=Role.LOCAL, optional=False) for old, new in apart.items()]
+    return replace(
+        program,
+        tensors=(*program.tensors, *own),
+        backward=replace(backward, steps=(*steps, *ends)),
+    )
+
+
+def _adds_up(step: Step) -> bool:
+    """Whether its equations can add to what stands there: all but a call, which writes a whole array."""
+    return all(e.matrix is None for e in step.equations)
+
+
+def _added(program: Program, target: str, own: str, step: Item) -> Step:
+    """`target` += `own`, where that is computed."""
+    taken = names_of(program.derivative.function)
+    box = []
+    for extent in program.table[target].shape:
+        box.append((fresh_index(taken), extent))
+        taken.add(box[-1][0].name)
+    at = tuple(i for i, _ in box)
+    e = Equation(target, at, "none", ref(own, *at), tuple(box))
+    return Step(target, (e,), (target,), step.when, "add")
+
+
+def _renamed(item: Item, names: Mapping[str, str], rewrite: Rewriter) -> Item:
+    """The item with other names for what it computes and reads."""
+
+    def equation(e: Equation) -> Equation:
+        return replace(rewrite.equation(e), target=names.get(e.target, e.target))
+
+    if isinstance(item, Step):
+        target = names.get(item.target, item.target)
+        return replace(item, target=target, equations=tuple(map(equation, item.equations)))
+    first, turn, last = (
+        tuple(_renamed(inner, names, rewrite) for inner in some) for some in (item.first, item.turn, item.last)
+    )
+    return replace(item, first=first, turn=turn, last=last)

@@ -1,0 +1,367 @@
+"""Gradients whose terms cancel, over a common denominator: 1/(k + s) - s/(k + s)**2 is k/(k + s)**2.
+
+The quotient rule writes differences of quotients that are nearly equal where a function saturates. Over the common
+denominator, with the numerator multiplied out, what cancels is gone. SymPy proposes that form; it is taken where
+computing both in floating point, at points drawn once for all, shows that it loses fewer bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath import mp
+
+from ..expr import (
+    ONE,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    factors,
+    is_exact,
+    postorder,
+    product,
+    refs,
+    size,
+    substitute,
+    total,
+    transform,
+    value_of,
+)
+from ..ir import Derivative, Equation, Function, Role
+from ..sampling import bits_lost, in_doubles, value_of_formula, values
+from .reuse import with_reuse
+from .table import balanced
+
+LARGE = 60  # operations; longer formulas stay as they are
+MANY = 300  # terms of a polynomial that is not multiplied out
+POINTS = 30
+SMALLEST, LARGEST = -20, 9  # binary exponents of the points
+DIGITS = (300, 2500)  # bits in which the truth is computed
+EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squares and cubes leave the range
+MILD = (0, 1, 2, 3)
+SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
+BAD = 0.7  # bits, on average, from which another form is looked for
+GAIN = 0.6  # bits that it must save
+LONGER = 4  # operations that it may have more
+
+
+def with_cancelled(derivative: Derivative, function: Function) -> Function:
+    """`function`, the simplified joint equations of `derivative`, with the gradients in the form that loses less.
+
+    Only those that are computed from inputs, number by number: what a reduction gives is as wrong as it is anyway, and
+    the components of a vector belong together as they are written.
+    """
+    forward = {e.target for e in derivative.primal.statements}
+    locals_ = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
+    mild = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
+    mild |= {o.name for o in function.options}
+    statements, changed = [], False
+    for e in function.statements:
+        if e.target not in forward and e.matrix is None and _differs(e.body):
+            body = _inlined(e.body, locals_)
+            own = [n for n in values(body) if isinstance(n, Ref) and n.name not in mild]
+            if all(n.name in function.inputs and not any(isinstance(s, Const) for s in n.subscripts) for n in own):
+                other = better(body, mild)
+                e = e if other is None else replace(e, body=other)
+                changed = changed or other is not None
+        statements.append(e)
+    if not changed:
+        return function
+    first = derivative.primal.statements
+    gradient = with_reuse(first, [e for e in statements if e.target not in forward], function)
+    return replace(function, statements=(*(e for e in statements if e.target in forward), *gradient))
+
+
+def _differs(body: Expr) -> bool:
+    """Whether there is a sum, whose terms may cancel, or an exponential, which may overflow."""
+    return any(isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1") for n in postorder(body))
+
+
+def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
+    """`body` in terms of what is given: the point at which it is computed is known, its rounded parts are not."""
+    while size(body) <= LARGE:
+        found: dict[Expr, Expr] = {}
+        for r in refs(body):
+            e = known.get(r.name)
+            if e is not None and not e.reduced:
+                found[r] = substitute(e.body, dict(zip(e.subscripts, r.args, strict=True)))
+        if not found:
+            return body
+        body = substitute(body, found)
+    return body
+
+
+@lru_cache(maxsize=16384)
+def better(body: Expr, mild: frozenset[str] = frozenset()) -> Expr | None:
+    """Another form of `body` that loses fewer bits and is hardly longer; None if there is none.
+
+    mild  the names of cotangents, sizes and options, which are neither huge nor tiny
+    """
+    if isinstance(body, Apply) and body.op == "select":
+        condition, *branches = body.args
+        found = [better(b, mild) for b in branches]
+        kept = [b if f is None else f for b, f in zip(branches, found, strict=True)]
+        return None if found == [None, None] else apply("select", condition, *kept)
+    nodes = values(body)
+    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and n.op == "select" for n in nodes):
+        return None
+    leaves = [n for n in nodes if isinstance(n, Ref)]
+    truths = _truths(body, leaves, mild)
+    if not truths or (loss := bits(body, truths)) < BAD:
+        return None
+    together = _together(body)
+    forms = [body] if together is None else [body, together]
+    forms += [transform(f, balanced) for f in forms]
+    forms += [transform(f, _paired) for f in forms]
+    forms = [f for f in dict.fromkeys(forms) if size(f) <= size(body) + LONGER]
+    losses = [loss, *(bits(f, truths) for f in forms[1:])]
+    best = next(k for k, lost in enumerate(losses) if lost <= min(losses) + GAIN)
+    return forms[best] if best else None
+
+
+Truths = list[tuple[dict[Ref, Any], Any]]
+
+
+def _truths(body: Expr, leaves: Sequence[Ref], mild: frozenset[str]) -> Truths:
+    """The points at which `body` is a number, and what it is there, as two precisions agree."""
+    found = []
+    for at in points(tuple(leaves), mild):
+        values = []
+        for precision in DIGITS:
+            with mp.workprec(precision):
+                values.append(value_of_formula(body, at))
+        first, second = values
+        if mp.isfinite(second) and abs(first - second) <= mpmath.ldexp(abs(second), -60):
+            found.append((at, second))
+    return found
+
+
+def bits(body: Expr, truths: Truths) -> float:
+    """The bits that `body` loses on average."""
+    return sum(bits_lost(in_doubles(body, at), truth) for at, truth in truths) / len(truths)
+
+
+@lru_cache(maxsize=1024)
+def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]]:
+    """Numbers of both signs and all sizes, without a function of the platform's."""
+    draw = random.Random(20)
+
+    def number(leaf: Ref, exponents: Sequence[int] = range(SMALLEST, LARGEST + 1)) -> Any:
+        exponent = draw.choice(MILD if leaf.name in mild else exponents)
+        return mpmath.ldexp(2**20 + draw.getrandbits(20), exponent - 20) * draw.choice((1, -1))
+
+    found = [{leaf: number(leaf) for leaf in leaves} for _ in range(POINTS)]
+    for far, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
+        found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * far)} for sign in (1, -1)]
+    found += [{leaf: number(leaf, EXTREME) for leaf in leaves} for _ in range(POINTS // 3)]
+    return [*found, *({k: abs(v) for k, v in at.items()} for at in found)]
+
+
+def _paired(node: Expr) -> Expr:
+    """A quotient as a product of quotients, none of which overflows before the whole does: x / r / r for x/r**2."""
+    if not isinstance(node, Apply) or node.op != "div":
+        return node
+    above, below = (_unrolled(side) for side in factors(node))
+    if len(below) < 2 and len(above) < 3:
+        return node
+    mine = set(refs(*below))
+    constants, moving = ([f for f in above if mine.isdisjoint(refs(f)) == apart] for apart in (True, False))
+    found = product(constants)
+    for f in moving:
+        found = found * (f / below.pop(0)) if below else found * f
+    for d in below:
+        found = found / d
+    return found
+
+
+def _unrolled(side: Sequence[Expr]) -> list[Expr]:
+    """Squares and cubes as their factors."""
+    found: list[Expr] = []
+    for f in side:
+        base, exponent = f.args if isinstance(f, Apply) and f.op == "pow" else (f, ONE)
+        k = value_of(exponent) if is_exact(exponent) else 0
+        found += [base] * int(k) if k in (2, 3) else [f]
+    return found
+
+
+# the form over a common denominator
+
+
+class _Atoms:
+    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[Expr, sympy.Symbol] = {}
+        self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
+        self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
+        self.sums: dict[sympy.Expr, Expr] = {}  # how the sums below the line were written
+
+    def symbol(self, node: Expr) -> sympy.Symbol:
+        if node.key not in self.symbols:
+            self.symbols[node.key] = sympy.Symbol(f"a{len(self.symbols)}")
+            self.nodes[self.symbols[node.key]] = node
+        return self.symbols[node.key]
+
+    def read(self, root: Expr) -> sympy.Expr:
+        done: dict[Expr, sympy.Expr] = {}
+        for node in values(root):
+            done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, [done[a] for a in node.args])
+        return done[root]
+
+    def _read(self, node: Expr, args: list[sympy.Expr]) -> sympy.Expr:
+        if isinstance(node, Const):
+            return self.symbol(node) if node.text is not None else sympy.Rational(*node.value.as_integer_ratio())
+        if not isinstance(node, Apply):
+            return self.symbol(node)
+        match node.op:
+            case "add":
+                return args[0] + args[1]
+            case "sub":
+                return args[0] - args[1]
+            case "mul":
+                return args[0] * args[1]
+            case "div":
+                self._remember(node.args[1], args[1])
+                return args[0] / args[1]
+            case "neg":
+                return -args[0]
+            case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
+                exponent = node.args[1].value
+                if exponent.denominator == 1:
+                    return args[0] ** int(exponent)
+                if exponent.denominator == 2:
+                    return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
+            case "sqrt":
+                return self._root(node, args[0])
+            case "hypot":
+                return self._root(node, args[0] ** 2 + args[1] ** 2)
+            case "abs":
+                return self._root(node, args[0] ** 2)
+            case "sign":
+                return self._root(apply("abs", node.args[0]), args[0] ** 2) / args[0]
+            case "exp":
+                return self._power_of_e(node.args[0])
+        return self.symbol(node)
+
+    def _remember(self, node: Expr, value: sympy.Expr) -> None:
+        for factor, f in zip(sympy.Mul.make_args(value), factors(node)[0], strict=False):
+            base, plain = (
+                (factor.base, f.args[0]) if factor.is_Pow and isinstance(f, Apply) and f.op == "pow" else (factor, f)
+            )
+            if base.is_Add:
+                self.sums[sympy.expand(base)] = plain
+                self.sums[sympy.expand(-base)] = -plain
+
+    def _root(self, node: Expr, square: sympy.Expr) -> sympy.Symbol:
+        new = node.key not in self.symbols
+        symbol = self.symbol(node)
+        if new:
+            self.squares.append((symbol, square))
+        return symbol
+
+    def _power_of_e(self, exponent: Expr) -> sympy.Expr:
+        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t)."""
+        for node, symbol in self.symbols.items():
+            if isinstance(node, Apply) and node.op == "exp":
+                ratio = _ratio(exponent, node.args[0])
+                if ratio is not None:
+                    return symbol**ratio
+        return self.symbol(apply("exp", exponent))
+
+    def write(self, found: sympy.Poly) -> Expr:
+        """A polynomial as an expression, its terms in the order in which the symbols were met."""
+        known = self.sums.get(found.as_expr())
+        if known is not None:
+            return known
+        terms = []
+        for powers, number in found.terms():
+            factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
+            value = const(Fraction(int(number.p), int(number.q)))
+            terms.append(value * product(factors) if value is not ONE else product(factors))
+        positive = [t for t in terms if not (isinstance(t, Apply) and t.op == "neg")]
+        return total([*positive, *(t for t in terms if t not in positive)])
+
+
+def _ratio(u: Expr, v: Expr) -> int | None:
+    """k in u = k v."""
+    if u.key is v.key:
+        return 1
+    return -1 if (-u).key is v.key or (-v).key is u.key else None
+
+
+def _terms(body: Expr) -> int:
+    """About how many terms the numerator and the denominator have when they are multiplied out."""
+    done: dict[Expr, tuple[int, int]] = {}
+    for node in values(body):
+        args = [done[a] for a in node.args] if isinstance(node, Apply) else []
+        found = (1, 1)
+        if isinstance(node, Apply) and node.op in ("add", "sub"):
+            (a, b), (c, d) = args
+            found = (a * d + c * b, b * d)
+        elif isinstance(node, Apply) and node.op in ("mul", "div"):
+            (a, b), (c, d) = args
+            found = (a * c, b * d) if node.op == "mul" else (a * d, b * c)
+        elif isinstance(node, Apply) and node.op == "pow" and is_exact(node.args[1]):
+            k = int(abs(value_of(node.args[1]))) + 1
+            found = (min(args[0][0] ** k, MANY), min(args[0][1] ** k, MANY))
+        elif isinstance(node, Apply) and node.op == "neg":
+            found = args[0]
+        done[node] = (min(found[0], MANY), min(found[1], MANY))
+    return sum(done[body])
+
+
+def _together(body: Expr) -> Expr | None:
+    if _terms(body) >= MANY:
+        return None
+    atoms = _Atoms()
+    whole = sympy.together(atoms.read(body))
+    gens = list(atoms.symbols.values())
+    if not gens or not whole.free_symbols:
+        return None
+    try:
+        above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
+        for symbol, square in reversed(atoms.squares):
+            if not square.is_polynomial(*gens):
+                return None
+            reduced = sympy.rem(above.as_expr(), symbol**2 - square, symbol)
+            above = sympy.Poly(sympy.expand(reduced), *gens)
+        common = sympy.gcd(above, below)
+        above, below = sympy.quo(above, common), sympy.quo(below, common)
+        return _signed(_factored(above, atoms), _factored(below, atoms))
+    except (sympy.PolynomialError, sympy.polys.polyerrors.BasePolynomialError):
+        return None
+
+
+def _signed(above: Expr, below: Expr) -> Expr:
+    """A quotient; -1/(x*(x - 1)) as 1/(x*(1 - x))."""
+    sides = [n.args[0] if isinstance(n, Apply) and n.op == "neg" else n for n in (above, below)]
+    if (sides[0] is above) == (sides[1] is below):
+        return sides[0] / sides[1]
+    found = factors(sides[1])[0]
+    for k, f in enumerate(found):
+        if isinstance(f, Apply) and f.op == "sub":
+            return sides[0] / product([*found[:k], -f, *found[k + 1 :]])
+    return -(sides[0] / sides[1])
+
+
+def _factored(poly: sympy.Poly, atoms: _Atoms) -> Expr:
+    number, found = sympy.factor_list(poly)
+    value = const(Fraction(int(number.p), int(number.q)))
+    found = sorted(found, key=lambda pair: (len(pair[0].terms()), [-x for x in pair[0].LM(order="lex").exponents]))
+    return value * product(_power(atoms.write(f), int(k)) for f, k in found)
+
+
+def _power(base: Expr, k: int) -> Expr:
+    return (-base if isinstance(base, Apply) and base.op == "neg" and k % 2 == 0 else base) ** k

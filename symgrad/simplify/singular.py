@@ -1,0 +1,280 @@
+"""Removable singularities: sin(t)/t becomes an operator that is 1 at t = 0, and so in every derivative.
+
+A quotient, or a sum of terms with poles, is such a function of a part u of it if everything else that it reads does not
+depend on inputs. u is what stands below the line: t, w*t, sqrt(s), x - 1. What depends on the root of s in an even way
+is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope at 0 then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from ..expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Ref,
+    apply,
+    factors,
+    postorder,
+    product,
+    ref,
+    refs,
+    substitute,
+    terms_of,
+    transform,
+)
+from ..expr import total as summed
+from ..ir import Equation, Function, Role, names_of
+from ..removable import ROOT, SMOOTH, X, cancels, coefficients, filled, is_removable, limit
+from .fresh import fresh
+from .table import unguarded_divisor
+
+CHOICES = 6  # parts of one formula that are tried as its variable
+LARGE = 60  # operations; longer formulas are left alone
+
+
+def with_filled(function: Function, only: Collection[str] = ()) -> Function:
+    """The function with the removable singularities of its equations filled.
+
+    only  in the equations of these tensors; all of them, if none is named
+    """
+    numbers = {o.name for o in function.options} | {d.name for d in function.dims}
+    own = {} if only else function.elementwise
+    roots = {name: e for name, e in own.items() if isinstance(e.body, Apply) and e.body.op == "sqrt"}
+    names = names_of(function)
+    squares: dict[str, Ref] = {}  # of the roots that are read as their squares
+
+    def square(u: Expr) -> Expr | None:
+        """s, where u is sqrt(s) with an s that depends on inputs; of a local root, an element of a local of its own."""
+        e = roots.get(u.name) if isinstance(u, Ref) else None
+        root = u if e is None else e.body
+        if not (isinstance(root, Apply) and root.op == "sqrt" and any(r.name not in numbers for r in refs(root))):
+            return None
+        (inside,) = root.args
+        if e is None or isinstance(inside, Ref):
+            return inside if e is None else substitute(inside, dict(zip(e.subscripts, u.args, strict=True)))
+        if e.target not in squares:
+            squares[e.target] = ref(fresh(f"{e.target}_squared", names), *e.subscripts)
+            names.add(squares[e.target].name)
+        return ref(squares[e.target].name, *u.args)
+
+    filling = _Filling(numbers, square)
+    bodies = {e: e.body if only and e.target not in only else filling(e.body) for e in function.statements}
+    if all(body is e.body for e, body in bodies.items()):
+        return function
+    tensors = [*function.tensors]
+    statements: list[Equation] = []
+    for e in function.statements:
+        if e.target in squares:
+            inside = squares[e.target]
+            tensors.append(replace(function.table[e.target], name=inside.name, role=Role.LOCAL, named=False))
+            statements.append(replace(e, target=inside.name, body=e.body.args[0]))
+            statements.append(replace(e, body=apply("sqrt", inside)))
+        else:
+            statements.append(e if bodies[e] is e.body else replace(e, body=bodies[e]))
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def _may_divide(node: Expr) -> bool:
+    """Whether a quotient or a negative power stands at `node`."""
+    if not isinstance(node, Apply):
+        return False
+    return node.op == "div" or (node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value < 0)
+
+
+class _Filling:
+    """Fills the removable singularities of one body, from the outside inwards.
+
+    numbers  the names of sizes and options: what depends on them alone is no function of an input
+    square   s, where what it is given is sqrt(s)
+    """
+
+    def __init__(self, numbers: Collection[str], square: Callable[[Expr], Expr | None]) -> None:
+        self.numbers = numbers
+        self.square = square
+
+    def __call__(self, root: Expr) -> Expr:
+        nodes = list(postorder(root))
+        divides = any(map(_may_divide, nodes))
+        rooted = any(self.square(n) is not None for n in nodes)
+        if not (divides or rooted) or sum(isinstance(n, Apply) for n in nodes) > LARGE:
+            return root
+        done: dict[Expr, Expr] = {}
+
+        def visit(node: Expr) -> Expr:
+            if node in done or not isinstance(node, Apply):
+                return done.get(node, node)
+            ways = (self._product, self._root, self._guarded)
+            found = next((f for way in ways if (f := way(node)) is not None), None)
+            if found is None:
+                args = [visit(a) for a in node.args]
+                found = node if all(a is b for a, b in zip(args, node.args, strict=True)) else apply(node.op, *args)
+                together = self._sum(found) if isinstance(found, Apply) and found.op in ("add", "sub") else None
+                found = found if together is None else together
+            done[node] = found
+            return found
+
+        return visit(root)
+
+    def _variables(self, below: Sequence[Expr]) -> Iterator[Expr]:
+        """What a formula with these denominators might be a function of, the smallest first."""
+        seen: dict[Expr, None] = {}
+        for d in below:
+            for node in postorder(_bare(d)):
+                if isinstance(node, Ref):
+                    if node.name not in self.numbers:
+                        seen[node] = None
+                elif isinstance(node, Apply) and node.op in ("mul", "sqrt", "sub", "add", "div"):
+                    if any(r.name not in self.numbers for r in refs(node)):
+                        seen[node] = None
+        yield from list(seen)[:CHOICES]
+
+    def _arguments(self, terms: Sequence[tuple[Expr, int]]) -> Iterator[Expr]:
+        """What a sum that calls a function might be one of: its one input, or what the function is called with."""
+        found: dict[Expr, None] = {}
+        for t, _ in terms:
+            for node in postorder(t):
+                if (
+                    isinstance(node, Apply)
+                    and len(node.args) == 1
+                    and node.op in SMOOTH
+                    and node.op not in ("neg", "sqrt")
+                ):
+                    if any(r.name not in self.numbers for r in refs(node)):
+                        found[node.args[0]] = None
+        inputs = {r for t, _ in terms for r in refs(t) if r.name not in self.numbers}
+        yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
+
+    def _product(self, node: Apply) -> Expr | None:
+        """A quotient as a filled function times what does not depend on its variable."""
+        above, below = _powers(node)
+        if not below:
+            return None
+        for u in self._variables([*below, *_divisors(node)]):
+            above, below = _powers(node)
+            _gather(below, u)
+            mine = [(f, _function_of(u, f)) for f in above], [(f, _function_of(u, f)) for f in below]
+            upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
+            if not upper or not lower:
+                continue
+            body = product(upper) / product(lower)
+            if is_removable(body):
+                rest_above, rest_below = ([f for f, b in side if b is None or X not in postorder(b)] for side in mine)
+                found = product([*rest_above, self._of(body, u)])
+                return found / product(rest_below) if rest_below else found
+        return None
+
+    def _of(self, body: Expr, u: Expr) -> Expr:
+        """The filled function of u; of s, where it is an even one of u = sqrt(s)."""
+        square = self.square(u)
+        inner = transform(substitute(body, {X: ROOT}), _without_root)
+        if square is not None and coefficients(inner) is not None:
+            return apply(filled(inner), square)
+        return apply(filled(body), u)
+
+    def _root(self, node: Apply) -> Expr | None:
+        """cos(sqrt(s)) and the like as a function of s."""
+        square = self.square(node.args[0]) if len(node.args) == 1 and node.op in SMOOTH - {"sqrt"} else None
+        if square is None:
+            return None
+        body = apply(node.op, ROOT)
+        return apply(filled(body), square) if coefficients(body) is not None else None
+
+    def _guarded(self, node: Apply) -> Expr | None:
+        """where(u == 0, c, f(u)), with c the limit of f, is f without its gap."""
+        if node.op != "select":
+            return None
+        condition, then, otherwise = node.args
+        if not (isinstance(condition, Apply) and condition.op in ("eq", "ne") and condition.args[1] is ZERO):
+            return None
+        if condition.op == "ne":
+            then, otherwise = otherwise, then
+        body = _function_of(condition.args[0], otherwise)
+        if body is None or not is_removable(body):
+            return None
+        return self._of(body, condition.args[0]) if limit(body) is then else None
+
+    def _sum(self, node: Apply) -> Expr | None:
+        """1/tanh(x) - 1/x: the terms that have a pole in the same variable, together; x - sin(x): those that cancel."""
+        terms = list(terms_of(node))
+        for u in self._arguments(terms):
+            parts = [(sign, _function_of(u, t)) for t, sign in terms]
+            if all(b is not None for _, b in parts):
+                body = summed(-b if sign < 0 else b for sign, b in parts if b is not None)
+                if cancels(body, tuple(b for _, b in parts if b is not None)):
+                    return self._of(body, u)
+        below = [d for t, _ in terms for d in _powers(t)[1]]
+        for u in self._variables(below):
+            mine = [(t, sign, _function_of(u, t)) for t, sign in terms]
+            poles = [(sign, b) for _, sign, b in mine if b is not None and _has_pole(b)]
+            if len(poles) < 2:
+                continue
+            body = summed(-b if sign < 0 else b for sign, b in poles)
+            if is_removable(body):
+                rest = [-t if sign < 0 else t for t, sign, b in mine if b is None or not _has_pole(b)]
+                return summed([self._of(body, u), *rest])
+        return None
+
+
+def _without_root(node: Expr) -> Expr:
+    return X if node is ROOT**2 else node
+
+
+def _bare(node: Expr) -> Expr:
+    """`node` without guards."""
+    found = unguarded_divisor(node)
+    return node if found is None else found
+
+
+def _function_of(u: Expr, node: Expr) -> Expr | None:
+    """`node` as a formula of X in place of u; None if it depends on anything else, or is not smooth."""
+    if not isinstance(node, (Apply, Ref, Const)):
+        return None
+    body = substitute(_unguarded(node), {u: X})
+    if any(isinstance(n, Ref) and n is not X or not isinstance(n, (Apply, Ref, Const)) for n in postorder(body)):
+        return None
+    return body if all(n.op in SMOOTH for n in postorder(body) if isinstance(n, Apply)) else None
+
+
+def _unguarded(node: Expr) -> Expr:
+    guards = {n: bare for n in postorder(node) if (bare := _bare(n)) is not n}
+    return substitute(node, guards) if guards else node
+
+
+def _divisors(node: Expr) -> list[Expr]:
+    """What stands below the lines of a product, as it is written: (w*x)."""
+    found: list[Expr] = []
+    while isinstance(node, Apply) and node.op in ("mul", "div"):
+        a, b = node.args
+        if node.op == "div" and isinstance(b, Apply) and b.op == "mul":
+            found.append(b)
+        node = a
+    return found
+
+
+def _gather(below: list[Expr], u: Expr) -> None:
+    """Put the product u together, whose factors stand below the line."""
+    mine = factors(u)[0] if isinstance(u, Apply) and u.op == "mul" else []
+    if mine and all(below.count(f) >= mine.count(f) for f in mine):
+        for f in mine:
+            below.remove(f)
+        below.append(u)
+
+
+def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:
+    """The factors above and below the line, negative powers below it."""
+    above, below = factors(node)
+    for f in list(above):
+        if isinstance(f, Apply) and f.op == "pow" and isinstance(f.args[1], Const) and f.args[1].value < 0:
+            above.remove(f)
+            below.append(f.args[0] ** -f.args[1])
+    return above, below
+
+
+@lru_cache(maxsize=4096)
+def _has_pole(body: Expr) -> bool:
+    return X in postorder(body) and coefficients(body) is None

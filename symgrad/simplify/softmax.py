@@ -1,0 +1,277 @@
+"""Quotients and logarithms of sums of exponentials, in a form that does not overflow.
+
+With S the sum of exp(u), and L the logsumexp of u:
+
+    exp(u) / S           is exp(u - L)
+    sum(exp(u) v) / S    is sum(exp(u - L) v)
+    log(S)               is L
+
+also where the sum is over the places that a condition selects: where(c, exp(u), 0), or exp(u) times a comparison.
+
+Where the exponentials have weights w, S is the sum of exp(u) w. With M any number, and T the sum of exp(u - M) w:
+
+    exp(u) w / S         is exp(u - M) w / T
+
+M is the floor of the largest u whose weight is not 0. Its derivative is 0, as that of M must be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, factors, indices, ref, refs, substitute, transform
+from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part
+from .fresh import fresh
+from .match import match
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """exp(u) weight where the condition holds, else 0."""
+
+    u: Expr
+    condition: Expr = ONE
+    weight: Expr = ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum of exponentials as a reader sees it: S = sum exp(u) weight, over the `reduced` indices, is exp(shift) times
+    the product of `rest` over that of `below`."""
+
+    u: Expr
+    shift: Expr
+    rest: list[Expr]
+    below: list[Expr]
+    reduced: frozenset[Expr]
+
+    @property
+    def log(self) -> Expr:
+        """The logarithm of S, where it has one."""
+        found = self.shift
+        if self.rest:
+            return found + apply("log", _quotient(self.rest, self.below))
+        return found - apply("log", _product(self.below)) if self.below else found
+
+
+def softmax(function: Function) -> Function:
+    """The function with such quotients and logarithms in stable form."""
+    return _Softmax(function).rewritten()
+
+
+class _Softmax:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.elementwise = function.elementwise
+        self.sums = {
+            name: equations[0]
+            for name, equations in function.writers.items()
+            if len(equations) == 1
+            and equations[0].reduce == "sum"
+            and equations[0].fills(function.table[name])
+        }
+        self.added: dict[str, list[tuple[Tensor, Equation]]] = {}  # what stands behind the equation of a sum
+        self.before: list[tuple[Tensor, Equation]] = []  # what stands before the equation that is being rewritten
+        self.names = set(function.table)
+
+    def rewritten(self) -> Function:
+        """The function with its equations rewritten, and those that they need."""
+        function = self.function
+        statements: list[Equation] = []
+        new: list[tuple[Tensor, Equation]] = []
+        for e in function.statements:
+            self.before = []
+            body = transform(e.body, self._node)
+            new += self.before
+            statements += [*(x for _, x in self.before), replace(e, body=body)]
+        if not self.added and not new:
+            return function
+        used = {r.name for e in statements for r in e.reads}
+        result: list[Equation] = []
+        for e in statements:
+            result += [e, *(x for _, x in self.added.get(e.target, ()))]
+        new += [pair for pairs in self.added.values() for pair in pairs]
+        used |= {r.name for e in result for r in e.reads}
+        unused = {t.name for t, _ in new if t.name not in used}
+        return replace(
+            function,
+            tensors=(*function.tensors, *(t for t, _ in new if t.name not in unused)),
+            statements=tuple(e for e in result if e.target not in unused),
+        )
+
+    def _node(self, node: Expr) -> Expr:
+        if not isinstance(node, Apply) or node.op not in ("div", "log"):
+            return node
+        below = node.args[-1]
+        found = self._total(below) if isinstance(below, Ref) else None
+        if found is None:
+            return node
+        if node.op == "log":
+            return found.log
+        above = self._above(node.args[0], found)
+        return node if above is None else _quotient([above, *found.below], found.rest)
+
+    def _above(self, node: Expr, total: Total) -> Expr | None:
+        """What stands above the line times exp(-shift)."""
+        mine = self._exponential(node)
+        if mine is not None and match(total.u, mine.u, total.reduced) is not None:
+            return _shifted(mine, total.shift)
+        parts, under = factors(node)
+        for place, part in enumerate(parts):
+            summed = self._summed(part, total) if isinstance(part, Ref) else None
+            if summed is not None:
+                return _quotient([*parts[:place], summed, *parts[place + 1 :]], under)
+        return None
+
+    def _summed(self, node: Ref, total: Total) -> Expr | None:
+        """The sum of exp(u) v, times exp(-shift), as an equation of its own."""
+        e = self.sums.get(node.name)
+        mine = None if e is None or e.when else self._exponential(e.body)
+        places = set(node.subscripts)
+        if e is None or mine is None or len(places) < len(node.subscripts) or set(indices(*places)) != places:
+            return None
+        here: dict[Expr, Expr] = dict(zip(node.subscripts, e.subscripts, strict=True))
+        if not set(indices(total.shift)) <= places:
+            return None  # it would have to be summed for more indices
+        if match(substitute(total.u, here), mine.u, total.reduced) is None:
+            return None
+        shift = substitute(total.shift, here)
+        body = _shifted(mine, shift)
+        if e.where is None:
+            body = _product([self._share(e, _shifted(replace(mine, weight=ONE), shift)), mine.weight])
+        name = self._fresh(f"weighted_{node.name}" if self.function.table[node.name].named else node.name)
+        self.before.append((Tensor(name, self.function.table[node.name].shape), replace(e, target=name, body=body)))
+        return ref(name, *node.subscripts)
+
+    def _share(self, e: Equation, body: Expr) -> Ref:
+        """A part of the body of `e` by a name of its own: a product of matrices stays one."""
+        box = tuple(pair for pair in e.box if pair[0] in indices(body))
+        at = tuple(i for i, _ in box)
+        name = self._fresh(_name("share", body))
+        self.before.append((Tensor(name, tuple(n for _, n in box)), Equation(name, at, "none", body, box)))
+        return ref(name, *at)
+
+    def _total(self, total: Ref) -> Total | None:
+        e = self.sums.get(total.name)
+        mine = None if e is None else self._exponential(e.body)
+        if e is None or mine is None:
+            return None
+        at = dict(zip(e.subscripts, total.subscripts, strict=True))
+        reduced = {i for i, _ in e.reduced}
+        moving, shift = _split_invariant(mine.u, reduced)
+        above, below = ([x for x in part if not set(indices(x)) & reduced] for part in factors(mine.weight))
+        weight = _quotient(*([x for x in part if set(indices(x)) & reduced] for part in factors(mine.weight)))
+        if weight is not ONE and not set(indices(moving)) & reduced:
+            return None
+        if e.target not in self.added:
+            self.added[e.target] = self._stable(e, Exponential(moving, mine.condition, weight))
+        own, *totals = (ref(t.name, *total.subscripts) for t, _ in self.added[e.target][-2:])
+        rest = [*totals, *(substitute(x, at) for x in above if x is not ONE)]
+        below = [substitute(x, at) for x in below]
+        return Total(substitute(mine.u, at), own + substitute(shift, at), rest, below, frozenset[Expr](reduced))
+
+    def _stable(self, e: Equation, mine: Exponential) -> list[tuple[Tensor, Equation]]:
+        """The logsumexp of u; with weights the largest u, its floor, and the sum of exp(u - floor) weight."""
+        shape = self.function.table[e.target].shape
+        condition = mine.condition if e.where is None else apply("and", e.where, mine.condition)
+        if mine.weight is ONE:
+            name = self._fresh(_name("logsumexp", mine.u))
+            where = None if condition is ONE else condition
+            return [(Tensor(name, shape), replace(e, target=name, reduce="logsumexp", body=mine.u, where=where))]
+        largest, floor, rest = (self._fresh(_name(word, mine.u)) for word in ("max", "shift", "total"))
+        where = apply("and", condition, apply("ne", mine.weight, ZERO))
+        shift = ref(floor, *e.subscripts)
+        box = tuple(pair for pair in e.box if pair not in e.reduced)
+        floored = Equation(floor, e.subscripts, "none", apply("floor", ref(largest, *e.subscripts)), box, None, e.when)
+        return [
+            (Tensor(largest, shape), replace(e, target=largest, reduce="max", body=mine.u, where=where)),
+            (Tensor(floor, shape), floored),
+            (Tensor(rest, shape), replace(e, target=rest, body=_shifted(mine, shift))),
+        ]
+
+    def _exponential(self, node: Expr) -> Exponential | None:
+        """`node` as an exponential under a condition, with a weight, also through named values; None if it is none."""
+        node = self._written_out(node)
+        if isinstance(node, Apply) and node.op == "exp":
+            return Exponential(node.args[0])
+        if isinstance(node, Apply) and node.op == "select" and ZERO in node.args[1:]:
+            asked, then, otherwise = node.args
+            mine = self._exponential(then if otherwise is ZERO else otherwise)
+            condition = asked if otherwise is ZERO else apply("not", asked)
+            return None if mine is None else replace(mine, condition=apply("and", mine.condition, condition))
+        if isinstance(node, Apply) and node.op in ("mul", "div"):
+            above, below = factors(node)
+            for place, part in enumerate(above):
+                mine = self._exponential(part)
+                if mine is None:
+                    continue
+                others = [*above[:place], *above[place + 1 :]]
+                masks = [x for x in others if self._is_condition(x)]
+                weights = [x for x in others if x not in masks]
+                condition = reduce(partial(apply, "and"), masks, mine.condition)
+                return Exponential(mine.u, condition, _quotient([mine.weight, *weights], below))
+        return None
+
+    def _written_out(self, node: Expr) -> Expr:
+        while isinstance(node, Ref) and node.name in self.elementwise:
+            e = self.elementwise[node.name]
+            node = substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
+        return node
+
+    def _is_condition(self, node: Expr) -> bool:
+        if isinstance(node, Ref):
+            return self.function.table[node.name].dtype == Dtype.BOOL if node.name in self.function.table else False
+        return dtype_of_part(node) == Dtype.BOOL
+
+    def _fresh(self, wish: str) -> str:
+        name = fresh(wish, self.names)
+        self.names.add(name)
+        return name
+
+
+
+
+
+
+def _name(word: str, body: Expr) -> str:
+    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
+    return f"{word}_{names[0]}" if len(names) == 1 else word
+
+
+def _product(parts: list[Expr]) -> Expr:
+    found: Expr = ONE
+    for part in parts:
+        found = part if found is ONE else found if part is ONE else found * part
+    return found
+
+
+def _quotient(above: list[Expr], below: list[Expr]) -> Expr:
+    return _product(above) / _product(below) if below else _product(above)
+
+
+def _shifted(mine: Exponential, shift: Expr) -> Expr:
+    """exp(u - shift) weight where the condition holds."""
+    body = _product([apply("exp", _cancelled(mine.u, shift)), mine.weight])
+    return apply("select", mine.condition, body, ZERO)
+
+
+def _split_invariant(u: Expr, reduced: set[Index]) -> tuple[Expr, Expr]:
+    """u = moving + shift, where the shift does not depend on the reduced indices: lse(u - c) is lse(u) - c."""
+    if isinstance(u, Apply) and u.op in ("add", "sub"):
+        a, b = u.args
+        if not set(indices(b)) & reduced:
+            moving, shift = _split_invariant(a, reduced)
+            return moving, shift + b if u.op == "add" else shift - b
+        if u.op == "add" and not set(indices(a)) & reduced:
+            moving, shift = _split_invariant(b, reduced)
+            return moving, a + shift
+    return u, ZERO
+
+
+def _cancelled(u: Expr, total: Expr) -> Expr:
+    """u - total, where a shift that stands in both has gone."""
+    if isinstance(u, Apply) and isinstance(total, Apply) and u.op == "sub" and total.op == "sub":
+        if u.args[1].key is total.args[1].key:
+            return u.args[0] - total.args[0]
+    return u - total

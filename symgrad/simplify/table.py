@@ -1,0 +1,241 @@
+"""The table of stable rewrites.
+
+Each row is an identity over the reals, true wherever the left-hand side is defined, whose right-hand side neither
+overflows nor cancels where the left-hand side does. `STABLE` is for what a user declares, `SCALED` for what is left of
+it when smooth functions of roots are known, `SLOPES` for what the rule of differentiation makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    apply,
+    factors,
+    postorder,
+    product,
+    ref,
+    refs,
+    select,
+    substitute,
+    terms_of,
+    total,
+    transform,
+)
+from ..ir import Derivative, Equation
+from .match import match
+
+U, V, W = VARIABLES = ref("?u"), ref("?v"), ref("?w")
+
+
+def _exp(u: Expr) -> Expr:
+    return apply("exp", u)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`before` = `after` for all real u, v and w where `before` is defined, and `holds` says yes to them."""
+
+    name: str
+    before: Expr
+    after: Expr
+    holds: Callable[[Mapping[Expr, Expr]], bool] = lambda found: True
+
+
+def _tanh_slope(u: Expr) -> Expr:
+    return 1 - apply("tanh", u) ** 2
+
+
+_sigmoid = apply("sigmoid", U)
+_discriminant = apply("sqrt", V**2 - 4 * U * W)
+_cosines = apply("sin", U) * apply("sin", V) + apply("cos", U) * apply("cos", V) * apply("cos", W)
+_haversine = apply("sin", (U - V) / 2) ** 2 + apply("cos", U) * apply("cos", V) * apply("sin", W / 2) ** 2
+
+
+def _root_of_quadratic(sign: int) -> Expr:
+    """(-v + s) / (2u), with s = sqrt(v**2 - 4 u w), where v and s do not cancel; else 2w / (-v - s)."""
+    if sign > 0:
+        return select(apply("ge", V, 0), -((V + _discriminant) / (2 * U)), 2 * W / (_discriminant - V))
+    return select(apply("le", V, 0), (_discriminant - V) / (2 * U), -(2 * W / (V + _discriminant)))
+
+
+STABLE: tuple[Identity, ...] = (
+    Identity("sigmoid by exp(u)", _exp(U) / (1 + _exp(U)), _sigmoid),
+    Identity("sigmoid", 1 / (1 + _exp(-U)), _sigmoid),
+    Identity("times sigmoid", V / (1 + _exp(-U)), V * _sigmoid),
+    Identity("softmax of two", _exp(U) / (_exp(U) + _exp(V)), apply("sigmoid", U - V)),
+    Identity("softplus", apply("log", 1 + _exp(U)), apply("softplus", U)),
+    Identity("softplus by log1p", apply("log1p", _exp(U)), apply("softplus", U)),
+    Identity("log sigmoid", apply("log", _sigmoid), -apply("softplus", -U)),
+    Identity("log of 1 - sigmoid", apply("log", 1 - _sigmoid), -apply("softplus", U)),
+    Identity("log cosh", apply("log", apply("cosh", U)), apply("log_cosh", U)),
+    Identity(
+        "logaddexp of three",
+        apply("log", _exp(U) + _exp(V) + _exp(W)),
+        apply("logaddexp", apply("logaddexp", U, V), W),
+    ),
+    Identity("logaddexp", apply("log", _exp(U) + _exp(V)), apply("logaddexp", U, V)),
+    Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
+    Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),
+    Identity("1 - exp(-u)", apply("log", 1 - _exp(-U)), apply("log1mexp", U)),
+    Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
+    Identity("expm1", _exp(U) - 1, apply("expm1", U)),
+    Identity("1 - exp", 1 - _exp(U), -apply("expm1", U)),
+    Identity("1 + erf", 1 + apply("erf", U), apply("erfc", -U)),
+    Identity("1 - erf", 1 - apply("erf", U), apply("erfc", U)),
+    Identity("Hill", U**V / (1 + U**V), apply("sigmoid", V * apply("log", U)), lambda found: bool(refs(found[V]))),
+    Identity("a root of a quadratic", (-V + _discriminant) / (2 * U), _root_of_quadratic(-1)),
+    Identity("the other root", (-V - _discriminant) / (2 * U), _root_of_quadratic(1)),
+    Identity(
+        "difference of roots", apply("sqrt", U) - apply("sqrt", V), (U - V) / (apply("sqrt", U) + apply("sqrt", V))
+    ),
+    Identity("great circle", apply("acos", _cosines), 2 * apply("asin", apply("sqrt", _haversine))),
+    Identity(
+        "law of cosines",
+        U**2 + V**2 - 2 * U * V * apply("cos", W),
+        (U - V) ** 2 + 4 * U * V * apply("sin", W / 2) ** 2,
+    ),
+)
+
+SCALED: tuple[Identity, ...] = (
+    Identity("norm of three", apply("sqrt", U**2 + V**2 + W**2), apply("hypot", apply("hypot", U, V), W)),
+    Identity("hypot", apply("sqrt", U**2 + V**2), apply("hypot", U, V)),
+    Identity("hypot with 1", apply("sqrt", 1 + U**2), apply("hypot", U, 1)),
+)
+
+OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value that is saved, its function is known
+    Identity("1 + tanh", 1 + apply("tanh", U), 2 * apply("sigmoid", 2 * U)),
+    Identity("1 - tanh**2", _tanh_slope(U), apply("sech2", U)),
+)
+
+SLOPES: tuple[Identity, ...] = (
+    Identity("slope of tanh", _tanh_slope(U), apply("sech2", U)),
+    Identity("slope of sigmoid", _sigmoid * (1 - _sigmoid), apply("sigmoid_slope", U)),
+)
+
+
+def in_stable_form(e: Equation, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Equation:
+    """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
+    body = e.body
+    for row in table:
+
+        def rewrite(node: Expr, row: Identity = row) -> Expr:
+            found = match(row.before, node, frozenset(VARIABLES))
+            if found is None or not row.holds(found) or not (inputs is None or _spoken_in(found[U], inputs)):
+                return node
+            return transform(substitute(row.after, found), _without_opposites)
+
+        body = transform(body, rewrite)
+    return replace(e, body=body)
+
+
+def _without_opposites(node: Expr) -> Expr:
+    """A sum without the terms that stand in it with both signs: x + 1 - x."""
+    if not isinstance(node, Apply) or node.op not in ("add", "sub"):
+        return node
+    terms = terms_of(node)
+    left: list[tuple[Expr, int]] = []
+    for t, sign in terms:
+        opposite = next((k for k, (other, s) in enumerate(left) if other.key is t.key and s == -sign), None)
+        if opposite is None:
+            left.append((t, sign))
+        else:
+            del left[opposite]
+    return node if len(left) == len(terms) else total(t if sign > 0 else -t for t, sign in left)
+
+
+def _spoken_in(u: Expr, inputs: Collection[str]) -> bool:
+    return all(r.name in inputs for r in refs(u))
+
+
+def with_stable_slopes(derivative: Derivative) -> list[Equation]:
+    """The gradient equations in stable form, where that is spoken in inputs: backward has those, and what else a
+    function is applied to would have to be saved beside its result. What forward divides by is not 0: no guard."""
+    inputs = derivative.primal.inputs
+    divisors = {d.key for e in derivative.primal.statements for d in _divisors(e.body)}
+
+    def rewrite(node: Expr) -> Expr:
+        for row in SLOPES:
+            found = match(row.before, node, frozenset({U}))
+            if found is not None and _spoken_in(found[U], inputs):
+                return substitute(row.after, found)
+        bare = unguarded_divisor(node)
+        return bare if bare is not None and bare.key in divisors else node
+
+    return [replace(e, body=transform(e.body, rewrite)) for e in derivative.equations]
+
+
+def _divisors(body: Expr) -> Iterator[Expr]:
+    """What a body divides by wherever it is evaluated."""
+    nodes = list(postorder(body))
+    if any(isinstance(n, Apply) and n.op == "select" for n in nodes):
+        return
+    for n in nodes:
+        if isinstance(n, Apply) and n.op == "div":
+            for d in factors(n.args[1])[0]:
+                yield d.args[0] if isinstance(d, Apply) and d.op == "pow" else d
+
+
+def unguarded_divisor(node: Expr) -> Expr | None:
+    """d, where `node` is select(d == 0, 1, d)."""
+    if isinstance(node, Apply) and node.op == "select":
+        condition, then, otherwise = node.args
+        zero = isinstance(condition, Apply) and condition.op == "eq" and condition.args == (otherwise, ZERO)
+        return otherwise if zero and then is ONE else None
+    return None
+
+
+_LOGIT = apply("softplus", -U) - apply("softplus", U)
+
+
+def balanced(node: Expr) -> Expr:
+    """exp(u)/(a + b exp(u)) as 1/(a exp(-u) + b), exp(u)/expm1(u) as -1/expm1(-u), softplus(-u) - softplus(u) as -u."""
+    if not isinstance(node, Apply) or node.op != "div":
+        found = match(_LOGIT, node, frozenset({U}))
+        return node if found is None else -found[U]
+    above, below = factors(node)
+    for f in above:
+        if isinstance(f, Apply) and f.op == "exp":
+            for d in below:
+                base, k = (d.args[0], d.args[1]) if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+                other = _without_exp(base, f)
+                if other is not None:
+                    above.remove(f)
+                    below[below.index(d)] = other
+                    return product(above) / product([*below, base ** (k - 1)] if k is not ONE else below)
+    return node
+
+
+def _without_exp(divisor: Expr, exponential: Apply) -> Expr | None:
+    """`divisor` / `exponential`, where that is written without a quotient of exponentials."""
+    (u,) = exponential.args
+    if isinstance(divisor, Apply) and divisor.op == "expm1" and divisor.args[0] is u:
+        return -apply("expm1", -u)
+    if not isinstance(divisor, Apply) or divisor.op not in ("add", "sub"):
+        return None
+    terms = terms_of(divisor)
+    mine = [(t, sign) for t, sign in terms if exponential in factors(t)[0]]
+    others = [(t, sign) for t, sign in terms if exponential not in factors(t)[0]]
+    if len(mine) != 1 or not others or any(_exponentials(t) for t, _ in others):
+        return None
+    ((t, sign),) = mine
+    kept, under = factors(t)
+    kept.remove(exponential)
+    rest = total(t if s > 0 else -t for t, s in others) * _exp(-u)
+    last = product(kept) / product(under) if under else product(kept)
+    return None if _exponentials(last) else rest + (last if sign > 0 else -last)
+
+
+def _exponentials(node: Expr) -> bool:
+    found = [node]
+    while found:
+        n = found.pop()
+        if isinstance(n, Apply) and n.op in ("exp", "expm1", "cosh", "sinh"):
+            return True
+        found.extend(n.args if isinstance(n, Apply) else ())
+    return False
