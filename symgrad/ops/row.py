@@ -50,6 +50,8 @@ class Op:
     inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
                 that evaluate both branches of a `where` stay inside of the domain by it; None: defined everywhere
     kinks       where it has no derivative, and the value declared there
+    sampled     whether mpmath computes it in milliseconds at every argument, to hundreds of digits; formulas of other
+                operators are not sampled for the bits they lose
     """
 
     name: str
@@ -64,6 +66,7 @@ class Op:
     domain: str = "every real number"
     inside: int | None = None
     kinks: tuple[Kink, ...] = ()
+    sampled: bool = True
 
     def word(self, language: str) -> str | None:
         """How `language` calls it, if that is not its name."""

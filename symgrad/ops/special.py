@@ -113,6 +113,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.erfinv", "torch": "torch.special.erfinv"},
         domain="-1 < x < 1",
         inside=0,
+        sampled=False,
     ),
     Op(
         "ndtr",
@@ -140,6 +141,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.ndtri", "torch": "torch.special.ndtri"},
         domain="0 < x < 1",
         inside=1,
+        sampled=False,
     ),
     # the gamma function
     Op(
@@ -152,6 +154,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.gammaln", "torch": "torch.special.gammaln"},
         domain="x is not 0, -1, -2, ...",
         inside=1,
+        sampled=False,
     ),
     Op(
         "tgamma",
@@ -163,6 +166,7 @@ SPECIAL: tuple[Op, ...] = (
         expand=_from_lgamma,
         domain="x is not 0, -1, -2, ...",
         inside=1,
+        sampled=False,
     ),
     Op(
         "digamma",
@@ -173,6 +177,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.digamma", "torch": "torch.special.digamma"},
         domain="x is not 0, -1, -2, ...",
         inside=1,
+        sampled=False,
     ),
     Op(
         "polygamma",
@@ -182,6 +187,7 @@ SPECIAL: tuple[Op, ...] = (
         sympy.polygamma,
         expand=_by_zeta,
         domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...",
+        sampled=False,
     ),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
     Op(
@@ -192,6 +198,7 @@ SPECIAL: tuple[Op, ...] = (
         sympy.zeta,
         spell={"numpy": "special.zeta", "torch": "torch.special.zeta"},
         domain="x > 1, and y not 0, -1, -2, ...",
+        sampled=False,
     ),
     # modified Bessel functions
     Op(
@@ -202,6 +209,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x: sympy.besseli(0, x),
         spell={"numpy": "special.i0", "torch": "torch.special.i0"},
         inside=0,
+        sampled=False,
     ),
     Op(
         "bessel_i1",
@@ -211,6 +219,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x: sympy.besseli(1, x),
         spell={"numpy": "special.i1", "torch": "torch.special.i1"},
         inside=0,
+        sampled=False,
     ),
     Op(
         "bessel_i0e",
@@ -220,6 +229,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
         spell={"numpy": "special.i0e", "torch": "torch.special.i0e"},
         kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+        sampled=False,
     ),
     Op(
         "bessel_i1e",
@@ -230,6 +240,7 @@ SPECIAL: tuple[Op, ...] = (
         ),
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
         spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
+        sampled=False,
     ),
     # without a gap at 0, without overflow
     Op(

@@ -40,6 +40,7 @@ from ..expr import (
     value_of,
 )
 from ..ir import Derivative, Equation, Function, Role
+from ..ops import OPS
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .reuse import with_reuse
 from .table import balanced
@@ -115,7 +116,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset()) -> Expr | None:
         kept = [b if f is None else f for b, f in zip(branches, found, strict=True)]
         return None if found == [None, None] else apply("select", condition, *kept)
     nodes = values(body)
-    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and n.op == "select" for n in nodes):
+    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not _sampled(n.op) for n in nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
     truths = _truths(body, leaves, mild)
@@ -129,6 +130,10 @@ def better(body: Expr, mild: frozenset[str] = frozenset()) -> Expr | None:
     losses = [loss, *(bits(f, truths) for f in forms[1:])]
     best = next(k for k, lost in enumerate(losses) if lost <= min(losses) + GAIN)
     return forms[best] if best else None
+
+
+def _sampled(op: str) -> bool:
+    return op != "select" and OPS[op].sampled
 
 
 Truths = list[tuple[dict[Ref, Any], Any]]
