@@ -25,7 +25,7 @@ from .errors import (
     UnsupportedError,
 )
 from .ir import Derivative, Function
-from .pipeline import check, generate, gradient, jacobian, jvp, load, vjp
+from .pipeline import accuracy, check, generate, gradient, jacobian, jvp, load, vjp
 
 __version__ = "0.1.0"
 
@@ -41,6 +41,7 @@ __all__ = [
     "SymgradError",
     "TargetError",
     "UnsupportedError",
+    "accuracy",
     "check",
     "generate",
     "gradient",

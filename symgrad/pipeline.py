@@ -31,7 +31,7 @@ from .expr import ONE, Expr, Ref, ref, transform
 from .ir import Derivative, Dtype, Function, Role, alive, as_declared, names_of, single, unknowns, with_names
 from .plan import Program, plan
 from .simplify import simplify, stable
-from .verify import Report
+from .verify import Loss, Report, losses
 from .verify import check as verify
 
 Declaration = Function | Declared
@@ -151,6 +151,17 @@ def verified(
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full
     return replace(report, command=shlex.join(words))
+
+
+def accuracy(declaration: Declaration, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
+    """The bits of float64 that the printed code loses, at the points of a check, for each output and each gradient.
+
+    In pairs: what the formula as it is written loses, differentiated as it stands; and what is printed for it. NumPy's
+    code is measured; the other languages compute the same formulas.
+    """
+    function = as_function(declaration)
+    artefacts = [printed(replace(function, stabilize=s), "numpy").load() for s in (False, True)]
+    return tuple(zip(*losses(function, artefacts, seed), strict=True))
 
 
 def vjp(declaration: Declaration) -> Derivative:

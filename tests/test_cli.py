@@ -557,6 +557,16 @@ def test_show():
     assert not Path("sigmoid").exists()
 
 
+def test_show_accuracy():
+    lines = run("show", "f(x) = (exp(x) - 1)/x", "--to", "numpy", "--accuracy").splitlines()
+    start = lines.index("Bits lost in float64, on average and at most")
+    out, printed_out, grad, printed_grad = lines[start + 1 : start + 5]
+    assert out.split()[:3] == ["out", "as", "written"] and grad.split()[:3] == ["grad_x", "as", "written"]
+    for before, after in ((out, printed_out), (grad, printed_grad)):
+        mean = [float(line.partition("as ")[2].split()[1]) for line in (before, after)]
+        assert mean[1] < mean[0] and " at x = " in after
+
+
 def test_show_latex():
     output = run("show", SQUARES, "--latex")
     matrix = "\\left[\\begin{matrix}2 x & 0\\\\y & x\\\\0 & 2 y\\end{matrix}\\right]"

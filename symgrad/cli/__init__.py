@@ -270,7 +270,10 @@ def check(
 @to_option
 @_ways
 @click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
-def show(targets: Sequence[str], languages: tuple[str, ...], ways: Ways, stabilize: bool, latex: bool) -> None:
+@click.option("--accuracy", is_flag=True, help="Measure the bits lost, as written and as printed, and where.")
+def show(
+    targets: Sequence[str], languages: tuple[str, ...], ways: Ways, stabilize: bool, latex: bool, accuracy: bool
+) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
     refused: list[str] = []
     shown = False
@@ -287,6 +290,7 @@ def show(targets: Sequence[str], languages: tuple[str, ...], ways: Ways, stabili
         matrix = text.jacobian_matrix(code[0])
         lines += [*matrix, ""] if matrix else []
         lines += text.products(function)
+        lines += ["", *text.lost(function)] if accuracy else []
         for file in _files(Path(), function, code):
             lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
         click.echo("\n".join(lines))

@@ -12,7 +12,7 @@ from ..backends import header
 from ..differentiate import differentiate, entries
 from ..ir import Derivative, Function
 from ..ir.text import show_equations
-from ..pipeline import Printed, derive, jacobian
+from ..pipeline import Printed, accuracy, derive, jacobian
 from ..verify import Report
 
 
@@ -43,6 +43,22 @@ def products(function: Function) -> list[str]:
         "J^T v, simplified",
         *_indented(after),
     ]
+
+
+def lost(function: Function) -> list[str]:
+    """The bits of float64 that are lost: by the formula as it is written, and by what is printed."""
+    head = "Bits lost in float64, on average and at most"
+    pairs = accuracy(function)
+    if not pairs:
+        return [head, "    nothing is real here"]
+    width = max(len(loss.name) for loss, _ in pairs)
+    lines = []
+    for before, after in pairs:
+        for words, loss in (("as written", before), ("as printed", after)):
+            name = before.name if loss is before else ""
+            where = f"   at {loss.worst}" if loss.worst else ""
+            lines.append(f"    {name:<{width}}   {words} {loss.mean:6.2f} {loss.most:6.1f}{where}")
+    return [head, *lines]
 
 
 def latex(function: Function) -> str:

@@ -1,0 +1,55 @@
+"""The bits that code loses: none where it is exact, as many as it is wrong by, all where it gives no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.pipeline import printed
+from symgrad.verify import losses
+
+SCALED = sg.parse("f(x) = 4*x")
+
+
+class Wrong:
+    """The code of f(x) = 4*x with its results put through `wrong`."""
+
+    def __init__(self, wrong):
+        self.wrong, self.code = wrong, printed(SCALED, "numpy").load()
+
+    def forward(self, x):
+        out, saved = self.code.forward(x)
+        return self.wrong(out), saved
+
+    def backward(self, saved, grad_output, needs_input_grad=None):
+        return tuple(map(self.wrong, self.code.backward(saved, grad_output, needs_input_grad)))
+
+
+@pytest.mark.parametrize(
+    "wrong, least, most",
+    [
+        pytest.param(lambda a: a, 0, 0, id="exact"),
+        pytest.param(lambda a: a * (1 + 2.0**-40), 11.9, 14.1, id="2**-40"),
+        pytest.param(lambda a: np.where(a > 0, np.nan, a), 64, 64, id="nan"),
+    ],
+)
+def test_bits_are_lost_as_results_are_wrong(wrong, least, most):
+    (found,) = losses(SCALED, [Wrong(wrong)])
+    assert {loss.name for loss in found} == {"out", "grad_x"}
+    for loss in found:
+        assert loss.count > 30
+        assert least <= loss.most <= most
+        assert bool(loss.worst) == (least > 0)
+
+
+@pytest.mark.parametrize("text", ["f(x) = (1 - cos(x))/x**2", "f(x, y) = log(exp(x) + exp(y))"])
+def test_what_is_printed_loses_less_than_what_is_written(text):
+    for before, after in sg.accuracy(sg.parse(text)):
+        assert before.name == after.name and before.count == after.count
+        assert after.mean < 1 < before.mean
+
+
+def test_a_formula_that_loses_nothing_is_printed_as_it_is_written():
+    for before, after in sg.accuracy(sg.parse("f(x[n], y[n])[i] = x[i]*y[i]")):
+        assert before == after and after.most <= 1
