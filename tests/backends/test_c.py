@@ -18,10 +18,11 @@ from symgrad.declare.draft import Draft
 from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
 from symgrad.errors import CompilerError
-from symgrad.expr import ZERO, Apply, Ref, apply, index, ref
+from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of, interpret
 from symgrad.plan import Procedure, Program, Subscript
-from symgrad.plan.loops import Rewriter
+from symgrad.plan.loops import Local, Loop, Rewriter, Store
+from symgrad.plan.loops.once import once
 from symgrad.plan.steps import steps
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -253,6 +254,44 @@ def test_a_column_sum_and_its_mean_share_memory():
     text = generate(library.batch_norm, to="c")["batch_norm.c"]
     assert "            mean_grad_output[j] /= (double)n;\n            mean_grad_output_xhat[j] /= (double)n;\n" in text
     assert "BATCH_NORM_BACKWARD_WORK(d) (2 * (d))" in generate(library.batch_norm, to="c")["batch_norm.h"]
+
+
+HERE, THERE, N = index("i"), index("j"), ref("n")
+ELEMENT, OTHER = ref("p", HERE, ZERO), ref("p", HERE, ONE)
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        pytest.param(
+            (Local("z@1", ELEMENT), Local("z@2", ELEMENT), Store(ref("out", HERE), ref("z@1") * ref("z@2"))),
+            (Local("z@1", ELEMENT), Store(ref("out", HERE), ref("z@1") * ref("z@1"))),
+            id="an element",
+        ),
+        pytest.param(
+            (Local("u@1", OTHER / ELEMENT), Local("z@2", ELEMENT), Local("u@3", OTHER / ref("z@2"))),
+            (Local("u@1", OTHER / ELEMENT), Local("z@2", ELEMENT)),
+            id="an element under its name",
+        ),
+        pytest.param(
+            (Local("a@1", ELEMENT), Loop(THERE, N, (Local("a@2", ELEMENT), Store(ref("out", THERE), ref("a@2"))))),
+            (Local("a@1", ELEMENT), Loop(THERE, N, (Store(ref("out", THERE), ref("a@1")),))),
+            id="in a loop inside",
+        ),
+        pytest.param(
+            (Local("a@1", ELEMENT), Store(ELEMENT, ZERO), Local("a@2", ELEMENT), Store(ref("out"), ref("a@2"))),
+            None,
+            id="what changes in between",
+        ),
+        pytest.param(
+            (Loop(HERE, N, (Local("a@1", ELEMENT),)), Loop(HERE, N, (Local("a@2", ELEMENT),))),
+            None,
+            id="in two loops",
+        ),
+    ],
+)
+def test_a_value_has_one_name(before, after):
+    assert once(before) == (before if after is None else after)
 
 
 def test_a_number_that_several_gradients_need_is_a_constant():

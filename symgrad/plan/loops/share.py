@@ -27,8 +27,9 @@ from ...expr import (
 from ...ir import Dtype
 from ...ops import OPS
 from ..words import word_for
-from .data import Block, Guard, If, Local, Loop, Node, Rewriter, Store, blocks, scalar, stores, walk, with_blocks
+from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
 from .names import PLAIN, length_of
+from .once import once
 from .reach import Reach, unprotected
 
 Known = TypeVar("Known")
@@ -51,15 +52,13 @@ class Share:
         self._reach = reach
         self._dtypes: dict[Expr, Dtype] = {}
         self._safety: dict[Expr, bool] = {}
-        self._same: dict[Expr, Expr] = {}  # a scalar -> an earlier one of the same value
         self._serial = count(1)
 
     def __call__(self, block: Block) -> Block:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
-        shared = self._shared(self._hoisted(block))
-        return Rewriter(lambda node: self._same.get(node, node)).block(shared)
+        return once(self._shared(once(self._hoisted(block))))
 
     # loop invariants
 
@@ -139,11 +138,7 @@ class Share:
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local) and not node.changes:
-                value = names.known_as(node.value, node.name)
-                if "@" in node.name and value in names.given:
-                    self._same[scalar(node.name)] = self._same.get(value, value)
-                    continue
-                node = replace(node, value=value)
+                node = replace(node, value=names.known_as(node.value, node.name))
             elif isinstance(node, (Local, Store)):
                 node = replace(node, value=names.of(node.value))
             elif isinstance(node, If):
@@ -232,11 +227,6 @@ class _Names:
         for node in postorder(*(root for _, root in sites)):
             if not (isinstance(node, Ref) and node.name in unstable) and all(a in self._stable for a in node.args):
                 self._stable.add(node)
-
-    @property
-    def given(self) -> set[Expr]:
-        """The scalars that have the value of a subexpression."""
-        return set(self._names.values())
 
     def new(self) -> list[Local]:
         """The names given since this was last asked."""
