@@ -13,5 +13,5 @@ def pytest_collection_modifyitems(items):
 
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
-    parser.addoption("--frameworks", action="store_true", help="fail where torch or JAX is missing")
+    parser.addoption("--frameworks", action="store_true", help="fail where torch, JAX or LAPACKE is missing")
     parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

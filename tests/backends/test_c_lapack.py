@@ -37,9 +37,10 @@ def flags() -> str:
 
 
 @pytest.fixture
-def lapacke(monkeypatch):
+def lapacke(monkeypatch, pytestconfig):
     if not flags():
-        pytest.skip("no lapacke.h: install liblapacke-dev, or pip install scipy-openblas32")
+        absent = pytest.fail if pytestconfig.getoption("--frameworks") else pytest.skip
+        absent("no lapacke.h: install liblapacke-dev, or pip install scipy-openblas32")
     monkeypatch.setenv("LAPACKE", flags())
 
 
