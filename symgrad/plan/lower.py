@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..expr import (
     ONE,
     Apply,
+    Const,
     Expr,
     Index,
     Ref,
@@ -295,8 +296,8 @@ def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
 
 
 def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
-    """Whether sharing helps: a call of a function, long arithmetic inside of one equation, or arithmetic on a call that
-    is read three times. What is `named` costs nothing."""
+    """Whether sharing helps: a call of a function, long arithmetic inside of one equation or that is read four times, a
+    guard, or arithmetic on a call, that is read three times. What is `named` costs nothing."""
     own: list[Apply] = []
     stack, seen = [node], {node}
     while stack:
@@ -306,10 +307,17 @@ def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
             stack.extend(a for a in top.args if a not in seen)
             seen.update(top.args)
     calls = any(n.op not in CHEAP and n.op != "pow" for n in own)
-    often = uses > 2 and any(n.key in named for n in postorder(node))
-    long = len(own) >= 4 and homes == 1
+    often = uses > 2 and (_is_guard(node) or any(n.key in named for n in postorder(node)))
+    long = len(own) >= 4 and (homes == 1 or uses > 3)
     reads = any(r.subscripts for r in refs(node))  # a number made of options and sizes needs no name
     return reads and (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
+
+
+def _is_guard(node: Expr) -> bool:
+    """Whether it is where(x == 0, 1, x), or the like: a value, and a number where that will not do."""
+    if not (isinstance(node, Apply) and node.op == "select"):
+        return False
+    return sum(isinstance(branch, Const) for branch in node.args[1:]) == 1
 
 
 def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:
@@ -328,6 +336,10 @@ def _word(node: Expr) -> str:
     """`exp_x` for exp(x - max_x); arithmetic as it is read, or `common` where that is long."""
     while isinstance(node, Apply) and node.op == "neg":
         node = node.args[0]
+    if isinstance(node, Apply) and _is_guard(node):
+        inner, instead = sorted(node.args[1:], key=lambda branch: isinstance(branch, Const))
+        word = component_name(inner) if isinstance(inner, Ref) else _word(inner)
+        return f"safe_{word}" if instead is ONE else f"masked_{word}"
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         return f"{node.word}_{names[0]}" if names else node.word
