@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...ir import Tensor
+from ...expr import ONE, ZERO
+from ...ir import Role, Tensor
 from .affine import Sizes
-from .below import below
+from .below import below, children
 from .commands import Assign, For, Guard, Statement, named_in, renamed, tops
 from .guards import Line, arrays_in, targets_of
-from .tree import Array, Concatenate, Copy, Elementwise, Pad, Permute, Reshape, Scan, Take, Var, Windows
+from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reshape, Scan, Take, Var, Windows
 from .values import COMPARISONS
 
+OFTEN = 3  # places in which a condition is read before it has a name
 WORDS = {  # followed by the name of the first operand
     Windows: "windows",
     Pad: "padded",
@@ -28,11 +31,31 @@ def named(
     """The lines with names for borders, windows, blocks and masks; `changes` tells what is another in each turn."""
     names: dict[Array, str] = {}
     result: list[Line] = []
-    masks = _masks(lines)
+    masks, everywhere = _masks(lines, tensors)
+    everywhere = [a for a in everywhere if not changes(a)]
     known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
+
+    def name_of(a: Array) -> str:
+        if a not in names:
+            word, first = _word(a)
+            names[a] = sizes.name(f"{word}_{first}")
+            tensors[names[a]] = tensors[first]
+        return names[a]
+
+    def inside_named(a: Array, others: Sequence[Array]) -> Array:
+        value = a
+        for other in reversed(others):
+            if other != a:
+                value = named_in(value, other, names.get(other, ""))
+        return value
 
     def put(line: Line) -> None:
         s = line.statement
+        parts = arrays_in(s)
+        early = [a for a in everywhere if a in parts]
+        for a in early:
+            if a not in names:
+                result.append(Line(Assign(name_of(a), inside_named(a, early)), (), ()))
         if isinstance(s, Guard) and s.when:  # what it reads may be there in one branch alone
             (name, present), *_ = s.when
             branches: list[tuple[Statement, ...]] = []
@@ -45,27 +68,17 @@ def named(
             result.append(replace(line, statement=replace(s, body=branches[0], otherwise=branches[1])))
             return
         own = {*targets_of(s)} if isinstance(s, For) else set()
-        parts = arrays_in(s)
         wanted = [
             a
             for a in (*_nameable(s), *(m for m in masks.get(_guard(line), ()) if m in parts))
-            if not changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
+            if a not in early and not changes(a) and not any(isinstance(b, Var) and b.name in own for b in below(a))
         ]
         for a in wanted:
-            if a not in names:
-                word = next(word for kind, word in WORDS.items() if isinstance(a, kind))
-                first = next(b.name for b in below(a) if isinstance(b, Var))
-                names[a] = sizes.name(f"{word}_{first}")
-                tensors[names[a]] = tensors[first]
-            if known.get(names[a]) != (line.serves, line.when):
-                value: Array = a
-                for other in reversed(wanted):
-                    if other != a:
-                        value = named_in(value, other, names.get(other, ""))
-                for part in _one_by_one(value, names[a]):
+            if known.get(name_of(a)) != (line.serves, line.when):
+                for part in _one_by_one(inside_named(a, (*early, *wanted)), names[a]):
                     result.append(Line(Assign(names[a], part), line.serves, line.when))
                 known[names[a]] = (line.serves, line.when)
-        for block in reversed(wanted):
+        for block in reversed((*early, *wanted)):
             s = renamed(s, block, names[block])
         result.append(replace(line, statement=s))
 
@@ -78,17 +91,63 @@ def _guard(line: Line) -> tuple[object, object]:
     return line.serves, line.when
 
 
-def _masks(lines: Sequence[Line]) -> dict[tuple[object, object], dict[Array, None]]:
-    """By guard, the comparisons of windows or blocks that stand in several places, of what does not change."""
+def _word(a: Array) -> tuple[str, str]:
+    """What an array is called: a word, and a tensor in it."""
+    if isinstance(a, Elementwise) and _is_guard(a):
+        value, instead = sorted(a.args[1:], key=lambda branch: isinstance(branch, Num))
+        harmless = isinstance(instead, Num) and instead.value in (ZERO, ONE)
+        return "safe" if harmless else "masked", _first(value) or ""
+    return next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
+
+
+def _first(a: Array) -> str | None:
+    """The first tensor in the reading of an array, conditions apart."""
+    if isinstance(a, Var):
+        return a.name
+    parts = children(a)[1:] if isinstance(a, Elementwise) and a.op == "select" else children(a)
+    return next((name for name in map(_first, parts) if name is not None), None)
+
+
+def _last(a: Array) -> str:
+    """The last one: the maximum, where an array is compared with its own."""
+    return next(b.name for b in below(a) if isinstance(b, Var))
+
+
+def _is_guard(a: Array) -> bool:
+    """Whether it is an array, and a number where that will not do."""
+    return isinstance(a, Elementwise) and a.op == "select" and sum(isinstance(b, Num) for b in a.args[1:]) == 1
+
+
+def _masks(
+    lines: Sequence[Line], tensors: Mapping[str, Tensor]
+) -> tuple[dict[tuple[object, object], list[Array]], list[Array]]:
+    """The comparisons and the guards of what does not change that stand in several places, the inner ones first; of
+    windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several, if they may be
+    computed before."""
     written = [name for line in lines for name in targets_of(line.statement)]
-    found: dict[tuple[object, object], list[Array]] = {}
+    guarded = [x.statement for x in lines if not isinstance(x.statement, Assign) or x.serves or x.when]
+    late = {name for s in guarded for name in targets_of(s)}
+    found: dict[tuple[object, object], Counter[Array]] = {}
     for line in lines:
         for a in arrays_in(line.statement):
-            parts = below(a) if isinstance(a, Elementwise) and a.op in COMPARISONS else []
-            fixed = all(written.count(b.name) < 2 for b in parts if isinstance(b, Var))
-            if fixed and any(isinstance(b, (Reshape, Windows)) for b in parts):
-                found.setdefault(_guard(line), []).append(a)
-    return {guard: dict.fromkeys(a for a in some if some.count(a) > 1) for guard, some in found.items()}
+            if not (isinstance(a, Elementwise) and a.op in COMPARISONS or _is_guard(a)):
+                continue
+            parts = [b.name for b in below(a) if isinstance(b, Var) and not b.number]
+            if parts and all(written.count(name) < 2 for name in parts):
+                found.setdefault(_guard(line), Counter())[a] += 1
+    everywhere = []
+    for a in _often(sum(found.values(), Counter())):
+        mine = [tensors[b.name] for b in below(a) if isinstance(b, Var) and not b.number]
+        there = all(t.name in written or t.role is Role.INPUT and not t.optional for t in mine)
+        if there and late.isdisjoint(t.name for t in mine) and sum(a in some for some in found.values()) > 1:
+            everywhere.append(a)
+    return {guard: [a for a in _often(some) if a not in everywhere] for guard, some in found.items()}, everywhere
+
+
+def _often(some: Counter[Array]) -> list[Array]:
+    few = [a for a in some if isinstance(a, Elementwise) and a.op in COMPARISONS]
+    few = [a for a in few if any(isinstance(b, (Reshape, Windows)) for b in below(a))]
+    return sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len(below(a)))
 
 
 def _nameable(s: Statement) -> list[Array]:
