@@ -122,8 +122,8 @@ def _masks(
     lines: Sequence[Line], tensors: Mapping[str, Tensor]
 ) -> tuple[dict[tuple[object, object], list[Array]], list[Array]]:
     """The comparisons and the guards of what does not change that stand in several places, the inner ones first; of
-    windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several, if they may be
-    computed before."""
+    windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several or none, if they
+    may be computed before."""
     written = [name for line in lines for name in targets_of(line.statement)]
     guarded = [x.statement for x in lines if not isinstance(x.statement, Assign) or x.serves or x.when]
     late = {name for s in guarded for name in targets_of(s)}
@@ -139,7 +139,8 @@ def _masks(
     for a in _often(sum(found.values(), Counter())):
         mine = [tensors[b.name] for b in below(a) if isinstance(b, Var) and not b.number]
         there = all(t.name in written or t.role is Role.INPUT and not t.optional for t in mine)
-        if there and late.isdisjoint(t.name for t in mine) and sum(a in some for some in found.values()) > 1:
+        guards = [guard for guard, some in found.items() if a in some]
+        if there and late.isdisjoint(t.name for t in mine) and (len(guards) > 1 or guards == [((), ())]):
             everywhere.append(a)
     return {guard: [a for a in _often(some) if a not in everywhere] for guard, some in found.items()}, everywhere
 
