@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "training"))
+
+import character_gpt
+import lenet
+from training import largest_difference
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "examples" / "training"))
-
-import character_gpt  # noqa: E402  beside the examples' own imports, on the path only now
-import lenet  # noqa: E402
-from training import largest_difference  # noqa: E402
-
 WIDTH, HEIGHT, LEFT, TOP, PANEL, HIGH, LOW = 860, 640, 70, 50, 330, 210, 80
 GAP = WIDTH - 2 * PANEL - LEFT - 20
 # the curves lie on each other: each is narrower than the one below it

@@ -21,14 +21,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from make_tables import table
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next two stand
+
+from mutants import EQUIVALENT, MORE, caught, mutants
+from threats import THREATS
+
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "trust"
-sys.path.insert(0, str(HERE.parent / "tests"))
-
-from make_tables import table  # noqa: E402  # they stand beside this file, and in tests
-from mutants import EQUIVALENT, MORE, caught, mutants  # noqa: E402
-from threats import THREATS  # noqa: E402
-
 MOST = 5  # mutants of one function in one language
 UNSEEN = {  # survivors, by kind: why the check cannot tell
     "a literal": "The number differs in its 16th digit: less than the rounding that a result is allowed. The text of "

@@ -185,7 +185,7 @@ def _evaluate(node: ast.expr, at: dict[str, Any]) -> Any:
                     return a / b
                 case ast.Pow():
                     return a**b
-    raise NotImplementedError(ast.dump(node))
+    raise ValueError(f"there is no truth of {ast.unparse(node)}: a case here, or a row of FUNCTIONS, says what it is")
 
 
 def _gradient(tree: ast.expr, names: tuple[str, ...], row: Any, bits: int) -> list[Any] | None:

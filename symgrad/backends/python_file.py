@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from types import ModuleType
@@ -98,7 +99,7 @@ class PythonModule:
         return first if len(first) <= 78 else f"Return {listed(self.primal.outputs)}{rest}."
 
 
-class PythonFile(PythonModule):
+class PythonFile(PythonModule, ABC):
     """One function in one language of arrays.
 
     needs  what must hold of sizes and options
@@ -110,9 +111,9 @@ class PythonFile(PythonModule):
         self.forward, self.backward = array_procedures(program, self._fits)
         self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
 
+    @abstractmethod
     def printer(self, like: str) -> ArrayPrinter:
         """What spells array expressions; new arrays have the type of the array `like`."""
-        raise NotImplementedError
 
     def _fits(self, statement: Statement) -> bool:
         return max(len(line) for line in self._flat(statement, self.printer("x"))) <= INLINE
@@ -167,13 +168,13 @@ class FrameworkFile(PythonFile):
     """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells."""
 
     @cached_property
+    @abstractmethod
     def body(self) -> list[str]:
         """The statements of backward."""
-        raise NotImplementedError
 
+    @abstractmethod
     def telling(self) -> list[Tensor]:
         """The tensors that backward always has, in the shapes that they have there."""
-        raise NotImplementedError
 
     def sizes_used(self) -> list[str]:
         """The sizes that backward works with."""

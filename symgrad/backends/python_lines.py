@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
@@ -19,7 +20,7 @@ from .python_text import ArrayPrinter, assigned, if_lines, pack_name, returned, 
 Asked = Callable[[Guard], str]
 
 
-class Lines:
+class Lines(ABC):
     """Statements as lines of Python; a language says how it writes into an array, and how it repeats.
 
     asked  the conditions of a Guard as text; empty where its body always runs
@@ -59,9 +60,9 @@ class Lines:
             sign, value = "-=", value.args[0]
         return assigned(f"{s.name}[{self.text.items(s.items)}]", self.text(value), indent, sign)
 
+    @abstractmethod
     def add_at(self, s: AddAt, indent: int) -> list[str]:
         """`name[items] += value`, where elements may repeat."""
-        raise NotImplementedError
 
     def loop(self, s: For, indent: int) -> list[str]:
         """`for name in range(extent)`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -61,7 +62,7 @@ def in_single(case: Case) -> Case | None:
     return replace(case, inputs=inputs, seeds=seeds, single=True)
 
 
-class Sampler:
+class Sampler(ABC):
     """The state of one sampling: random numbers, and what was dropped."""
 
     def __init__(self, declaration: Declaration, full: bool, seed: int) -> None:
@@ -76,9 +77,9 @@ class Sampler:
         self.numbers = itertools.count()
         self.costly = False
 
+    @abstractmethod
     def cases(self) -> Iterator[Case | None]:
         """The cases, in order; None for one that could not be drawn."""
-        raise NotImplementedError
 
     def _other_options(self) -> Iterator[Mapping[str, Any]]:
         """The options at other values, one at a time."""

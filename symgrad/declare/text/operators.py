@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, log2
@@ -26,12 +27,12 @@ _NOT, _PRODUCT = 5, 20
 _BEYOND_DOUBLE = "this holds a number beyond the range of a double, 2.3e-308 to 1.8e308."
 
 
-class Operators(Cursor):
+class Operators(Cursor, ABC):
     """Reads what stands between operands; a subclass reads the operands."""
 
+    @abstractmethod
     def operand(self) -> Expr:
         """Read a number, a name, a call or a bracket."""
-        raise NotImplementedError
 
     def expression(self, least: int = 0) -> Expr:
         """Read operators that bind at least as tightly as `least`."""

@@ -5,6 +5,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -70,7 +71,7 @@ class Value:
         return tuple(i for i in self.axes if i is not None)
 
 
-class Evaluator(Branches):
+class Evaluator(Branches, ABC):
     """Evaluates expressions and elements over axes in a given order.
 
     tensors  the tensors by name, and what `pads` holds
@@ -304,9 +305,9 @@ class Evaluator(Branches):
         axes: Axes = tuple(i if present else None for i, present in zip(span, pattern, strict=True))
         return Value(taken(array, packed_items(items_, axes)), axes)
 
+    @abstractmethod
     def element(self, r: Ref, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`x[h]` as an array over the indices of h."""
-        raise NotImplementedError
 
     # more axes
 
