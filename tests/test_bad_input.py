@@ -71,6 +71,10 @@ MISTAKES = {
     # names
     "text: an unknown name": (text("f(x) = x*q"), FormulaError, ["column 10", "q is not known"]),
     "text: an unknown function": (text("f(x) = sine(x)"), FormulaError, ["sine is not known", "Did you mean"]),
+    "text: a function of several results": (
+        text("f(a[n,n]) = qr(a)"), FormulaError, ["qr is not known. Did you mean qr_q or qr_r?"]
+    ),
+    "text: a function of whole matrices": (text("f(a[n,n]) = cholsky(a)"), FormulaError, ["Did you mean cholesky?"]),
     "text: an unknown tensor": (text("f(x[n])[i] = x[i]*w[i]"), FormulaError, ["w is not known", "Known here"]),
     "text: an unknown index": (text("f(x[n]) = x[i]"), FormulaError, ["i is not known"]),
     "sympy: an unknown symbol": (symbolic([X], [X * Y]), DeclarationError, ["y is no input", "Inputs: x"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from formulas import Formula
@@ -107,11 +108,14 @@ def document(
         lines += ["", f"## Mean bits lost, {sample}", "", _per_formula(formulas, systems, sample, results, _bits)]
         lines += ["", f"## Worst error in ulps, {sample}", "", _per_formula(formulas, systems, sample, results, _worst)]
     lines += ["", "## The formulas", "", table([["", "formula"], *([f.name, f"`{f.text}`"] for f in formulas)])]
-    said = {
-        (m.said, s): f.name for f in formulas for s in systems for x in samples if (m := results[f.name, x, s]).said
-    }
-    if said:
-        lines += ["", "Without code: " + "; ".join(f"{name} in {s}: {why}" for (why, s), name in said.items()) + "."]
+    silent: dict[tuple[str, str, str], list[str]] = {}
+    for system, sample, formula in product(systems, samples, formulas):
+        if why := results[formula.name, sample, system].said:
+            silent.setdefault((system, sample, why), []).append(formula.name)
+    if silent:
+        lines += ["", "Without code:", ""]
+    for (system, sample, why), names in silent.items():
+        lines.append(f"* {system}, {sample}, {'all' if len(names) == len(formulas) else ', '.join(names)}: {why}.")
     return "\n".join(lines) + "\n"
 
 

@@ -42,7 +42,7 @@ def casadi(formula: Formula, x: Array) -> Array:
     import casadi as ca
 
     if x.dtype != np.float64:
-        raise NotImplementedError("it has float64 alone")
+        raise TypeError("SX computes in float64 alone")
 
     names = [ca.SX.sym(n) for n in formula.arguments]
     functions = {n: getattr(ca, n) for n in "exp log sin cos cosh tanh erf acos atan2".split()}

@@ -242,7 +242,7 @@ class ExpressionReader(Names):
             return self.error(token, f"{name} is not a function. A product is {name}*(...), an element {name}[i].")
         if name in REDUCTIONS:
             return self.error(token, f"{name} needs the indices it runs over: {name}[i](...).")
-        return self.unknown(token, [*NAMES, *sorted(REDUCTIONS), "Piecewise", "given"])
+        return self.unknown(token, [*NAMES, *sorted(REDUCTIONS), "Piecewise", "given", *WHOLE])
 
     def _arguments(self) -> list[Expr]:
         self.next()

@@ -83,7 +83,8 @@ class Names(Operators):
                 f"{letter} is not known. Known here: {here}. An input stands in the header; an index is named on the "
                 f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
             )
-        near = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
+        results = [n for n in names if n.startswith(f"{token.text}_")]  # qr: qr_q, qr_r
+        near = [" or ".join(results)] if results else difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
         own = [n for n in names if n not in NAMES and n not in WHOLE]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
         return self.error(token, f"{token.text} is not known. {advice}")
