@@ -6,6 +6,10 @@ Takes half an hour on two cores: every library function is printed, compiled and
 long matrix of `symgrad check --full`. Say how long one check may take, and the table says how far it came:
 
     python docs/make_tables.py --seconds 900
+
+docs/operators.md alone takes seconds, and must be as the rows of symgrad/ops say:
+
+    python docs/make_tables.py --operators
 """
 
 from __future__ import annotations
@@ -85,26 +89,33 @@ def summary(rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(lines)
 
 
-def main() -> None:
-    """Write both files."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float)
-    seconds = parser.parse_args().seconds
+def operators() -> str:
+    """docs/operators.md."""
     head = ("operator", "derivative with respect to each argument", "declared at kinks", "domain")
     text = f"# Operators\n\n{MADE}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
     rows = ((f"`{name}`", row.domain) for name, row in MATRICES.items())
     in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
-    text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
-    (HERE / "operators.md").write_text(text)
+    return text + f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
+
+
+def main() -> None:
+    """Write both files, or with --operators the first."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--operators", action="store_true")
+    asked = parser.parse_args()
+    (HERE / "operators.md").write_text(operators(), encoding="utf-8")
+    if asked.operators:
+        return
     with ProcessPoolExecutor() as pool:
-        write(list(pool.map(partial(checked, seconds=seconds), sorted(library.__all__))))
+        write(list(pool.map(partial(checked, seconds=asked.seconds), sorted(library.__all__))))
 
 
 def write(rows: list[tuple[str, ...]]) -> None:
     """Write the table of the library."""
     head = ("function", "saved for backward (NumPy)", *LANGUAGES.values())
     text = f"# Library\n\n{len(rows)} functions. {MADE}\n{FULL}\n{summary(rows)}\n{table(head, rows)}"
-    (HERE / "library.md").write_text(text)
+    (HERE / "library.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,7 @@ class Reader:
         return f"{first}\n{result.output}"
 
     def python(self, text: str) -> str | None:
-        missing = [m for m in re.findall(r"^import (torch|jax)$", text, re.MULTILINE) if find_spec(m) is None]
+        missing = [m for m in re.findall(r"^import (torch|jax)$", text, re.MULTILINE) if util.find_spec(m) is None]
         if missing:
             return None
         (self.folder / "program.py").write_text(text)
@@ -117,6 +117,14 @@ def test_the_first_screen_has_the_two_commands():
     first = [m[2].splitlines()[0] for m in BLOCK.finditer(README.read_text()) if m[1] == "console"][:2]
     assert first[0].startswith("$ pip install -q . && symgrad generate ")
     assert first[1] == '$ pip install -e ".[test,all]" && pytest'
+
+
+def test_the_table_of_operators_is_what_its_rows_say():
+    made = util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
+    tables = util.module_from_spec(made)
+    made.loader.exec_module(tables)
+    written = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    assert written == tables.operators(), "python docs/make_tables.py --operators"
 
 
 def test_links_lead_somewhere():
