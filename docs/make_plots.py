@@ -2,7 +2,7 @@
 
     python docs/make_plots.py
 
-Needs torch; takes seconds.
+Needs torch; takes about a minute.
 """
 
 from __future__ import annotations
