@@ -281,7 +281,7 @@ def show(
         if number:
             click.echo()
         if latex:
-            click.echo(text.latex(function))
+            click.echo("\n".join([text.latex(function), *(["", *text.lost(function)] if accuracy else [])]))
             continue
         code = _printed(function, languages, ways, refused)
         if not code:
@@ -364,7 +364,8 @@ def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, ta
     for lines in wrong:
         click.echo("\n".join(lines))
     if not wrong:
-        click.echo(f"{len(files)} files in {out} are as printed.")
+        told = f"{len(files)} files in {out} are" if len(files) > 1 else f"{len(files)} file in {out} is"
+        click.echo(f"{told} as printed.")
         return 0
     named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
     asked = " ".join(["--to", ",".join(languages), *Options(**ways).words])
