@@ -450,7 +450,7 @@ def test_check_mode_sees_files_that_nothing_prints():
 def test_check_mode_of_one_language_beside_another():
     """Also where a third could not print the function at all."""
     run("generate", "f(a[n,n]) = det(a)", "--to", "numpy,torch", "--out", "out", "--no-check")
-    assert run("generate", "f(a[n,n]) = det(a)", "--out", "out", "--check") == "1 files in out are as printed.\n"
+    assert run("generate", "f(a[n,n]) = det(a)", "--out", "out", "--check") == "1 file in out is as printed.\n"
 
 
 def test_what_two_languages_print_is_one_file():
@@ -463,7 +463,7 @@ def test_what_two_languages_print_is_one_file():
 def test_check_mode_sees_functions_that_are_gone():
     run("generate", "pack.shapes", "--out", "out", "--no-check")
     run("generate", SQUARES, "--out", "out", "--no-check")
-    assert run("generate", "pack", "--out", "out", "--check") == "1 files in out are as printed.\n"
+    assert run("generate", "pack", "--out", "out", "--check") == "1 file in out is as printed.\n"
     text = Path("pack/shapes.py").read_text()
     Path("pack/shapes.py").write_text(text.replace("def volume", "def cube"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "pack"]:
