@@ -1,9 +1,13 @@
-"""Functions of one number with a removable singularity at 0, as operators: sin(x)/x, 1/tanh(x) - 1/x.
+"""Functions of one number with a removable singularity, as operators: sin(x)/x, 1/tanh(x) - 1/x, log(x)/(x - 1).
 
-As it is written, such a formula is 0/0 at 0 and loses its digits near it. The operator that `filled` makes of it is the
-same function with its limit at 0. It prints as a function of the file: the formula away from 0, the Taylor series near
-it. Its derivative is a formula of the same kind, and so a `filled` one again: nothing is lost at 0 however often it is
-differentiated.
+As it is written, such a formula is 0/0 at a point, mostly 0, and loses its digits near it. The operator that `filled`
+makes of it is the same function with its limit there. It prints as a function of the file: the formula away from the
+point, the Taylor series near it. Its derivative is a formula of the same kind, and so a `filled` one again: nothing is
+lost however often it is differentiated.
+
+Where the point is not 0, the series is one of the distance to it, x - 1 or 1 - x, which floating point computes near
+the point without rounding. `Place` says which; most functions here are told of the formula as one of that distance,
+and speak of 0 then.
 
 The coefficients come from values of the formula at many digits, as exact fractions where they are simple. How near is
 near, and how many terms the series has, is found by computing the formula in floating point: the series takes over
@@ -13,12 +17,13 @@ where the formula loses digits.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import mpmath
@@ -41,8 +46,10 @@ from .expr import (
     show,
     substitute,
     terms_of,
+    transform,
     value_of,
 )
+from .expr import total as summed
 from .ops import OPS, Op, register
 from .sampling import bits_lost, in_doubles, value_of_formula
 
@@ -59,27 +66,56 @@ NEAR = tuple(Fraction(n, 64) for n in (128, 64, 48, 32, 24, 16, 8, 4, 2, 1))  # 
 FEW = 8  # terms; more are written only where they save digits
 EXACT = 2.0**-56  # what a series may leave out
 GOOD = 2.0  # bits that are not worth a longer series
+SETTLED = 1024  # beyond which exponentials are 0 or infinite
+LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
 
 SMOOTH = frozenset(
     """add sub mul div neg pow pi exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh
-    asinh acosh atanh sigmoid softplus log_cosh erf erfc erfcx ndtr log_ndtr bessel_i0 bessel_i1 sinc""".split()
+    asinh acosh atanh sech2 sigmoid sigmoid_slope softplus log_cosh erf erfc erfcx ndtr log_ndtr bessel_i0 bessel_i1
+    sinc""".split()
 )
 _RATIONAL = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"})
 
 
-def filled(body: Expr, name: str = "") -> str:
-    """The operator that is `body`, a formula of X, with its limit at 0."""
+@dataclass(frozen=True)
+class Place:
+    """A point, and the distance of X from it: X - point, or point - X where `sign` is -1."""
+
+    point: Fraction = Fraction(0)
+    sign: int = 1
+
+    @property
+    def distance(self) -> Expr:
+        return X - const(self.point) if self.sign > 0 else const(self.point) - X
+
+    def local(self, body: Expr) -> Expr:
+        """A formula of X as one of the distance."""
+        return substitute(body, {X: self.at(X)}) if self != ORIGIN else body
+
+    def at(self, distance: Any) -> Any:
+        """What is so far from the point."""
+        point = const(self.point) if isinstance(distance, Expr) else mpmath.mpf(self.point.numerator)
+        point = point if isinstance(distance, Expr) else point / self.point.denominator
+        return distance + point if self.sign > 0 else point - distance
+
+
+ORIGIN = Place()
+PLACES: dict[str, Place] = {}  # of operators that stand for a formula
+
+
+def filled(body: Expr, name: str = "", place: Place = ORIGIN) -> str:
+    """The operator that is `body`, a formula of X, with its limit at a point."""
     name = name or _name(body)
-    op = f"{name}: {show(body)}"
+    op = f"{name}: {show(body)}" + ("" if place == ORIGIN else f", {show(place.distance)}")
     if op not in OPS:
-        DEFINED[op] = body
+        DEFINED[op], PLACES[op] = body, place
         register(
             Op(
                 op,
                 1,
-                lambda x: value(body, x),
-                lambda x, y: (apply(filled(slope(body), _slope_name(name)), x),),
+                lambda x: value(body, x, place),
+                lambda x, y: (apply(filled(slope(body), _slope_name(name), place), x),),
                 lambda x: _twin(body, x),
                 spell={"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name},
             )
@@ -89,7 +125,7 @@ def filled(body: Expr, name: str = "") -> str:
 
 def retold(op: str, body: Expr) -> str:
     """The operator `op` with its formula written as `body`, which is equal."""
-    return filled(body, op.partition(":")[0])
+    return filled(body, op.partition(":")[0], PLACES[op])
 
 
 def _name(body: Expr) -> str:
@@ -138,15 +174,17 @@ def _twin(body: Expr, x: Any) -> Any:
     return done[body]
 
 
-def value(body: Expr, x: Any) -> Any:
-    """The value at x, in mpmath; at 0 its limit."""
+def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:
+    """The value at x, in mpmath; at the point its limit."""
     x = mpmath.mpf(x)
     if not mp.isfinite(x):
         return value_of_formula(body, {X: x})
     bits = mp.prec
-    at = x if x else mpmath.ldexp(1, -bits - 16)
-    with mp.workprec(2 * bits + 8 * max(0, -int(mp.mag(at))) + 64):
-        found = value_of_formula(body, {X: at})
+    with mp.workprec(2 * bits + abs(int(mp.mag(x))) + 64):
+        off = place.sign * (x - place.at(mpmath.mpf(0)))
+        off = off or mpmath.ldexp(1, -bits - 16)
+    with mp.workprec(2 * bits + 8 * max(0, -int(mp.mag(off))) + 64):
+        found = value_of_formula(body, {X: place.at(off)})
     return +found
 
 
@@ -155,8 +193,8 @@ def value(body: Expr, x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Series:
-    """The Taylor series where |x| < near, as `steps` of Horner's rule, each an expression of the one before (SERIES)
-    and of X, or of SQUARE = X*X if `even`."""
+    """The Taylor series where |x| < near, x being the distance from the point, as `steps` of Horner's rule, each an
+    expression of the one before (SERIES) and of X, or of SQUARE = X*X if `even`."""
 
     steps: tuple[Expr, ...]
     even: bool
@@ -223,10 +261,126 @@ def is_removable(body: Expr) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def removable_at(body: Expr) -> Place | None:
+    """Where else than at 0 the formula is no number, and has a limit and a Taylor series."""
+    ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
+    if not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
+        return None
+    for point in _points(body):
+        for sign in (1, -1):
+            place = Place(point, sign)
+            local = place.local(body)
+            with mp.workprec(STEP * 4):
+                near = [value_of_formula(local, {X: mpmath.ldexp(1, -e)}) for e in (STEP, STEP + 8)]
+                ends = all(map(mp.isfinite, near)) and abs(near[0] - near[1]) <= mpmath.ldexp(1, -STEP // 4)
+            if ends and is_removable(local) and has_series(body, place):
+                return place
+    return None
+
+
+def _points(body: Expr) -> Iterator[Fraction]:
+    """Where what a formula divides by is 0, of the numbers that stand in it, their negatives, 1 and -1, and where a
+    linear divisor is; as far as a double is such a number, so that the distance to it is not rounded."""
+    nodes = [n for n in postorder(body) if isinstance(n, Apply)]
+    below = [n.args[1] for n in nodes if n.op == "div"]
+    below += [n.args[0] for n in nodes if n.op == "pow" and is_exact(n.args[1]) and value_of(n.args[1]) < 0]
+    numbers = [Fraction(1), *(value_of(n) for n in postorder(*below) if is_exact(n))]
+    numbers += [-linear[0] / linear[1] for d in below if len(linear := polynomial(d) or ()) == 2]
+    for c in dict.fromkeys(s * c for c in numbers for s in (1, -1)):
+        if c and _is_short(c):
+            with mp.workprec(64):
+                at = {X: mpmath.mpf(c.numerator) / c.denominator}
+                if any(not value_of_formula(d, at) for d in below):
+                    yield c
+
+
+def has_series(body: Expr, place: Place = ORIGIN) -> bool:
+    """Whether the formula and its first derivatives can be printed with series of few terms."""
+    for _ in range(3):
+        if coefficients(place.local(body)) is None or series(body, place) is None:
+            return False
+        body = slope(body)
+    return True
+
+
+def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
+    """The coefficients of a polynomial of X, from that of 1 on; None if it is none, or a long one."""
+    done: dict[Expr, tuple[Fraction, ...]] = {X: (Fraction(0), Fraction(1))}
+
+    def times(a: Sequence[Fraction], b: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        found = [Fraction(0)] * (len(a) + len(b) - 1)
+        for i, p in enumerate(a):
+            for j, q in enumerate(b):
+                found[i + j] += p * q
+        return tuple(found)
+
+    for node in postorder(body):
+        if node in done:
+            continue
+        if is_exact(node):
+            done[node] = (value_of(node),)
+            continue
+        if not isinstance(node, Apply) or any(a not in done for a in node.args):
+            return None
+        args = [done[a] for a in node.args]
+        match node.op:
+            case "add" | "sub":
+                sign = 1 if node.op == "add" else -1
+                done[node] = tuple(p + sign * q for p, q in zip_longest(*args, fillvalue=Fraction(0)))
+            case "neg":
+                done[node] = tuple(-p for p in args[0])
+            case "mul":
+                done[node] = times(*args)
+            case "div" if len(args[1]) == 1 and args[1][0]:
+                done[node] = tuple(p / args[1][0] for p in args[0])
+            case "pow" if len(args[1]) == 1 and args[1][0] in range(2, FEW):
+                done[node] = args[0]
+                for _ in range(int(args[1][0]) - 1):
+                    done[node] = times(done[node], args[0])
+            case _:
+                return None
+        if len(done[node]) > FEW:
+            return None
+    found = list(done[body])
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)
+
+
+def apart(body: Expr, place: Place) -> Expr:
+    """The formula as it is printed, with the distance from the point as a factor of the polynomials in it that are 0
+    there: (1 - x)*(1 + x) for 1 - x**2. From 0 that distance is a factor already."""
+    point, u = place.point, place.distance
+    if place == ORIGIN:
+        return body
+
+    def rewrite(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op in ("add", "sub")):
+            return node
+        found, k = list(polynomial(node) or ()), 0
+        while len(found) > 1 and not sum(c * point**n for n, c in enumerate(found)):
+            quotient = [Fraction(0)] * (len(found) - 1)
+            for n in range(len(found) - 1, 0, -1):  # by X - point
+                quotient[n - 1] = found[n] + (quotient[n] * point if n < len(quotient) else 0)
+            found, k = [place.sign * c for c in quotient], k + 1
+        if not k or (k == 1 and len(found) == 1):
+            return node
+        if k == 1 and max(found) <= 0:
+            return -u * summed(const(-c) * X**n for n, c in enumerate(found) if c)
+        return u**k * summed(const(c) * X**n for n, c in enumerate(found) if c)
+
+    return transform(body, rewrite)
+
+
+@lru_cache(maxsize=4096)
 def cancels(body: Expr, terms: tuple[Expr, ...]) -> bool:
     """Whether a sum goes to 0 faster than its terms do, and not by arithmetic alone: 1 - cos(x), x - sin(x)."""
     ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
     if len(terms) < 2 or not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
+        return False
+    with mp.workprec(STEP * 4):
+        whole, *parts = (abs(value_of_formula(b, {X: mpmath.ldexp(1, -STEP // 2)})) for b in (body, *terms))
+    if not whole <= max(parts) * mpmath.ldexp(1, -STEP // 4):
         return False
     found = coefficients(body)
     if found is None or not any(found):
@@ -235,14 +389,39 @@ def cancels(body: Expr, terms: tuple[Expr, ...]) -> bool:
     return None not in orders and _order(body) > min(o for o in orders if o is not None)  # type: ignore[operator]
 
 
+@lru_cache(maxsize=4096)
+def cancels_at(body: Expr, terms: tuple[Expr, ...]) -> Place | None:
+    """Where a sum `cancels`, and floating point loses digits of it, at 0 or at one of the numbers that stand in it."""
+    numbers = [Fraction(0), *(value_of(n) for n in postorder(body) if is_exact(n))]
+    for point in dict.fromkeys(sign * c for c in numbers for sign in (1, -1) if _is_short(c)):
+        for sign in (1, -1) if point else (1,):
+            place = Place(point, sign)
+            if cancels(place.local(body), tuple(place.local(t) for t in terms)):
+                return place if loses(body, place) and has_series(body, place) else None
+    return None
+
+
+@lru_cache(maxsize=4096)
+def loses(body: Expr, place: Place) -> bool:
+    """Whether floating point loses digits of the formula near the point."""
+    return _loss(body, place, [sign * mpmath.ldexp(1, -e) for e in (6, 12) for sign in (1, -1)]) > LOST
+
+
+def _is_short(c: Fraction) -> bool:
+    """Whether a double is this number, and its distance from another not rounded."""
+    return c.denominator & (c.denominator - 1) == 0 and max(c.numerator.bit_length(), c.denominator.bit_length()) < 32
+
+
 def _order(body: Expr) -> int | None:
     """The power with which a formula goes to 0."""
     found = coefficients(body) if X in postorder(body) else (mpmath.mpf(1),)
     return None if found is None else next((n for n, c in enumerate(found) if c), None)
 
 
-def is_plain(body: Expr) -> bool:
-    """Whether the formula loses nothing at 0 as it is written, and needs no series."""
+def is_plain(body: Expr, place: Place = ORIGIN) -> bool:
+    """Whether the formula loses nothing at the point as it is written, and needs no series."""
+    if place != ORIGIN:
+        return is_plain(place.local(body)) and not loses(body, place)
     sums = [n for n in postorder(body) if isinstance(n, Apply) and n.op in ("add", "sub")]
     with mp.workprec(64):
         here = value_of_formula(body, {X: mpmath.mpf(0)})
@@ -259,20 +438,21 @@ def limit(body: Expr) -> Expr:
 
 
 @lru_cache(maxsize=4096)
-def series(body: Expr) -> Series | None:
-    """The series that takes over near 0; None if it cannot."""
-    found = coefficients(body)
+def series(body: Expr, place: Place = ORIGIN) -> Series | None:
+    """The series that takes over near the point from a formula of X; None if it cannot."""
+    found = coefficients(place.local(body))
     assert found is not None
     with mp.workprec(STEP):
-        return _series(body, list(found))
+        return _series(body, place, list(found))
 
 
-def _series(body: Expr, found: list[Any]) -> Series | None:
+def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
     start = next((n for n, c in enumerate(found) if c), None)
     if start is None:
         return Series((ZERO,), False, NEAR[0])
     rest = found[start:]
-    step = 2 if not any(rest[1::2]) and not one_sided(body) else 1
+    single = one_sided(place.local(body))
+    step = 2 if not any(rest[1::2]) and not single else 1
     rest = rest[::step]
     possible: list[tuple[float, int, Fraction]] = []
     for near in NEAR:
@@ -280,7 +460,7 @@ def _series(body: Expr, found: list[Any]) -> Series | None:
         sizes = [abs(c) * h ** (step * n) for n, c in enumerate(rest)]
         enough = next((n for n in range(len(sizes)) if sum(sizes[n:]) <= EXACT * sizes[0]), None)
         if enough is not None and enough <= TERMS:
-            possible.append((_loss(body, h), enough, near))
+            possible.append((_loss(body, place, (h,) if single else (h, -h)), enough, near))
             if enough <= FEW // 2:
                 break
     if not possible:
@@ -291,17 +471,32 @@ def _series(body: Expr, found: list[Any]) -> Series | None:
     return Series(tuple(_steps(rest[:terms], X if step == 1 else SQUARE, start)), step == 2, near)
 
 
-def _loss(body: Expr, h: Any) -> float:
-    """The most that the formula loses in floating point away from 0, in bits."""
-    worst = 0.0
+def _loss(body: Expr, place: Place, distances: Sequence[Any]) -> float:
+    """The most that the formula loses in floating point at these distances and at larger ones, in bits."""
+    worst, text = 0.0, apart(body, place)
     for n in range(10):
-        for sign in (1,) if one_sided(body) else (1, -1):
-            x = mpmath.mpf(float(sign * h * (1 + mpmath.mpf(n * n) / 19)))
+        for h in distances:
+            x = mpmath.mpf(float(place.at(h * (1 + mpmath.mpf(n * n) / 19))))
             with mp.workprec(200):
                 truth = value_of_formula(body, {X: x})
             if mp.isfinite(truth):
-                worst = max(worst, bits_lost(in_doubles(body, {X: x}), truth))
+                worst = max(worst, bits_lost(in_doubles(text, {X: x}), truth))
     return worst
+
+
+@lru_cache(maxsize=4096)
+def settled(body: Expr) -> tuple[int, ...]:
+    """The sides, of -1 and 1, on which a sum is one number from SETTLED on, but none in floating point where x has
+    overflowed: x*exp(x) is 0 below, and 0*inf is none. It may have been put together from parts that knew no such x."""
+    found: list[int] = []
+    if not isinstance(body, Apply) or body.op not in ("add", "sub"):
+        return ()
+    for sign in (-1, 1):
+        far = [in_doubles(body, {X: mpmath.mpf(sign * SETTLED * n)}) for n in (1, 3, 8)]
+        if math.isfinite(far[0]) and far[0] == far[1] == far[2]:
+            if not math.isfinite(in_doubles(body, {X: sign * mp.inf})):
+                found.append(sign)
+    return tuple(found)
 
 
 def _constant(c: Any) -> Expr:

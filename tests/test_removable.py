@@ -1,13 +1,17 @@
-"""Functions that are 0/0 at 0: printed, they have their limits there, and so do their derivatives."""
+"""Functions that are 0/0 at a point: printed, they have their limits there, and so do their derivatives."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
+from mpmath import mp
 
 import symgrad as sg
+from symgrad.pipeline import printed, verified
 
 # formula: its value, slope and second derivative at 0
 LIMITS = {
@@ -86,3 +90,117 @@ def test_an_argument_may_be_called_as_the_formula_calls_it():
     code = sg.load(f, to="numpy", check=False)
     out, saved = code.forward(np.array(0.0), np.array(2.0))
     assert (out, *code.backward(saved, np.array(1.0))) == (1, 0, 0)
+
+
+# formula: where it loses its digits as it is written, the formula in mpmath, and on which sides of the point it is one
+POINTS = {
+    "2*acos(w)/sqrt(1 - w**2)": (1, lambda w: 2 * mp.acos(w) / mp.sqrt(1 - w**2), (-1,)),
+    "acos(-w)/sqrt(1 - w**2)": (-1, lambda w: mp.acos(-w) / mp.sqrt(1 - w**2), (1,)),
+    "acosh(w)/sqrt(w**2 - 1)": (1, lambda w: mp.acosh(w) / mp.sqrt(w**2 - 1), (1,)),
+    "log(w)/(w - 1)": (1, lambda w: mp.log(w) / (w - 1), (-1, 1)),
+    "w*log(w)/(1 - w**2)": (1, lambda w: w * mp.log(w) / (1 - w**2), (-1, 1)),
+    "log(w/(1 - w))/(2*w - 1)": (0.5, lambda w: mp.log(w / (1 - w)) / (2 * w - 1), (-1, 1)),
+    "sin(pi*w)/(1 - w)": (1, lambda w: mp.sin(mp.pi * w) / (1 - w), (-1, 1)),
+    "1/log(w) - 1/(w - 1)": (1, lambda w: 1 / mp.log(w) - 1 / (w - 1), (-1, 1)),
+    "w*log(w) - w + 1": (1, lambda w: w * mp.log(w) - w + 1, (-1, 1)),
+    "w - 1 - log(w)": (1, lambda w: w - 1 - mp.log(w), (-1, 1)),
+    "exp(w) - 1 - w": (0, lambda w: mp.exp(w) - 1 - w, (-1, 1)),
+    "expm1(w) - w*exp(w)": (0, lambda w: mp.expm1(w) - w * mp.exp(w), (-1, 1)),
+    "w - tanh(w)": (0, lambda w: w - mp.tanh(w), (-1, 1)),
+    "tanh(w) - w + w**3/3": (0, lambda w: mp.tanh(w) - w + w**3 / 3, (-1, 1)),
+    "sin(w)/w - cos(w)": (0, lambda w: mp.sin(w) / w - mp.cos(w), (-1, 1)),
+    "1 - cos(w)": (0, lambda w: 1 - mp.cos(w), (-1, 1)),
+    "cosh(w) - 1": (0, lambda w: mp.cosh(w) - 1, (-1, 1)),
+    "where(w < 2, exp(w) - 1 - w, w)": (0, lambda w: mp.exp(w) - 1 - w, (-1, 1)),
+}
+# sums that lose nothing, or nothing that a series of one number could mend
+PLAIN = ["sin(x) + cos(x)", "1 - x**2", "x - 1 + log(x)", "x - y", "exp(x) - y*x - 1", "y + 1 - cos(x)", "exp(x) - x"]
+
+
+def taylor(function, point, sides):
+    """The first coefficients at the point, by differences at some hundred digits."""
+    h, (side, *_) = mp.mpf(10) ** -30, sides
+    with mp.workdps(400):
+        steps = [side * h * n for n in range(1, 7)]
+        rows = mp.matrix([[s**k for k in range(6)] for s in steps])
+        return [+c for c in mp.lu_solve(rows, mp.matrix([function(mp.mpf(point) + s) for s in steps]))]
+
+
+def truth(function, point, sides, at):
+    """The value, slope and second derivative at a double, to some sixty digits."""
+    c, off = taylor(function, point, sides), mp.mpf(at) - point
+    if abs(off) < mp.mpf(10) ** -9:
+        return [sum(c[n] * mp.ff(n, k) * off ** (n - k) for n in range(k, 6)) for k in range(3)]
+    with mp.workdps(120):
+        h = mp.mpf(10) ** -30
+        below, here, above = (function(mp.mpf(at) + s) for s in (-h, 0, h))
+        return [+here, (above - below) / (2 * h), (above - 2 * here + below) / h**2]
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("body", POINTS)
+def test_digits_near_a_point(body, to):
+    """At the point, as near to it as doubles are, and on both sides of where the series takes over."""
+    point, function, sides = POINTS[body]
+    f = declared(body, "w")
+    code = sg.load(f, to=to, check=False)
+    again = sg.load(sg.vjp(f).function, to=to, check=False)
+    offs = [s * d for s in sides for d in (2.0**-50, 1e-12, 1e-9, 1e-5, 1e-3, 0.02, 0.1, 0.2, 0.3)]
+    w = np.array([point, *(point + d for d in offs)], float)
+    out, saved = code.forward(w)
+    (grad,) = code.backward(saved, np.ones_like(w))
+    _, saved = again.forward(w, np.ones_like(w))
+    curved, _ = again.backward(saved, (np.zeros_like(w), np.ones_like(w)))[:2]
+    with mp.workdps(60):
+        for at, *found in zip(w, out, grad, curved, strict=True):
+            for k, (value, true) in enumerate(zip(found, truth(function, point, sides, float(at)), strict=True)):
+                allowed = (64, 1024, 2**15)[k] * mpmath.ldexp(1, -52)
+                assert abs(value - true) <= allowed * max(abs(true), mpmath.mpf("1e-60")), (k, at, value, true)
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("body", POINTS)
+def test_the_check_agrees_near_a_point(body, to):
+    report = sg.check(declared(body, "w"), to=to)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("body", PLAIN)
+def test_a_sum_that_loses_nothing_is_left_alone(body):
+    inputs = sorted(set(re.findall(r"\b[xy]\b", body)))
+    (text,) = sg.generate(declared(body, *inputs), to="numpy").values()
+    assert "Taylor" not in text
+
+
+def test_what_cancels_in_a_gradient_only():
+    """The slope of celu in its scale is one of x/a: near 0, and where the quotient overflows."""
+    code = sg.load(declared("where(x > 0, x, a*(exp(x/a) - 1))", "x", "a"), to="c", check=False)
+    x, a = -np.geomspace(1e-12, 40, 60), np.linspace(0.5, 2, 60)
+    _, saved = code.forward(x, a)
+    _, grad = code.backward(saved, np.ones_like(x))
+    with mp.workdps(60):
+        z = [mp.mpf(float(p)) / mp.mpf(float(q)) for p, q in zip(x, a, strict=True)]
+        true = np.array([float(mp.expm1(t) - t * mp.exp(t)) for t in z])
+    np.testing.assert_allclose(grad, true, rtol=2e-15)
+    _, saved = code.forward(np.array([-1e300]), np.array([1e-300]))
+    assert code.backward(saved, np.ones(1))[1] == -1
+
+
+def test_the_text_away_from_a_point_keeps_digits_at_the_other_pole():
+    code = sg.load(declared("2*acos(w)/sqrt(1 - w**2)", "w"), to="numpy", check=False)
+    w = np.nextafter(-1, 0)
+    out, _ = code.forward(w)
+    with mp.workdps(60):
+        true = 2 * mp.acos(mp.mpf(float(w))) / mp.sqrt(1 - mp.mpf(float(w)) ** 2)
+        assert abs(out - true) <= 4e-16 * true
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_a_wrong_coefficient_at_a_point_is_found(to):
+    f = declared("log(w)/(w - 1)", "w")
+    result = printed(f, to)
+    wrong = {p: re.sub(r"(u \* 2(?:\.0)? / )3(?:\.0)?", r"\g<1>3.001", t) for p, t in result.files.items()}
+    assert wrong != result.files
+    report = verified(f, replace(result, files=wrong), result.load())
+    assert not report.ok
+    assert "series" in str(report)

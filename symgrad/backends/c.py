@@ -112,8 +112,13 @@ class C:
         functions, used = self.functions(program)
         lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
-        helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in source)]
-        smooth = [c_helper(op, self.options.single) for op in called_in(source, "c")]
+        smooth = []
+        for op in called_in(source, "c"):
+            lines, more = c_helper(op, self.options.single)
+            smooth.append(lines)
+            used |= more
+        texts = "\n".join([source, *itertools.chain(*smooth)])
+        helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in texts)]
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
         values = {
@@ -123,7 +128,7 @@ class C:
             "functions": functions,
             "helpers": [*helpers, *lapack, *smooth],
             "lapack": bool(lapack),
-            "math": _calls_math("\n".join([source, *itertools.chain(*lapack, *smooth)])) or "PI" in used,
+            "math": _calls_math("\n".join([texts, *itertools.chain(*lapack)])) or "PI" in used,
             "integers": "int64_t" in types or "int64_t" in source,
         }
         return {

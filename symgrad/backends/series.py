@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
+
+import mpmath
+from mpmath import mp
 
 from ..errors import UnsupportedError
 from ..expr import ARGUMENT, DEFINED, Apply, Const, Expr, Ref, apply, const, ref, show, substitute, transform
 from ..ir import Dtype
 from ..ops import OPS
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
-from ..removable import SERIES, SQUARE, Series, one_sided, series
+from ..removable import ORIGIN, PLACES, SERIES, SETTLED, SQUARE, Place, Series, apart, one_sided, series, settled
+from ..sampling import value_of_formula
 from .c_lines import broken
 from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned
 
-NEAR, FAR, SMALL = ref("near"), ref("far"), ref("x")
+NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
 
 
 def called_in(text: str, language: str) -> list[str]:
@@ -25,44 +30,67 @@ def called_in(text: str, language: str) -> list[str]:
 
 
 def _series(op: str) -> Series:
-    found = series(DEFINED[op])
+    found = series(DEFINED[op], PLACES[op])
     if found is None:
         formula = show(substitute(DEFINED[op], {ARGUMENT: SMALL}))
         raise UnsupportedError(
-            f"{formula} has a removable singularity at 0, and a Taylor series of which no few terms will do "
+            f"{formula} has a removable singularity at {_point(op)}, and a Taylor series of which no few terms will do "
             f"where the formula loses its digits. Write it by other functions, or print it with --no-stabilize."
         )
     return found
 
 
-def _condition(body: Expr, near: Expr) -> Expr:
-    x = ARGUMENT if one_sided(body) else apply("abs", ARGUMENT)
-    return apply("lt", x, near)
+def _point(op: str) -> str:
+    return show(const(PLACES[op].point))
 
 
-def _about(body: Expr) -> str:
-    return f"{show(substitute(body, {ARGUMENT: SMALL}))}; where x is near 0, by its Taylor series."
+def _condition(op: str, distance: Expr, near: Fraction) -> Expr:
+    """Whether the series takes over. A root of x is one of a number that is not below 0, if it is not rounding."""
+    single = PLACES[op] == ORIGIN and one_sided(DEFINED[op])
+    return apply("lt", distance if single else apply("abs", distance), const(near))
+
+
+def _about(op: str) -> str:
+    return f"{show(substitute(DEFINED[op], {ARGUMENT: SMALL}))}; where x is near {_point(op)}, by its Taylor series."
+
+
+def _elsewhere(body: Expr, place: Place) -> Expr:
+    """A number that is not near the point, at which the formula is one too."""
+    ways = [place.at(mpmath.mpf(sign) / n) for n in (1, 2, 4) for sign in (1, -1)]
+    found = next((x for x in ways if mp.isfinite(value_of_formula(body, {ARGUMENT: x}))), ways[0])
+    return const(Fraction(float(found)))
+
+
+def _clamped(x: Expr, body: Expr) -> Expr:
+    """What the formula is computed of, for it to be a number where it has settled."""
+    for sign in settled(body):
+        x = apply("maximum" if sign < 0 else "minimum", x, sign * SETTLED)
+    return x
 
 
 def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
-    body, found = DEFINED[op], _series(op)
+    place, found = PLACES[op], _series(op)
+    body = apart(DEFINED[op], place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
         return printer(_array(node, names, printer.target))
 
-    lines = [f"near = {text(_condition(body, const(found.near)), {ARGUMENT: 'x'})}"]
-    pair = [apply("select", NEAR, *branches) for branches in ((SMALL, const(0)), (const(1), SMALL))]
-    names: Mapping[Expr, str] = {NEAR: "near", SMALL: "x"}
-    lines += [f"x, far = {', '.join(text(p, names) for p in pair)}"]
-    lines += ["square = x * x"] if found.even else []
+    own = SMALL if place == ORIGIN else DISTANCE
+    u = own.name
+    names: Mapping[Expr, str] = {NEAR: "near", SMALL: "x", DISTANCE: "u", ARGUMENT: "x"}
+    lines = [f"u = {text(place.distance, names)}"] if own is DISTANCE else []
+    lines += [f"near = {text(_condition(op, own, found.near), names)}"]
+    pair = [apply("select", NEAR, *two) for two in ((own, const(0)), (_elsewhere(body, place), _clamped(SMALL, body)))]
+    lines += [f"{u}, far = {', '.join(text(p, names) for p in pair)}"]
+    lines += [f"square = {u} * {u}"] if found.even else []
     for step in found.steps:
-        lines += assigned("series", text(step, {ARGUMENT: "x", SQUARE: "square", SERIES: "series"}), 4)
+        lines += assigned("series", text(step, {ARGUMENT: u, SQUARE: "square", SERIES: "series"}), 4)
     result = apply("select", NEAR, ref("series"), body)
     value = text(result, {NEAR: "near", ref("series"): "series", ARGUMENT: "far"})
     lines += _returned(value)
     word = OPS[op].word(printer.target)
-    doc = broken(f"Return {_about(body)}", 0, 80)
+    doc = broken(f"Return {_about(op)}", 0, 80)
     doc = [f'    """{doc[0]}', *(f"    {d.strip()}" for d in doc[1:])]
     doc = [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
     return [f"def {word}(x):", *doc, *(f"    {line}" for line in lines)]
@@ -91,24 +119,30 @@ def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
     return build(transform(root, in_words))
 
 
-def c_helper(op: str, single: bool) -> list[str]:
-    """The function in C."""
-    body, found = DEFINED[op], _series(op)
-    kinds = dict.fromkeys(["x", "square", "series"], Dtype.REAL)
+def c_helper(op: str, single: bool) -> tuple[list[str], set[str]]:
+    """The function in C, and the names that it uses."""
+    place, found = PLACES[op], _series(op)
+    body = apart(DEFINED[op], place)
+    own = SMALL if place == ORIGIN else DISTANCE
+    u = own.name
+    kinds = dict.fromkeys(["x", "u", "far", "square", "series"], Dtype.REAL)
     write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
-    names: Mapping[Expr, Expr] = {ARGUMENT: SMALL, SQUARE: ref("square"), SERIES: ref("series")}
 
-    def text(node: Expr) -> str:
+    def text(node: Expr, argument: Expr = SMALL) -> str:
+        names: Mapping[Expr, Expr] = {ARGUMENT: argument, SQUARE: ref("square"), SERIES: ref("series")}
         return write(transform(substitute(node, names), language))
 
     real = "float" if single else "double"
-    near = write.as_kind(transform(substitute(_condition(body, const(found.near)), names), language), "bool")
-    lines = [f"/* {line}" if not k else f"   {line}" for k, line in enumerate(broken(_about(body), 0, 84))]
+    near = write.as_kind(transform(_condition(op, own, found.near), language), "bool")
+    lines = [f"/* {line}" if not k else f"   {line}" for k, line in enumerate(broken(_about(op), 0, 84))]
     lines[-1] += " */"
     lines += [f"static {real} {OPS[op].word('c')}({real} x)", "{"]
+    lines += [f"    const {real} u = {text(place.distance)};"] if own is DISTANCE else []
     lines += [f"    const int near = {near};"]
-    lines += [f"    const {real} square = x * x;"] if found.even else []
+    lines += [f"    const {real} square = {u} * {u};"] if found.even else []
     for k, step in enumerate(found.steps):
-        lines += broken(f"{'' if k else f'{real} '}series = {text(step)};", 4)
-    lines += broken(f"return near ? series : {text(body)};", 4)
-    return [*lines, "}"]
+        lines += broken(f"{'' if k else f'{real} '}series = {text(step, own)};", 4)
+    far = _clamped(SMALL, body)
+    lines += [] if far is SMALL else [f"    const {real} far = {text(far)};"]
+    lines += broken(f"return near ? series : {text(body, SMALL if far is SMALL else FAR)};", 4)
+    return [*lines, "}"], {*write.used}

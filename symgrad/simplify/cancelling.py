@@ -43,6 +43,7 @@ from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .reuse import with_reuse
+from .singular import filled_sums
 from .table import balanced
 
 LARGE = 60  # operations; longer formulas stay as they are
@@ -68,15 +69,20 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     locals_ = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
     mild = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
     mild |= {o.name for o in function.options}
+    numbers = {d.name for d in function.dims} | {o.name for o in function.options}
     statements, changed = [], False
     for e in function.statements:
         if e.target not in forward and e.matrix is None and _differs(e.body):
             body = _inlined(e.body, locals_)
             own = [n for n in values(body) if isinstance(n, Ref) and n.name not in mild]
-            if all(n.name in function.inputs and not any(isinstance(s, Const) for s in n.subscripts) for n in own):
+            of_inputs = all(n.name in function.inputs for n in own)
+            other = filled_sums(e.body, numbers)
+            if other is None and of_inputs:
+                other = filled_sums(body, numbers)
+            if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
                 other = better(body, mild)
-                e = e if other is None else replace(e, body=other)
-                changed = changed or other is not None
+            e = e if other is None else replace(e, body=other)
+            changed = changed or other is not None
         statements.append(e)
     if not changed:
         return function
@@ -122,8 +128,8 @@ def better(body: Expr, mild: frozenset[str] = frozenset()) -> Expr | None:
     truths = _truths(body, leaves, mild)
     if not truths or (loss := bits(body, truths)) < BAD:
         return None
-    together = _together(body)
-    forms = [body] if together is None else [body, together]
+    whole = together(body)
+    forms = [body] if whole is None else [body, whole]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, _paired) for f in forms]
     forms = [f for f in dict.fromkeys(forms) if size(f) <= size(body) + LONGER]
@@ -327,7 +333,8 @@ def _terms(body: Expr) -> int:
     return sum(done[body])
 
 
-def _together(body: Expr) -> Expr | None:
+def together(body: Expr) -> Expr | None:
+    """`body` over a common denominator."""
     if _terms(body) >= MANY:
         return None
     atoms = _Atoms()

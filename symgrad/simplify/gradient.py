@@ -36,13 +36,13 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
-from ..removable import is_plain, retold
-from .cancelling import better, with_cancelled
+from ..removable import ORIGIN, PLACES, is_plain, retold
+from .cancelling import better, together, with_cancelled
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum
 from .singular import with_filled
-from .table import with_stable_slopes
+from .table import OF_INPUTS, stable_form, with_stable_slopes
 from .words import in_the_words_of_readers
 
 CANDIDATES = 12
@@ -96,8 +96,12 @@ def _tidy(op: str) -> str | Expr:
     simple = _simplified(found, [replace(e, body=body) for e in found.equations]).function
     (e,) = simple.writers[gradient]
     body = substitute(e.body, {ref(seed): ONE, ref("x"): ARGUMENT, ref("out"): ARGUMENT})
+    body = stable_form(stable_form(body), OF_INPUTS)
     body = body if (other := better(body)) is None else other
-    return body if is_plain(body) else retold(op, body)
+    place = PLACES[op]
+    whole = None if place == ORIGIN or is_plain(body, place) else together(body)
+    body = whole if whole is not None and is_plain(whole, place) else body
+    return body if is_plain(body, place) else retold(op, body)
 
 
 def _tidied(e: Equation) -> Equation:

@@ -2,11 +2,16 @@
 
 A quotient, or a sum of terms with poles, is such a function of a part u of it if everything else that it reads does not
 depend on inputs. u is what stands below the line: t, w*t, sqrt(s), x - 1. What depends on the root of s in an even way
-is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope at 0 then.
+is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope at 0 then. The point need not be one at
+which u is 0: log(x)/(x - 1), acos(w)/sqrt(1 - w**2).
+
+A sum that cancels at such a point without a quotient, exp(x) - 1 - x, has a value there, but loses its digits near it;
+as a whole, it becomes one of u in the same way, or a form of the table that does not cancel.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -29,12 +34,26 @@ from ..expr import (
 )
 from ..expr import total as summed
 from ..ir import Equation, Function, Role, names_of
-from ..removable import ROOT, SMOOTH, X, cancels, coefficients, filled, is_removable, limit
+from ..removable import (
+    ORIGIN,
+    ROOT,
+    SMOOTH,
+    X,
+    cancels,
+    cancels_at,
+    coefficients,
+    filled,
+    is_plain,
+    is_removable,
+    limit,
+    removable_at,
+)
 from .fresh import fresh
-from .table import unguarded_divisor
+from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
+CALLED = SMOOTH - {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"}
 
 
 def with_filled(function: Function, only: Collection[str] = ()) -> Function:
@@ -64,6 +83,8 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
 
     filling = _Filling(numbers, square)
     bodies = {e: e.body if only and e.target not in only else filling(e.body) for e in function.statements}
+    if not only:  # what a sum of many loses is as much as its terms lose
+        bodies = {e: body if body is not e.body or e.reduced else filling.sums(body) for e, body in bodies.items()}
     if all(body is e.body for e, body in bodies.items()):
         return function
     tensors = [*function.tensors]
@@ -77,6 +98,15 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
         else:
             statements.append(e if bodies[e] is e.body else replace(e, body=bodies[e]))
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
+    """`body` with the sums in it that cancel filled; None if there are none.
+
+    numbers  the names of sizes and options
+    """
+    found = _Filling(numbers, lambda u: None).sums(body)
+    return None if found is body else found
 
 
 def _may_divide(node: Expr) -> bool:
@@ -103,12 +133,51 @@ class _Filling:
         rooted = any(self.square(n) is not None for n in nodes)
         if not (divides or rooted) or sum(isinstance(n, Apply) for n in nodes) > LARGE:
             return root
+        return self._singular(root)
+
+    def sums(self, root: Expr) -> Expr:
+        """`root` with the sums in it that cancel filled, each as a whole."""
+        if sum(isinstance(n, Apply) for n in postorder(root)) > LARGE:
+            return root
+        done: dict[Expr, Expr] = {}
+
+        def visit(node: Expr, inside: bool) -> Expr:
+            if node in done or not isinstance(node, Apply):
+                return done.get(node, node)
+            adds = node.op in ("add", "sub", "neg")
+            found = None if inside else self._cancelling(node)
+            if found is None:
+                args = [visit(a, adds) for a in node.args]
+                found = node if all(a is b for a, b in zip(args, node.args, strict=True)) else apply(node.op, *args)
+            done[node] = found
+            return found
+
+        return visit(root, False)
+
+    def _cancelling(self, node: Apply) -> Expr | None:
+        """A sum that cancels, as a whole: exp(x) - 1 - x."""
+        terms = list(terms_of(node)) if node.op in ("add", "sub") else []
+        if len(terms) < 2 or not any(_calls(t) for t, _ in terms):
+            return None
+        for u in self._arguments(terms):
+            parts = [(sign, _function_of(u, _gathered(u, t))) for t, sign in terms]
+            if all(b is not None for _, b in parts):
+                body = summed(-b if sign < 0 else b for sign, b in parts if b is not None)
+                place = cancels_at(body, tuple(b for _, b in parts if b is not None))
+                if place is not None:
+                    closed = _closed(body) if place == ORIGIN else None
+                    if closed is not None:
+                        return substitute(closed, {X: u})
+                    return self._of(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
+        return None
+
+    def _singular(self, root: Expr) -> Expr:
         done: dict[Expr, Expr] = {}
 
         def visit(node: Expr) -> Expr:
             if node in done or not isinstance(node, Apply):
                 return done.get(node, node)
-            ways = (self._product, self._root, self._guarded)
+            ways = (self._product, self._root, self._guarded, self._cancelling)
             found = next((f for way in ways if (f := way(node)) is not None), None)
             if found is None:
                 args = [visit(a) for a in node.args]
@@ -154,19 +223,29 @@ class _Filling:
         above, below = _powers(node)
         if not below:
             return None
+        ways: list[tuple[Expr, Expr, list[Expr], list[Expr]]] = []
         for u in self._variables([*below, *_divisors(node)]):
             above, below = _powers(node)
             _gather(below, u)
             mine = [(f, _function_of(u, f)) for f in above], [(f, _function_of(u, f)) for f in below]
             upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
-            if not upper or not lower:
-                continue
-            body = product(upper) / product(lower)
-            if is_removable(body):
+            if upper and lower:
                 rest_above, rest_below = ([f for f, b in side if b is None or X not in postorder(b)] for side in mine)
-                found = product([*rest_above, self._of(body, u)])
-                return found / product(rest_below) if rest_below else found
+                ways.append((u, product(upper) / product(lower), rest_above, rest_below))
+        for at in (self._at_origin, self._elsewhere):
+            for u, body, rest_above, rest_below in ways:
+                whole = at(body, u)
+                if whole is not None:
+                    found = product([*rest_above, whole])
+                    return found / product(rest_below) if rest_below else found
         return None
+
+    def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
+        return self._of(body, u) if is_removable(body) else None
+
+    def _elsewhere(self, body: Expr, u: Expr) -> Expr | None:
+        place = removable_at(body)
+        return None if place is None else apply(filled(body, place=place), u)
 
     def _of(self, body: Expr, u: Expr) -> Expr:
         """The filled function of u; of s, where it is an even one of u = sqrt(s)."""
@@ -217,6 +296,15 @@ class _Filling:
             if is_removable(body):
                 rest = [-t if sign < 0 else t for t, sign, b in mine if b is None or not _has_pole(b)]
                 return summed([self._of(body, u), *rest])
+        for u in self._variables(below):
+            mine = [(t, sign, _function_of(u, t)) for t, sign in terms]
+            moving = [(sign, b) for _, sign, b in mine if b is not None and X in postorder(b)]
+            place = removable_at(summed(-b if sign < 0 else b for sign, b in moving)) if len(moving) > 1 else None
+            if place is not None:
+                poles = [(sign, b) for sign, b in moving if _has_pole(place.local(b))]
+                body = summed(-b if sign < 0 else b for sign, b in poles)
+                rest = [-t if s < 0 else t for t, s, b in mine if b is None or not _has_pole(place.local(b))]
+                return summed([apply(filled(body, place=place), u), *rest])
         return None
 
 
@@ -263,6 +351,41 @@ def _gather(below: list[Expr], u: Expr) -> None:
         for f in mine:
             below.remove(f)
         below.append(u)
+
+
+def _closed(body: Expr) -> Expr | None:
+    """A sum in a form of the table that does not cancel."""
+    terms = sorted(terms_of(body), key=lambda t: -t[1])
+    forms = [balanced(body)]
+    for sign, order in itertools.product((1, -1), (terms, terms[::-1])):
+        way = summed(-t if s != sign else t for t, s in order)
+        form = stable_form(way, CLOSED)
+        if form is not way:
+            forms.append(form if sign > 0 else -form)
+    return next((f for f in forms if f is not body and is_plain(f)), None)
+
+
+def _gathered(u: Expr, node: Expr) -> Expr:
+    """A product with u put together in it: exp(x/a)*(x/a) for x*exp(x/a)/a."""
+    if not isinstance(u, Apply) or u.op not in ("mul", "div"):
+        return node
+    mine, under = factors(u)
+    above, below = factors(node)
+    k = 0
+    while all(above.count(f) >= mine.count(f) for f in mine) and all(below.count(f) >= under.count(f) for f in under):
+        for f in mine:
+            above.remove(f)
+        for f in under:
+            below.remove(f)
+        k += 1
+    if not k:
+        return node
+    found = product([*above, u**k])
+    return found / product(below) if below else found
+
+
+def _calls(node: Expr) -> bool:
+    return any(isinstance(n, Apply) and n.op in CALLED for n in postorder(node))
 
 
 def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:

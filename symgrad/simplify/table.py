@@ -111,6 +111,13 @@ SCALED: tuple[Identity, ...] = (
 OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value that is saved, its function is known
     Identity("1 + tanh", 1 + apply("tanh", U), 2 * apply("sigmoid", 2 * U)),
     Identity("1 - tanh**2", _tanh_slope(U), apply("sech2", U)),
+    Identity("tanh**2 - 1", apply("tanh", U) ** 2 - 1, -apply("sech2", U)),
+)
+
+CLOSED: tuple[Identity, ...] = (  # for sums that cancel, where they are not part of a larger one that does
+    *STABLE,
+    Identity("1 - cos", 1 - apply("cos", U), 2 * apply("sin", U / 2) ** 2),
+    Identity("cosh - 1", apply("cosh", U) - 1, 2 * apply("sinh", U / 2) ** 2),
 )
 
 SLOPES: tuple[Identity, ...] = (
@@ -120,8 +127,11 @@ SLOPES: tuple[Identity, ...] = (
 
 
 def in_stable_form(e: Equation, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Equation:
+    return replace(e, body=stable_form(e.body, table, inputs))
+
+
+def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
     """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
-    body = e.body
     for row in table:
 
         def rewrite(node: Expr, row: Identity = row) -> Expr:
@@ -131,7 +141,7 @@ def in_stable_form(e: Equation, table: Sequence[Identity] = STABLE, inputs: Coll
             return transform(substitute(row.after, found), _without_opposites)
 
         body = transform(body, rewrite)
-    return replace(e, body=body)
+    return body
 
 
 def _without_opposites(node: Expr) -> Expr:

@@ -1,8 +1,8 @@
-"""A printed function that is a formula away from 0 and the formula's Taylor series near it.
+"""A printed function that is a formula away from a point and the formula's Taylor series near it.
 
 Both are the same function, but for what the series leaves out: less than a unit roundoff. So the formula gives the
-exact value everywhere (at enough digits near 0, where it loses them), the series where it takes over gives the
-rounding, and a series that is off by more than that is a fault.
+exact value everywhere (near the point, where it loses digits, at as many as two computations need to agree), the series
+where it takes over gives the rounding, and a series that is off by more than that is a fault.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .text import Fault
 Part = Callable[[Any], Any]
 
 LOST = 8  # powers of x that a formula may lose near 0
+BESIDE = 12  # halvings of 1 that are tried as a distance from the point
+AGAIN = 7  # times the digits are doubled
 OFF = 2.0**-52  # how far a series may be from its formula, relative to it
 
 
@@ -32,25 +34,57 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
     formula  what it computes elsewhere
     """
 
-    def exact(x: Any) -> Any:
-        if not mp.isfinite(x):
+    def at(x: Any, bits: int) -> Any:
+        with mp.workprec(bits):
             return lift(formula(lift(x))).value
-        if x == 0:
-            return lift(series(lift(x))).value
-        with mp.workprec(mp.prec + LOST * max(0, -int(mp.mag(x))) + 64):
-            found = lift(formula(lift(x))).value
-        return +found
+
+    def exact(x: Any) -> Any:
+        if not mp.isfinite(x) or not near(lift(x)):
+            return +at(x, mp.prec + 64)
+        bits = mp.prec + LOST * max(0, -int(mp.mag(x))) + 64 if x else mp.prec
+        found = at(x, bits)
+        if not mp.isfinite(found):  # the point itself is one at which there is a number on one side of it
+            with mp.workprec(2 * mp.prec):
+                step = mpmath.ldexp(1, -mp.prec)
+                inside = any(mp.isfinite(at(x + s, 4 * bits)) for s in (step, -step))
+            return lift(series(lift(x))).value if inside else found
+        for _ in range(AGAIN):
+            found, less, bits = at(x, 2 * bits), found, 2 * bits
+            if abs(found - less) <= mpmath.ldexp(abs(found), -mp.prec):
+                return +found
+        raise Fault(f"{name} has no value at {mpmath.nstr(x, 20)} that two precisions agree on")
+
+    def compared(x: Any, truth: Any) -> Number:
+        """The series at x."""
+        found = lift(series(lift(x)))
+        if not abs(found.value - truth) <= OFF * abs(truth):
+            raise Fault(
+                f"the series of {name} is {mpmath.nstr(found.value, 20)} at {mpmath.nstr(x, 8)}, "
+                f"where its formula is {mpmath.nstr(truth, 20)}"
+            )
+        return found
+
+    def beside(x: Any) -> None:
+        """A point at which all terms but the first are nothing tells little: the series is compared farther off."""
+        for side in (1, -1):
+            for k in range(BESIDE):
+                other = x + side * mpmath.ldexp(1, -k)
+                if near(lift(other)):
+                    truth = exact(other)
+                    if mp.isfinite(truth):
+                        compared(other, truth)
+                        break
+
+    asked: list[Any] = []
 
     def value(argument: Any) -> Number:
         x = lift(argument)
         truth = exact(x.value)
         if near(lift(x.value)):
-            found = lift(series(lift(x.value)))
-            if not abs(found.value - truth) <= OFF * abs(truth):
-                raise Fault(
-                    f"the series of {name} is {mpmath.nstr(found.value, 20)} at {mpmath.nstr(x.value, 8)}, "
-                    f"where its formula is {mpmath.nstr(truth, 20)}"
-                )
+            if not asked:
+                beside(x.value)
+                asked.append(x.value)
+            found = compared(x.value, truth)
             own = found.err + abs(truth) * OFF / now.unit if now.unit else INF
         else:
             own = lift(formula(lift(x.value))).err
