@@ -147,8 +147,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     there = _at_guards(body, leaves)
     if there is None:
         return None
-    together = _together(bare)
-    forms = [bare] if together is None else [bare, together]
+    forms = [f for f in (bare, _together(bare), _together(bare, ratios=True)) if f is not None]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [transform(f, partial(_paired, mild=mild)) for f in forms]
@@ -307,9 +306,13 @@ def _unrolled(side: Sequence[Expr]) -> list[Expr]:
 
 
 class _Atoms:
-    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them."""
+    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them.
 
-    def __init__(self) -> None:
+    ratios  whether quotients of which a power is taken are symbols too: (s/r)**12 stays a power
+    """
+
+    def __init__(self, ratios: bool) -> None:
+        self.ratios = ratios
         self.symbols: dict[Expr, sympy.Symbol] = {}
         self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
         self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
@@ -347,7 +350,8 @@ class _Atoms:
             case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
                 exponent = node.args[1].value
                 if exponent.denominator == 1:
-                    return args[0] ** int(exponent)
+                    whole = self.ratios and operator(node.args[0]) == "div"
+                    return (self.symbol(node.args[0]) if whole else args[0]) ** int(exponent)
                 if exponent.denominator == 2:
                     return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
             case "sqrt":
@@ -429,10 +433,15 @@ def _terms(body: Expr) -> int:
     return sum(done[body])
 
 
-def _together(body: Expr) -> Expr | None:
-    if _terms(body) >= MANY:
+def _together(body: Expr, ratios: bool = False) -> Expr | None:
+    """`body` over a common denominator, in factors; None if that is too long, or has no `ratios` if they are asked for.
+
+    ratios  whether quotients of which a power is taken stay quotients
+    """
+    powers = (n for n in values(body) if operator(n) == "pow")
+    if _terms(body) >= MANY or ratios and not any(operator(n.args[0]) == "div" for n in powers):
         return None
-    atoms = _Atoms()
+    atoms = _Atoms(ratios)
     whole = sympy.together(atoms.read(body))
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
