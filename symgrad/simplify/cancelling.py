@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -147,10 +147,10 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     there = _at_guards(body, leaves)
     if there is None:
         return None
-    forms = [f for f in (bare, _together(bare), _together(bare, ratios=True)) if f is not None]
+    forms = [f for f in (bare, *(_together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
-    forms += [transform(f, partial(_paired, mild=mild)) for f in forms]
+    forms += [transform(f, _paired) for f in forms]
     forms = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     guarded = [f for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)]
     losses = [loss, *(bits(one_fraction(_without_guards(f)), truths) for f in guarded)]
@@ -274,12 +274,12 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]
     return [*found, *({k: abs(v) for k, v in at.items()} for at in found)]
 
 
-def _paired(node: Expr, mild: frozenset[str]) -> Expr:
+def _paired(node: Expr) -> Expr:
     """A quotient as a product of quotients, none of which overflows before the whole does: x / r / r for x/r**2."""
     if not isinstance(node, Apply) or node.op != "div":
         return node
     above, below = (_unrolled(side) for side in factors(node))
-    numbers, below = ([f for f in below if all(r.name in mild for r in refs(f)) == alike] for alike in (True, False))
+    numbers, below = ([f for f in below if isinstance(f, Const) == alike] for alike in (True, False))
     if len(below) < 2 and len(above) < 3:
         return node
     mine = set(refs(*below))
@@ -308,11 +308,12 @@ def _unrolled(side: Sequence[Expr]) -> list[Expr]:
 class _Atoms:
     """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them.
 
-    ratios  whether quotients of which a power is taken are symbols too: (s/r)**12 stays a power
+    words  "ratios": quotients of which a power is taken are symbols too, (s/r)**12 stays a power; "exponentials":
+           expm1(u) is exp(u) - 1, and sums are written in powers of exp(u)
     """
 
-    def __init__(self, ratios: bool) -> None:
-        self.ratios = ratios
+    def __init__(self, words: str) -> None:
+        self.words = words
         self.symbols: dict[Expr, sympy.Symbol] = {}
         self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
         self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
@@ -350,7 +351,7 @@ class _Atoms:
             case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
                 exponent = node.args[1].value
                 if exponent.denominator == 1:
-                    whole = self.ratios and operator(node.args[0]) == "div"
+                    whole = self.words == "ratios" and operator(node.args[0]) == "div"
                     return (self.symbol(node.args[0]) if whole else args[0]) ** int(exponent)
                 if exponent.denominator == 2:
                     return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
@@ -364,6 +365,8 @@ class _Atoms:
                 return self._root(apply("abs", node.args[0]), args[0] ** 2) / args[0]
             case "exp":
                 return self._power_of_e(node.args[0])
+            case "expm1" if self.words == "exponentials":
+                return self._power_of_e(node.args[0]) - 1
         return self.symbol(node)
 
     def _remember(self, node: Expr, value: sympy.Expr) -> None:
@@ -396,6 +399,14 @@ class _Atoms:
         known = self.sums.get(found.as_expr())
         if known is not None:
             return known
+        for symbol in found.gens if self.words == "exponentials" else ():
+            if operator(self.nodes[symbol]) == "exp" and found.degree(symbol) and len(found.gens) > 1:
+                others = [g for g in found.gens if g != symbol]
+                parts = [
+                    (self.write(sympy.Poly(part, *others)), self.nodes[symbol] ** int(power))
+                    for (power,), part in sympy.Poly(found.as_expr(), symbol).terms()
+                ]
+                return total(part * power for part, power in parts)
         terms = []
         for powers, number in found.terms():
             factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
@@ -433,15 +444,18 @@ def _terms(body: Expr) -> int:
     return sum(done[body])
 
 
-def _together(body: Expr, ratios: bool = False) -> Expr | None:
-    """`body` over a common denominator, in factors; None if that is too long, or has no `ratios` if they are asked for.
+_ASKED: dict[str, Callable[[Expr], bool]] = {
+    "": lambda n: True,
+    "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
+    "exponentials": lambda n: operator(n) == "expm1",
+}
 
-    ratios  whether quotients of which a power is taken stay quotients
-    """
-    powers = (n for n in values(body) if operator(n) == "pow")
-    if _terms(body) >= MANY or ratios and not any(operator(n.args[0]) == "div" for n in powers):
+
+def _together(body: Expr, words: str) -> Expr | None:
+    """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
+    if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
         return None
-    atoms = _Atoms(ratios)
+    atoms = _Atoms(words)
     whole = sympy.together(atoms.read(body))
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
@@ -455,8 +469,7 @@ def _together(body: Expr, ratios: bool = False) -> Expr | None:
             above = sympy.Poly(sympy.expand(reduced), *gens)
         common = sympy.gcd(above, below)
         above, below = sympy.quo(above, common), sympy.quo(below, common)
-        order = [n.key for n in postorder(body)]
-        return _signed(*(_factored(side, atoms, order) for side in (above, below)))
+        return _signed(_factored(above, atoms, [n.key for n in postorder(body)]), _factored(below, atoms))
     except (sympy.PolynomialError, sympy.polys.polyerrors.BasePolynomialError):
         return None
 
@@ -473,8 +486,8 @@ def _signed(above: Expr, below: Expr) -> Expr:
     return -(sides[0] / sides[1])
 
 
-def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr]) -> Expr:
-    """A product: first the numbers, in the order in which the formula mentions them, then the sums."""
+def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
+    """A product: first the numbers, in the order given or else in that in which they were met, then the sums."""
     number, found = sympy.factor_list(poly)
     value = const(Fraction(int(number.p), int(number.q)))
 
