@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -21,7 +22,8 @@ REACH = 2**14  # bits before the point
 NOTHING = 64.0  # bits lost where there is no number at all
 
 
-def values(root: Expr) -> list[Expr]:
+@lru_cache(maxsize=4096)
+def values(root: Expr) -> tuple[Expr, ...]:
     """The nodes that are computed, each after what it is computed from: subscripts are not, they choose a number."""
     seen: dict[Expr, None] = {}
     stack = [root]
@@ -33,7 +35,7 @@ def values(root: Expr) -> list[Expr]:
             stack.pop()
         else:
             stack.extend(waiting)
-    return list(seen)
+    return tuple(seen)
 
 
 def value_of_formula(root: Expr, at: Mapping[Ref, Any]) -> Any:

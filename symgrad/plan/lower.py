@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import (
-    ONE,
     Apply,
     Const,
     Expr,
@@ -26,6 +25,7 @@ from ..expr import (
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
+from ..simplify.products import one_fraction
 from .words import phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
@@ -268,16 +268,8 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
 
 
 def tidied(e: Equation) -> Equation:
-    """a * (b / c) as a * b / c: one fraction reads better than two."""
-
-    def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Apply) and node.op == "mul":
-            a, b = node.args
-            if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
-                return rewrite(a * b.args[0]) / b.args[1]
-        return node
-
-    return replace(e, body=transform(e.body, rewrite))
+    """`e` with one fraction where there were two."""
+    return replace(e, body=one_fraction(e.body))
 
 
 def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:

@@ -3,13 +3,17 @@
 The quotient rule writes differences of quotients that are nearly equal where a function saturates. Over the common
 denominator, with the numerator multiplied out, what cancels is gone. SymPy proposes that form; it is taken where
 computing both in floating point, at points drawn once for all, shows that it loses fewer bits.
+
+A `where` is looked into: a branch is judged at the points at which it is used. A guard, where(d == 0, 1, d) below the
+line, is left out while a form is looked for, and stands again in the form that is taken, around each divisor that is 0
+where a guard held. Only forms that have the value of the original there are taken.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -41,10 +45,12 @@ from ..expr import (
 )
 from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
+from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
-from .reuse import with_reuse
+from .products import one_fraction
+from .reuse import operator, with_reuse
 from .singular import filled_sums
-from .table import balanced
+from .table import balanced, by_lengths, unguarded_divisor
 
 LARGE = 60  # operations; longer formulas stay as they are
 MANY = 300  # terms of a polynomial that is not multiplied out
@@ -52,6 +58,7 @@ POINTS = 30
 SMALLEST, LARGEST = -20, 9  # binary exponents of the points
 DIGITS = (300, 2500)  # bits in which the truth is computed
 EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squares and cubes leave the range
+MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 BAD = 0.7  # bits, on average, from which another form is looked for
@@ -72,7 +79,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     numbers = {d.name for d in function.dims} | {o.name for o in function.options}
     statements, changed = [], False
     for e in function.statements:
-        if e.target not in forward and e.matrix is None and _differs(e.body):
+        if e.target not in forward and e.matrix is None and _suspect(e.body):
             body = _inlined(e.body, locals_)
             own = [n for n in values(body) if isinstance(n, Ref) and n.name not in mild]
             of_inputs = all(n.name in function.inputs for n in own)
@@ -86,14 +93,22 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
         statements.append(e)
     if not changed:
         return function
-    first = derivative.primal.statements
+    first = [e for e in statements if e.target in forward]
     gradient = with_reuse(first, [e for e in statements if e.target not in forward], function)
-    return replace(function, statements=(*(e for e in statements if e.target in forward), *gradient))
+    return replace(function, statements=(*first, *gradient))
 
 
-def _differs(body: Expr) -> bool:
-    """Whether there is a sum, whose terms may cancel, or an exponential, which may overflow."""
-    return any(isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1") for n in postorder(body))
+def _suspect(body: Expr) -> bool:
+    """Whether there is a sum, whose terms may cancel, an exponential, which may overflow, or a quotient of lengths or
+    of three factors, which may on its way to a number that does not."""
+    for n in postorder(body):
+        if isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1"):
+            return True
+        if isinstance(n, Apply) and n.op == "div":
+            above, below = (_unrolled(side) for side in factors(_without_guards(n)))
+            if any(isinstance(d, Apply) and d.op == "hypot" for d in below) and (len(below) > 1 or len(above) > 2):
+                return True
+    return False
 
 
 def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
@@ -111,44 +126,129 @@ def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
 
 
 @lru_cache(maxsize=16384)
-def better(body: Expr, mild: frozenset[str] = frozenset()) -> Expr | None:
+def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Expr, bool], ...] = ()) -> Expr | None:
     """Another form of `body` that loses fewer bits and is hardly longer; None if there is none.
 
-    mild  the names of cotangents, sizes and options, which are neither huge nor tiny
+    mild   the names of cotangents, sizes and options, which are neither huge nor tiny
+    given  conditions, and whether they hold where the value is used
     """
-    if isinstance(body, Apply) and body.op == "select":
-        condition, *branches = body.args
-        found = [better(b, mild) for b in branches]
+    chosen = [n for n in values(body) if operator(n) == "select" and unguarded_divisor(n) is None]
+    if chosen:
+        condition = chosen[0].args[0]
+        branches = [_chosen(body, condition, holds) for holds in (True, False)]
+        found = [
+            better(b, mild, (*given, (condition, holds))) for b, holds in zip(branches, (True, False), strict=True)
+        ]
         kept = [b if f is None else f for b, f in zip(branches, found, strict=True)]
-        return None if found == [None, None] else apply("select", condition, *kept)
-    nodes = values(body)
-    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not _sampled(n.op) for n in nodes):
+        whole = apply("select", condition, *kept)
+        return None if found == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
+    bare = _without_guards(body)
+    nodes = values(bare)
+    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
-    truths = _truths(body, leaves, mild)
-    if not truths or (loss := bits(body, truths)) < BAD:
+    truths = _truths(bare, leaves, mild, given)
+    if not truths or (loss := bits(one_fraction(bare), truths)) < BAD:
         return None
-    whole = together(body)
-    forms = [body] if whole is None else [body, whole]
+    there = _at_guards(body, leaves)
+    if there is None:
+        return None
+    forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
     forms += [transform(f, balanced) for f in forms]
+    forms += [transform(f, by_lengths) for f in forms]
     forms += [transform(f, _paired) for f in forms]
-    forms = [f for f in dict.fromkeys(forms) if size(f) <= size(body) + LONGER]
-    losses = [loss, *(bits(f, truths) for f in forms[1:])]
+    forms = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
+    guarded = [f for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)]
+    losses = [loss, *(bits(one_fraction(_without_guards(f)), truths) for f in guarded)]
     best = next(k for k, lost in enumerate(losses) if lost <= min(losses) + GAIN)
-    return forms[best] if best else None
+    return guarded[best - 1] if best else None
 
 
-def _sampled(op: str) -> bool:
-    return op != "select" and OPS[op].sampled
+def _chosen(body: Expr, condition: Expr, holds: bool) -> Expr:
+    """`body` where the condition holds, or does not."""
+
+    def choose(node: Expr) -> Expr:
+        mine = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
+        return node.args[1 if holds else 2] if mine else node
+
+    return transform(body, choose)
+
+
+def _used(at: Mapping[Ref, Any], given: tuple[tuple[Expr, bool], ...]) -> bool:
+    """Whether the conditions are met at a point, as far as it tells."""
+    return all(
+        bool(value_of_formula(condition, at)) == holds
+        for condition, holds in given
+        if all(n in at if isinstance(n, Ref) else not isinstance(n, Index) for n in values(condition))
+    )
+
+
+def _without_guards(body: Expr) -> Expr:
+    return transform(body, lambda n: n if (bare := unguarded_divisor(n)) is None else bare)
+
+
+def _at_guards(body: Expr, leaves: Sequence[Ref]) -> Truths | None:
+    """Points at which the guards in `body` hold, and its values there; None if there is a guard that holds at no point
+    where some of the leaves are 0 or two of them equal, where guards are looked for."""
+    guards = [d for n in values(body) if (d := unguarded_divisor(n)) is not None]
+    if not guards:
+        return []
+    if len(leaves) > MANY_LEAVES:
+        return None
+    start = points(tuple(leaves), frozenset())[0]
+    special = [
+        {k: mpmath.mpf(0) if k in zero else v for k, v in start.items()}
+        for n in range(1, len(leaves) + 1)
+        for zero in itertools.combinations(leaves, n)
+    ]
+    special += [{**start, a: start[b]} for a, b in itertools.combinations(leaves, 2)]
+    found, reached = [], set()
+    with mp.workprec(DIGITS[0]):
+        for at in special:
+            here = [d for d in guards if value_of_formula(d, at) == 0]
+            if here:
+                reached.update(here)
+                found.append((at, value_of_formula(body, at)))
+    return found if reached.issuperset(guards) else None
+
+
+def _with_guards(form: Expr, there: Truths) -> Expr:
+    """`form` with a guard around each divisor that is 0 where a guard held."""
+
+    def vanishes(d: Expr) -> bool:
+        with mp.workprec(DIGITS[0]):
+            return any(value_of_formula(d, at) == 0 for at, _ in there if all(r in at for r in refs(d)))
+
+    def guard(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or node.op != "div":
+            return node
+        found = []
+        for d in factors(node.args[1])[0]:
+            base, k = d.args if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+            found.append(nonzero(base) ** k if vanishes(base) else d)
+        return node.args[0] / product(found)
+
+    return transform(form, guard) if there else form
+
+
+def _agrees(form: Expr, there: Truths) -> bool:
+    """Whether it has the values of the original where guards hold."""
+    with mp.workprec(DIGITS[0]):
+        found = [(value_of_formula(form, at), value) for at, value in there]
+    return all(a == b or abs(a - b) <= mpmath.ldexp(abs(b), -60) for a, b in found if mp.isfinite(b))
 
 
 Truths = list[tuple[dict[Ref, Any], Any]]
 
 
-def _truths(body: Expr, leaves: Sequence[Ref], mild: frozenset[str]) -> Truths:
-    """The points at which `body` is a number, and what it is there, as two precisions agree."""
+def _truths(
+    body: Expr, leaves: Sequence[Ref], mild: frozenset[str], given: tuple[tuple[Expr, bool], ...] = ()
+) -> Truths:
+    """The points at which `body` is a number that is used, and what it is there, as two precisions agree."""
     found = []
     for at in points(tuple(leaves), mild):
+        if not _used(at, given):
+            continue
         values = []
         for precision in DIGITS:
             with mp.workprec(precision):
@@ -185,11 +285,12 @@ def _paired(node: Expr) -> Expr:
     if not isinstance(node, Apply) or node.op != "div":
         return node
     above, below = (_unrolled(side) for side in factors(node))
+    numbers, below = ([f for f in below if isinstance(f, Const) == alike] for alike in (True, False))
     if len(below) < 2 and len(above) < 3:
         return node
     mine = set(refs(*below))
     constants, moving = ([f for f in above if mine.isdisjoint(refs(f)) == apart] for apart in (True, False))
-    found = product(constants)
+    found = product(constants) / product(numbers)
     for f in moving:
         found = found * (f / below.pop(0)) if below else found * f
     for d in below:
@@ -211,9 +312,14 @@ def _unrolled(side: Sequence[Expr]) -> list[Expr]:
 
 
 class _Atoms:
-    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them."""
+    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them.
 
-    def __init__(self) -> None:
+    words  "ratios": quotients of which a power is taken are symbols too, (s/r)**12 stays a power; "exponentials":
+           expm1(u) is exp(u) - 1, and sums are written in powers of exp(u)
+    """
+
+    def __init__(self, words: str) -> None:
+        self.words = words
         self.symbols: dict[Expr, sympy.Symbol] = {}
         self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
         self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
@@ -251,7 +357,8 @@ class _Atoms:
             case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
                 exponent = node.args[1].value
                 if exponent.denominator == 1:
-                    return args[0] ** int(exponent)
+                    whole = self.words == "ratios" and operator(node.args[0]) == "div"
+                    return (self.symbol(node.args[0]) if whole else args[0]) ** int(exponent)
                 if exponent.denominator == 2:
                     return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
             case "sqrt":
@@ -264,6 +371,8 @@ class _Atoms:
                 return self._root(apply("abs", node.args[0]), args[0] ** 2) / args[0]
             case "exp":
                 return self._power_of_e(node.args[0])
+            case "expm1" if self.words == "exponentials":
+                return self._power_of_e(node.args[0]) - 1
         return self.symbol(node)
 
     def _remember(self, node: Expr, value: sympy.Expr) -> None:
@@ -296,6 +405,14 @@ class _Atoms:
         known = self.sums.get(found.as_expr())
         if known is not None:
             return known
+        for symbol in found.gens if self.words == "exponentials" else ():
+            if operator(self.nodes[symbol]) == "exp" and found.degree(symbol) and len(found.gens) > 1:
+                others = [g for g in found.gens if g != symbol]
+                parts = [
+                    (self.write(sympy.Poly(part, *others)), self.nodes[symbol] ** int(power))
+                    for (power,), part in sympy.Poly(found.as_expr(), symbol).terms()
+                ]
+                return total(part * power for part, power in parts)
         terms = []
         for powers, number in found.terms():
             factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
@@ -333,11 +450,18 @@ def _terms(body: Expr) -> int:
     return sum(done[body])
 
 
-def together(body: Expr) -> Expr | None:
-    """`body` over a common denominator."""
-    if _terms(body) >= MANY:
+_ASKED: dict[str, Callable[[Expr], bool]] = {
+    "": lambda n: True,
+    "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
+    "exponentials": lambda n: operator(n) == "expm1",
+}
+
+
+def together(body: Expr, words: str = "") -> Expr | None:
+    """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
+    if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
         return None
-    atoms = _Atoms()
+    atoms = _Atoms(words)
     whole = sympy.together(atoms.read(body))
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
@@ -351,7 +475,7 @@ def together(body: Expr) -> Expr | None:
             above = sympy.Poly(sympy.expand(reduced), *gens)
         common = sympy.gcd(above, below)
         above, below = sympy.quo(above, common), sympy.quo(below, common)
-        return _signed(_factored(above, atoms), _factored(below, atoms))
+        return _signed(_factored(above, atoms, [n.key for n in postorder(body)]), _factored(below, atoms))
     except (sympy.PolynomialError, sympy.polys.polyerrors.BasePolynomialError):
         return None
 
@@ -368,11 +492,17 @@ def _signed(above: Expr, below: Expr) -> Expr:
     return -(sides[0] / sides[1])
 
 
-def _factored(poly: sympy.Poly, atoms: _Atoms) -> Expr:
+def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
+    """A product: first the numbers, in the order given or else in that in which they were met, then the sums."""
     number, found = sympy.factor_list(poly)
     value = const(Fraction(int(number.p), int(number.q)))
-    found = sorted(found, key=lambda pair: (len(pair[0].terms()), [-x for x in pair[0].LM(order="lex").exponents]))
-    return value * product(_power(atoms.write(f), int(k)) for f, k in found)
+
+    def place(pair: tuple[sympy.Poly, int]) -> tuple[int, int, list[int]]:
+        terms, written = len(pair[0].terms()), atoms.write(pair[0]).key
+        there = order.index(written) if terms == 1 and written in order else len(order)
+        return terms, there, [-x for x in pair[0].LM(order="lex").exponents]
+
+    return value * product(_power(atoms.write(f), int(k)) for f, k in sorted(found, key=place))
 
 
 def _power(base: Expr, k: int) -> Expr:

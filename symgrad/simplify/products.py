@@ -1,16 +1,11 @@
-"""A product that stands in several gradients is computed once: `grad_xhat = grad_output * gain`."""
+"""Products in common, each computed once: `grad_xhat = grad_output * gain`; and fractions in one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..expr import (
-    Expr,
-    Ref,
-    ref,
-    substitute,
-)
+from ..expr import ONE, Apply, Expr, Ref, ref, substitute, transform
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
 
@@ -55,3 +50,16 @@ class Product:
                     ).items()
                     return merge(left, mine)
         return monomial
+
+
+def one_fraction(body: Expr) -> Expr:
+    """a * (b / c) as a * b / c: one fraction reads better than two."""
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply) and node.op == "mul":
+            a, b = node.args
+            if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
+                return rewrite(a * b.args[0]) / b.args[1]
+        return node
+
+    return transform(body, rewrite)

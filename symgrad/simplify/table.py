@@ -241,6 +241,27 @@ def _without_exp(divisor: Expr, exponential: Apply) -> Expr | None:
     return None if _exponentials(last) else rest + (last if sign > 0 else -last)
 
 
+_LENGTHS = (
+    (U**2 + V**2 + W**2, apply("hypot", apply("hypot", U, V), W)),
+    (U**2 + V**2, apply("hypot", U, V)),
+)
+
+
+def by_lengths(node: Expr) -> Expr:
+    """A quotient by a sum of squares as one by the square of a length: 1/(x**2 + y**2) as 1/hypot(x, y)**2."""
+    if not isinstance(node, Apply) or node.op != "div":
+        return node
+    found = []
+    for d in factors(node.args[1])[0]:
+        base, k = d.args if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+        for squares, length in _LENGTHS:
+            if (at := match(squares, base, frozenset(VARIABLES))) is not None:
+                d = substitute(length, at) ** (2 * k)
+                break
+        found.append(d)
+    return node.args[0] / product(found)
+
+
 def _exponentials(node: Expr) -> bool:
     found = [node]
     while found:

@@ -179,8 +179,9 @@ def decisions(trace: Trace) -> dict[Spot, tuple[Any, ...]]:
 
 
 def coarse(inputs: Mapping[str, Array | None]) -> dict[str, Array | None]:
-    """The inputs with few digits, that products of them are exact: a kink is then met, and not only neared."""
-    return {n: np.round(v * 16) / 16 if v is not None and v.dtype.kind == "f" else v for n, v in inputs.items()}
+    """The inputs with few digits, that products of them are exact: a kink is then met, and not only neared. A zero is
+    positive: the reference has no -0.0."""
+    return {n: np.round(v * 16) / 16 + 0.0 if v is not None and v.dtype.kind == "f" else v for n, v in inputs.items()}
 
 
 def _moved(array: Array | None, position: int, value: Any) -> Array:

@@ -1,0 +1,72 @@
+"""Gradients of huge and of tiny numbers: the printed text beside SymPy's derivative at thousands of bits."""
+
+from __future__ import annotations
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from mpmath import mp
+
+import symgrad as sg
+from symgrad.sampling import bits_lost
+
+FAR = (1.3e-280, -2.1e-130, 3.3e-7, 1.7, -5.9e4, 7.7e140, -4.1e290)
+
+LENGTHS = {
+    "sqrt(x**2 + y**2)": (FAR, FAR),
+    "sqrt(x**2 + y**2 + z**2)": (FAR, FAR, FAR[::3]),
+    "x/sqrt(x**2 + y**2)": (FAR, FAR),
+    "(3*x + 4*y)/(5*sqrt(x**2 + y**2))": (FAR, FAR),
+    "atan2(y, x)": (FAR, FAR),
+}
+TEXTS = {
+    **LENGTHS,
+    "4*((x/y)**12 - (x/y)**6)": ((1.3e-180, 3.3e-7, 5.9, 4.1e170), (-3.3e-175, 5.9e-4, 3.1e160, 1.1e178)),
+    "(exp(x) - 1)/x": ((-1e9, -800.0, -40.0, -2.0, -1e-200, 1e-9, 0.3, 3.0, 50.0, 700.0, 720.0, 5e3, 1e9),),
+}
+
+
+def worst(text: str, axes: tuple[tuple[float, ...], ...], to: str = "numpy") -> tuple[float, object]:
+    """The most bits that a partial derivative loses, and where."""
+    names = [n for n in ("x", "y", "z") if sympy.Symbol(n) in sympy.sympify(text).free_symbols]
+    symbols = sympy.symbols(names, real=True)
+    body = sympy.sympify(text, locals=dict(zip(names, symbols, strict=True)))
+    slopes = [sympy.lambdify(symbols, sympy.diff(body, s), "mpmath") for s in symbols]
+    at = list(itertools.product(*axes))
+    loaded = sg.load(sg.parse(f"f({', '.join(names)}) = {text}"), to=to)
+    with np.errstate(all="ignore"):
+        columns = [np.array(c) for c in zip(*at, strict=True)]
+        _, saved = loaded.forward(*columns)
+        found = loaded.backward(saved, np.ones(len(at)))
+    lost = []
+    for k, point in enumerate(at):
+        with mp.workprec(4000):
+            truths = [slope(*map(mpmath.mpf, point)) for slope in slopes]
+        lost += [(bits_lost(float(g[k]), t), (point, k)) for g, t in zip(found, truths, strict=True)]
+    return max(lost, key=lambda pair: pair[0])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_nothing_overflows_before_the_gradient_does(text):
+    lost, where = worst(text, TEXTS[text])
+    assert lost < 5, where
+
+
+@pytest.mark.parametrize("text", [t for t in LENGTHS if "/" not in t])
+def test_at_a_guard_the_gradient_is_what_it_was(text):
+    """The form has been changed; the guard of the operator's row still stands, at the origin and on the axes."""
+    declared = sg.parse(f"f({', '.join(['x', 'y', 'z'][: len(LENGTHS[text])])}) = {text}")
+    at = [np.array(c) for c in zip(*itertools.product((0.0, 2.0, -3.0), repeat=len(LENGTHS[text])), strict=True)]
+    found = []
+    for stabilize in (True, False):
+        f = sg.load(declared, to="numpy", stabilize=stabilize)
+        with np.errstate(invalid="raise" if stabilize else "ignore"):
+            found.append(np.array(f.backward(f.forward(*at)[1], np.ones(len(at[0])))))
+    if text.startswith("sqrt"):  # without a stable form, it is 0/0 at the origin
+        assert not found[0][:, 0].any()
+        found = [g[:, 1:] for g in found]
+    assert np.isfinite(found[0]).all()
+    assert np.allclose(*found, rtol=1e-15, atol=0)
