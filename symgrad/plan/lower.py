@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import (
+    ONE,
     Apply,
     Const,
     Expr,
