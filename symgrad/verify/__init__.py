@@ -6,7 +6,6 @@ column of `ops`. See `check`.
 
 from .adjoint import Artefact
 from .check import check
-from .losses import Loss, losses
 from .report import Finding, Report, Worst
 
-__all__ = ["Artefact", "Finding", "Loss", "Report", "Worst", "check", "losses"]
+__all__ = ["Artefact", "Finding", "Report", "Worst", "check"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.losses import losses
 from symgrad.pipeline import printed
-from symgrad.verify import losses
 
 SCALED = sg.parse("f(x) = 4*x")
 
