@@ -5,25 +5,16 @@ makes of it is the same function with its limit there. It prints as a function o
 point, the Taylor series near it. Its derivative is a formula of the same kind, and so a `filled` one again: nothing is
 lost however often it is differentiated.
 
-Where the point is not 0, the series is one of the distance to it, x - 1 or 1 - x, which floating point computes near
-the point without rounding. `Place` says which; most functions here are told of the formula as one of that distance,
-and speak of 0 then.
-
-The coefficients come from values of the formula at many digits, as exact fractions where they are simple. How near is
-near, and how many terms the series has, is found by computing the formula in floating point: the series takes over
-where the formula loses digits.
+Where the point is not 0, most functions here are told of the formula as one of the distance to it, and speak of 0 then.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise, zip_longest
 from typing import Any
 
 import mpmath
@@ -31,7 +22,6 @@ import sympy
 from mpmath import mp
 
 from .expr import (
-    ARGUMENT,
     DEFINED,
     ONE,
     ZERO,
@@ -39,37 +29,18 @@ from .expr import (
     Const,
     Expr,
     apply,
-    const,
     is_exact,
     postorder,
-    ref,
     show,
-    substitute,
     terms_of,
-    transform,
     value_of,
 )
-from .expr import total as summed
 from .ops import OPS, Op, register
-from .sampling import bits_lost, in_doubles, value_of_formula
+from .sampling import value_of_formula
+from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, series
 
-X = ARGUMENT
-SQUARE = ref("?square")
-SERIES = ref("?series")
-ROOT = apply("sqrt", X)
-
-SIMPLE = 66  # bits to which a coefficient is a fraction, if it is one
-STEP = 80  # the coefficients are found by values at multiples of 2**-80
-TERMS = 16  # the longest series that is printed
-COUNT = 2 * TERMS + 4  # coefficients that are computed
-NEAR = tuple(Fraction(n, 64) for n in (128, 64, 48, 32, 24, 16, 8, 4, 2, 1))  # how near 0 a series may take over
-FEW = 8  # terms; more are written only where they save digits
-EXACT = 2.0**-56  # what a series may leave out
-GOOD = 2.0  # bits that are not worth a longer series
-SETTLED = 1024  # beyond which exponentials are 0 or infinite
 LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
-
 SMOOTH = frozenset(
     """add sub mul div neg pow pi exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh
     asinh acosh atanh sech2 sigmoid sigmoid_slope softplus log_cosh erf erfc erfcx ndtr log_ndtr bessel_i0 bessel_i1
@@ -77,30 +48,6 @@ SMOOTH = frozenset(
 )
 _RATIONAL = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"})
 
-
-@dataclass(frozen=True)
-class Place:
-    """A point, and the distance of X from it: X - point, or point - X where `sign` is -1."""
-
-    point: Fraction = Fraction(0)
-    sign: int = 1
-
-    @property
-    def distance(self) -> Expr:
-        return X - const(self.point) if self.sign > 0 else const(self.point) - X
-
-    def local(self, body: Expr) -> Expr:
-        """A formula of X as one of the distance."""
-        return substitute(body, {X: self.at(X)}) if self != ORIGIN else body
-
-    def at(self, distance: Any) -> Any:
-        """What is so far from the point."""
-        point = const(self.point) if isinstance(distance, Expr) else mpmath.mpf(self.point.numerator)
-        point = point if isinstance(distance, Expr) else point / self.point.denominator
-        return distance + point if self.sign > 0 else point - distance
-
-
-ORIGIN = Place()
 PLACES: dict[str, Place] = {}  # of operators that stand for a formula
 
 
@@ -188,68 +135,6 @@ def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:
     return +found
 
 
-# the series
-
-
-@dataclass(frozen=True)
-class Series:
-    """The Taylor series where |x| < near, x being the distance from the point, as `steps` of Horner's rule, each an
-    expression of the one before (SERIES) and of X, or of SQUARE = X*X if `even`."""
-
-    steps: tuple[Expr, ...]
-    even: bool
-    near: Fraction
-
-
-@lru_cache(maxsize=4096)
-def one_sided(body: Expr) -> bool:
-    """Whether the formula is not a number below 0: it is one of sqrt(x), but a smooth one of x perhaps."""
-    with mp.workprec(STEP * 16):
-        return not mp.isfinite(value_of_formula(body, {X: -mpmath.ldexp(1, -STEP)}))
-
-
-@lru_cache(maxsize=4096)
-def coefficients(body: Expr) -> tuple[Any, ...] | None:
-    """The Taylor coefficients at 0, as numbers of many digits; None if there is no Taylor series.
-
-    The polynomial through values at small multiples of a step; one more value must lie on it.
-    """
-    with mp.workprec(STEP * (COUNT + 8)):
-        if one_sided(body):
-            inner = _at_steps(substitute(body, {X: X * X}))
-            odd = inner is None or any(abs(c) > mpmath.ldexp(1, -STEP // 2) for c in inner[1::2])
-            return None if inner is None or odd else tuple(inner[::2])
-        found = _at_steps(body)
-        return None if found is None else tuple(found)
-
-
-def _at_steps(body: Expr) -> list[Any] | None:
-    half = COUNT // 2
-    steps = [s * n for n in range(1, half + 1) for s in (1, -1)]
-    unit = mpmath.ldexp(1, -STEP)
-    values = []
-    for n in steps:
-        v = value_of_formula(body, {X: n * unit})
-        if not mp.isfinite(v) or abs(v) > mpmath.ldexp(1, STEP // 2):
-            return None
-        values.append(v)
-        if len(values) == 2 and abs(values[0] - values[1]) > mpmath.ldexp(1, -STEP // 2):
-            return None  # it jumps
-    table = list(values)
-    for level in range(1, len(steps)):  # divided differences
-        for i in range(len(steps) - 1, level - 1, -1):
-            table[i] = (table[i] - table[i - 1]) / ((steps[i] - steps[i - level]) * unit)
-    if any(abs(c) > mpmath.ldexp(1, 10 * (n + 2)) for n, c in enumerate(table)):
-        return None  # derivatives that grow with every order: no Taylor series
-    poly = [mpmath.mpf(0)] * len(steps)
-    for n in range(len(steps) - 1, -1, -1):  # Newton's form, multiplied out
-        shift = steps[n] * unit
-        poly = [(poly[k - 1] if k else 0) - shift * poly[k] for k in range(len(poly))]
-        poly[0] += table[n]
-    noise = mpmath.ldexp(1, -STEP // 2)
-    return [c if abs(c) > noise * mpmath.ldexp(1, -4 * n) else mpmath.mpf(0) for n, c in enumerate(poly[:-2])]
-
-
 def is_removable(body: Expr) -> bool:
     """Whether the formula is not a number at 0, and has a limit and a Taylor series there."""
     ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
@@ -303,75 +188,6 @@ def has_series(body: Expr, place: Place = ORIGIN) -> bool:
     return True
 
 
-def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
-    """The coefficients of a polynomial of X, from that of 1 on; None if it is none, or a long one."""
-    done: dict[Expr, tuple[Fraction, ...]] = {X: (Fraction(0), Fraction(1))}
-
-    def times(a: Sequence[Fraction], b: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        found = [Fraction(0)] * (len(a) + len(b) - 1)
-        for i, p in enumerate(a):
-            for j, q in enumerate(b):
-                found[i + j] += p * q
-        return tuple(found)
-
-    for node in postorder(body):
-        if node in done:
-            continue
-        if is_exact(node):
-            done[node] = (value_of(node),)
-            continue
-        if not isinstance(node, Apply) or any(a not in done for a in node.args):
-            return None
-        args = [done[a] for a in node.args]
-        match node.op:
-            case "add" | "sub":
-                sign = 1 if node.op == "add" else -1
-                done[node] = tuple(p + sign * q for p, q in zip_longest(*args, fillvalue=Fraction(0)))
-            case "neg":
-                done[node] = tuple(-p for p in args[0])
-            case "mul":
-                done[node] = times(*args)
-            case "div" if len(args[1]) == 1 and args[1][0]:
-                done[node] = tuple(p / args[1][0] for p in args[0])
-            case "pow" if len(args[1]) == 1 and args[1][0] in range(2, FEW):
-                done[node] = args[0]
-                for _ in range(int(args[1][0]) - 1):
-                    done[node] = times(done[node], args[0])
-            case _:
-                return None
-        if len(done[node]) > FEW:
-            return None
-    found = list(done[body])
-    while found and not found[-1]:
-        found.pop()
-    return tuple(found)
-
-
-def apart(body: Expr, place: Place) -> Expr:
-    """The formula as it is printed, with the distance from the point as a factor of the polynomials in it that are 0
-    there: (1 - x)*(1 + x) for 1 - x**2. From 0 that distance is a factor already."""
-    point, u = place.point, place.distance
-    if place == ORIGIN:
-        return body
-
-    def rewrite(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and node.op in ("add", "sub")):
-            return node
-        found, k = list(polynomial(node) or ()), 0
-        while len(found) > 1 and not sum(c * point**n for n, c in enumerate(found)):
-            quotient = [Fraction(0)] * (len(found) - 1)
-            for n in range(len(found) - 1, 0, -1):  # by X - point
-                quotient[n - 1] = found[n] + (quotient[n] * point if n < len(quotient) else 0)
-            found, k = [place.sign * c for c in quotient], k + 1
-        if not k or (k == 1 and len(found) == 1):
-            return node
-        if k == 1 and max(found) <= 0:
-            return -u * summed(const(-c) * X**n for n, c in enumerate(found) if c)
-        return u**k * summed(const(c) * X**n for n, c in enumerate(found) if c)
-
-    return transform(body, rewrite)
-
-
 @lru_cache(maxsize=4096)
 def cancels(body: Expr, terms: tuple[Expr, ...]) -> bool:
     """Whether a sum goes to 0 faster than its terms do, and not by arithmetic alone: 1 - cos(x), x - sin(x)."""
@@ -404,7 +220,7 @@ def cancels_at(body: Expr, terms: tuple[Expr, ...]) -> Place | None:
 @lru_cache(maxsize=4096)
 def loses(body: Expr, place: Place) -> bool:
     """Whether floating point loses digits of the formula near the point."""
-    return _loss(body, place, [sign * mpmath.ldexp(1, -e) for e in (6, 12) for sign in (1, -1)]) > LOST
+    return loss(body, place, [sign * mpmath.ldexp(1, -e) for e in (6, 12) for sign in (1, -1)]) > LOST
 
 
 def _is_short(c: Fraction) -> bool:
@@ -427,115 +243,3 @@ def is_plain(body: Expr, place: Place = ORIGIN) -> bool:
         here = value_of_formula(body, {X: mpmath.mpf(0)})
     terms = [tuple(t for t, _ in terms_of(n)) for n in sums]
     return bool(mp.isfinite(here)) and not any(cancels(n, t) for n, t in zip(sums, terms, strict=True))
-
-
-def limit(body: Expr) -> Expr:
-    """The value at 0: a fraction where it is a simple one."""
-    found = coefficients(body)
-    assert found is not None
-    with mp.workprec(STEP):
-        return _constant(+found[0])
-
-
-@lru_cache(maxsize=4096)
-def series(body: Expr, place: Place = ORIGIN) -> Series | None:
-    """The series that takes over near the point from a formula of X; None if it cannot."""
-    found = coefficients(place.local(body))
-    assert found is not None
-    with mp.workprec(STEP):
-        return _series(body, place, list(found))
-
-
-def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
-    start = next((n for n, c in enumerate(found) if c), None)
-    if start is None:
-        return Series((ZERO,), False, NEAR[0])
-    rest = found[start:]
-    single = one_sided(place.local(body))
-    step = 2 if not any(rest[1::2]) and not single else 1
-    rest = rest[::step]
-    possible: list[tuple[float, int, Fraction]] = []
-    for near in NEAR:
-        h = mpmath.mpf(near.numerator) / near.denominator
-        sizes = [abs(c) * h ** (step * n) for n, c in enumerate(rest)]
-        enough = next((n for n in range(len(sizes)) if sum(sizes[n:]) <= EXACT * sizes[0]), None)
-        if enough is not None and enough <= TERMS:
-            possible.append((_loss(body, place, (h,) if single else (h, -h)), enough, near))
-            if enough <= FEW // 2:
-                break
-    if not possible:
-        return None
-    least = max(GOOD, min(loss for loss, _, _ in possible) + 0.3)
-    good = [p for p in possible if p[0] <= least]
-    _, terms, near = next((p for p in good if p[1] <= FEW), good[-1])
-    return Series(tuple(_steps(rest[:terms], X if step == 1 else SQUARE, start)), step == 2, near)
-
-
-def _loss(body: Expr, place: Place, distances: Sequence[Any]) -> float:
-    """The most that the formula loses in floating point at these distances and at larger ones, in bits."""
-    worst, text = 0.0, apart(body, place)
-    for n in range(10):
-        for h in distances:
-            x = mpmath.mpf(float(place.at(h * (1 + mpmath.mpf(n * n) / 19))))
-            with mp.workprec(200):
-                truth = value_of_formula(body, {X: x})
-            if mp.isfinite(truth):
-                worst = max(worst, bits_lost(in_doubles(text, {X: x}), truth))
-    return worst
-
-
-@lru_cache(maxsize=4096)
-def settled(body: Expr) -> tuple[int, ...]:
-    """The sides, of -1 and 1, on which a sum is one number from SETTLED on, but none in floating point where x has
-    overflowed: x*exp(x) is 0 below, and 0*inf is none. It may have been put together from parts that knew no such x."""
-    found: list[int] = []
-    if not isinstance(body, Apply) or body.op not in ("add", "sub"):
-        return ()
-    for sign in (-1, 1):
-        far = [in_doubles(body, {X: mpmath.mpf(sign * SETTLED * n)}) for n in (1, 3, 8)]
-        if math.isfinite(far[0]) and far[0] == far[1] == far[2]:
-            if not math.isfinite(in_doubles(body, {X: sign * mp.inf})):
-                found.append(sign)
-    return tuple(found)
-
-
-def _constant(c: Any) -> Expr:
-    """A coefficient: a simple fraction where it is one, else the nearest double."""
-    if not c:
-        return ZERO
-    mantissa, exponent = int(c.man), int(c.exp)
-    exact = Fraction(mantissa if c > 0 else -mantissa) * Fraction(2) ** exponent
-    for digits in range(1, 8):
-        simple = (
-            1 / (1 / exact).limit_denominator(10**digits) if abs(exact) < 1 else exact.limit_denominator(10**digits)
-        )
-        told = abs(simple.numerator * simple.denominator) < 2 ** (SIMPLE - 20)  # much shorter than what it stands for
-        if told and abs(simple / exact - 1) <= Fraction(1, 2**SIMPLE):
-            return const(simple)
-    return const(repr(float(c)))
-
-
-def _steps(numbers: Sequence[Any], z: Expr, start: int) -> Iterator[Expr]:
-    """x**start (c0 + c1 z + ...) by Horner's rule; by the quotients of neighbouring coefficients where those are
-    simple: 1 - z/6*(1 - z/20*(1 - ...))."""
-    quotients = [_constant(b / a) if a and b else ZERO for a, b in pairwise(numbers)]
-    simple = all(is_exact(q) and abs(value_of(q).numerator) < 99 and value_of(q).denominator < 9999 for q in quotients)
-    if simple and ZERO not in quotients:
-        first, inner = _constant(numbers[0]), ONE
-        for q in reversed(quotients):
-            part = z * abs(value_of(q).numerator) / value_of(q).denominator
-            part = part if inner is ONE else part * inner
-            yield 1 + part if value_of(q) > 0 else 1 - part
-            inner = SERIES
-        if start or first is not ONE:
-            yield first * X**start * inner
-    else:
-        inner = _constant(numbers[-1])
-        for c in reversed(numbers[:-1]):
-            inner = z * inner
-            inner = _constant(c) + inner if c else inner
-            if c:
-                yield inner
-                inner = SERIES
-        if start or len(numbers) == 1:
-            yield X**start * inner

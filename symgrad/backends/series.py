@@ -14,8 +14,9 @@ from ..expr import ARGUMENT, DEFINED, Apply, Const, Expr, Ref, apply, const, ref
 from ..ir import Dtype
 from ..ops import OPS
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
-from ..removable import ORIGIN, PLACES, SERIES, SETTLED, SQUARE, Place, Series, apart, one_sided, series, settled
+from ..removable import PLACES
 from ..sampling import value_of_formula
+from ..taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, apart, one_sided, series, settled
 from .c_lines import broken
 from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned

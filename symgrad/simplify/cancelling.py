@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import (
@@ -31,7 +29,6 @@ from ..expr import (
     Index,
     Ref,
     apply,
-    const,
     factors,
     is_exact,
     postorder,
@@ -39,7 +36,6 @@ from ..expr import (
     refs,
     size,
     substitute,
-    total,
     transform,
     value_of,
 )
@@ -47,13 +43,13 @@ from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
 from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
+from .denominator import together
 from .products import one_fraction
 from .reuse import operator, with_reuse
 from .singular import filled_sums
 from .table import balanced, by_lengths, unguarded_divisor
 
 LARGE = 60  # operations; longer formulas stay as they are
-MANY = 300  # terms of a polynomial that is not multiplied out
 POINTS = 30
 SMALLEST, LARGEST = -20, 9  # binary exponents of the points
 DIGITS = (300, 2500)  # bits in which the truth is computed
@@ -306,204 +302,3 @@ def _unrolled(side: Sequence[Expr]) -> list[Expr]:
         k = value_of(exponent) if is_exact(exponent) else 0
         found += [base] * int(k) if k in (2, 3) else [f]
     return found
-
-
-# the form over a common denominator
-
-
-class _Atoms:
-    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them.
-
-    words  "ratios": quotients of which a power is taken are symbols too, (s/r)**12 stays a power; "exponentials":
-           expm1(u) is exp(u) - 1, and sums are written in powers of exp(u)
-    """
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.symbols: dict[Expr, sympy.Symbol] = {}
-        self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
-        self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
-        self.sums: dict[sympy.Expr, Expr] = {}  # how the sums below the line were written
-
-    def symbol(self, node: Expr) -> sympy.Symbol:
-        if node.key not in self.symbols:
-            self.symbols[node.key] = sympy.Symbol(f"a{len(self.symbols)}")
-            self.nodes[self.symbols[node.key]] = node
-        return self.symbols[node.key]
-
-    def read(self, root: Expr) -> sympy.Expr:
-        done: dict[Expr, sympy.Expr] = {}
-        for node in values(root):
-            done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, [done[a] for a in node.args])
-        return done[root]
-
-    def _read(self, node: Expr, args: list[sympy.Expr]) -> sympy.Expr:
-        if isinstance(node, Const):
-            return self.symbol(node) if node.text is not None else sympy.Rational(*node.value.as_integer_ratio())
-        if not isinstance(node, Apply):
-            return self.symbol(node)
-        match node.op:
-            case "add":
-                return args[0] + args[1]
-            case "sub":
-                return args[0] - args[1]
-            case "mul":
-                return args[0] * args[1]
-            case "div":
-                self._remember(node.args[1], args[1])
-                return args[0] / args[1]
-            case "neg":
-                return -args[0]
-            case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
-                exponent = node.args[1].value
-                if exponent.denominator == 1:
-                    whole = self.words == "ratios" and operator(node.args[0]) == "div"
-                    return (self.symbol(node.args[0]) if whole else args[0]) ** int(exponent)
-                if exponent.denominator == 2:
-                    return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
-            case "sqrt":
-                return self._root(node, args[0])
-            case "hypot":
-                return self._root(node, args[0] ** 2 + args[1] ** 2)
-            case "abs":
-                return self._root(node, args[0] ** 2)
-            case "sign":
-                return self._root(apply("abs", node.args[0]), args[0] ** 2) / args[0]
-            case "exp":
-                return self._power_of_e(node.args[0])
-            case "expm1" if self.words == "exponentials":
-                return self._power_of_e(node.args[0]) - 1
-        return self.symbol(node)
-
-    def _remember(self, node: Expr, value: sympy.Expr) -> None:
-        for factor, f in zip(sympy.Mul.make_args(value), factors(node)[0], strict=False):
-            base, plain = (
-                (factor.base, f.args[0]) if factor.is_Pow and isinstance(f, Apply) and f.op == "pow" else (factor, f)
-            )
-            if base.is_Add:
-                self.sums[sympy.expand(base)] = plain
-                self.sums[sympy.expand(-base)] = -plain
-
-    def _root(self, node: Expr, square: sympy.Expr) -> sympy.Symbol:
-        new = node.key not in self.symbols
-        symbol = self.symbol(node)
-        if new:
-            self.squares.append((symbol, square))
-        return symbol
-
-    def _power_of_e(self, exponent: Expr) -> sympy.Expr:
-        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t)."""
-        for node, symbol in self.symbols.items():
-            if isinstance(node, Apply) and node.op == "exp":
-                ratio = _ratio(exponent, node.args[0])
-                if ratio is not None:
-                    return symbol**ratio
-        return self.symbol(apply("exp", exponent))
-
-    def write(self, found: sympy.Poly) -> Expr:
-        """A polynomial as an expression, its terms in the order in which the symbols were met."""
-        known = self.sums.get(found.as_expr())
-        if known is not None:
-            return known
-        for symbol in found.gens if self.words == "exponentials" else ():
-            if operator(self.nodes[symbol]) == "exp" and found.degree(symbol) and len(found.gens) > 1:
-                others = [g for g in found.gens if g != symbol]
-                parts = [
-                    (self.write(sympy.Poly(part, *others)), self.nodes[symbol] ** int(power))
-                    for (power,), part in sympy.Poly(found.as_expr(), symbol).terms()
-                ]
-                return total(part * power for part, power in parts)
-        terms = []
-        for powers, number in found.terms():
-            factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
-            value = const(Fraction(int(number.p), int(number.q)))
-            terms.append(value * product(factors) if value is not ONE else product(factors))
-        positive = [t for t in terms if not (isinstance(t, Apply) and t.op == "neg")]
-        return total([*positive, *(t for t in terms if t not in positive)])
-
-
-def _ratio(u: Expr, v: Expr) -> int | None:
-    """k in u = k v."""
-    if u.key is v.key:
-        return 1
-    return -1 if (-u).key is v.key or (-v).key is u.key else None
-
-
-def _terms(body: Expr) -> int:
-    """About how many terms the numerator and the denominator have when they are multiplied out."""
-    done: dict[Expr, tuple[int, int]] = {}
-    for node in values(body):
-        args = [done[a] for a in node.args] if isinstance(node, Apply) else []
-        found = (1, 1)
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            (a, b), (c, d) = args
-            found = (a * d + c * b, b * d)
-        elif isinstance(node, Apply) and node.op in ("mul", "div"):
-            (a, b), (c, d) = args
-            found = (a * c, b * d) if node.op == "mul" else (a * d, b * c)
-        elif isinstance(node, Apply) and node.op == "pow" and is_exact(node.args[1]):
-            k = int(abs(value_of(node.args[1]))) + 1
-            found = (min(args[0][0] ** k, MANY), min(args[0][1] ** k, MANY))
-        elif isinstance(node, Apply) and node.op == "neg":
-            found = args[0]
-        done[node] = (min(found[0], MANY), min(found[1], MANY))
-    return sum(done[body])
-
-
-_ASKED: dict[str, Callable[[Expr], bool]] = {
-    "": lambda n: True,
-    "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
-    "exponentials": lambda n: operator(n) == "expm1",
-}
-
-
-def together(body: Expr, words: str = "") -> Expr | None:
-    """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
-    if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
-        return None
-    atoms = _Atoms(words)
-    whole = sympy.together(atoms.read(body))
-    gens = list(atoms.symbols.values())
-    if not gens or not whole.free_symbols:
-        return None
-    try:
-        above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
-        for symbol, square in reversed(atoms.squares):
-            if not square.is_polynomial(*gens):
-                return None
-            reduced = sympy.rem(above.as_expr(), symbol**2 - square, symbol)
-            above = sympy.Poly(sympy.expand(reduced), *gens)
-        common = sympy.gcd(above, below)
-        above, below = sympy.quo(above, common), sympy.quo(below, common)
-        return _signed(_factored(above, atoms, [n.key for n in postorder(body)]), _factored(below, atoms))
-    except (sympy.PolynomialError, sympy.polys.polyerrors.BasePolynomialError):
-        return None
-
-
-def _signed(above: Expr, below: Expr) -> Expr:
-    """A quotient; -1/(x*(x - 1)) as 1/(x*(1 - x))."""
-    sides = [n.args[0] if isinstance(n, Apply) and n.op == "neg" else n for n in (above, below)]
-    if (sides[0] is above) == (sides[1] is below):
-        return sides[0] / sides[1]
-    found = factors(sides[1])[0]
-    for k, f in enumerate(found):
-        if isinstance(f, Apply) and f.op == "sub":
-            return sides[0] / product([*found[:k], -f, *found[k + 1 :]])
-    return -(sides[0] / sides[1])
-
-
-def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
-    """A product: first the numbers, in the order given or else in that in which they were met, then the sums."""
-    number, found = sympy.factor_list(poly)
-    value = const(Fraction(int(number.p), int(number.q)))
-
-    def place(pair: tuple[sympy.Poly, int]) -> tuple[int, int, list[int]]:
-        terms, written = len(pair[0].terms()), atoms.write(pair[0]).key
-        there = order.index(written) if terms == 1 and written in order else len(order)
-        return terms, there, [-x for x in pair[0].LM(order="lex").exponents]
-
-    return value * product(_power(atoms.write(f), int(k)) for f, k in sorted(found, key=place))
-
-
-def _power(base: Expr, k: int) -> Expr:
-    return (-base if isinstance(base, Apply) and base.op == "neg" and k % 2 == 0 else base) ** k

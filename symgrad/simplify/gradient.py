@@ -36,8 +36,10 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
-from ..removable import ORIGIN, PLACES, is_plain, retold
-from .cancelling import better, together, with_cancelled
+from ..removable import PLACES, is_plain, retold
+from ..taylor import ORIGIN
+from .cancelling import better, with_cancelled
+from .denominator import together
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, is_sum

@@ -34,20 +34,8 @@ from ..expr import (
 )
 from ..expr import total as summed
 from ..ir import Equation, Function, Role, names_of
-from ..removable import (
-    ORIGIN,
-    ROOT,
-    SMOOTH,
-    X,
-    cancels,
-    cancels_at,
-    coefficients,
-    filled,
-    is_plain,
-    is_removable,
-    limit,
-    removable_at,
-)
+from ..removable import SMOOTH, cancels, cancels_at, filled, is_plain, is_removable, removable_at
+from ..taylor import ORIGIN, ROOT, X, coefficients, limit
 from .fresh import fresh
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
