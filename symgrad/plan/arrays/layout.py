@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
-from ...expr import Index, Ref
+from ...expr import Index, Ref, indices
 from ...ir import Equation
 
 Pattern = tuple[bool, ...]  # per axis: an index (True) or a kept axis of length 1 (False)
@@ -120,6 +120,8 @@ def _produced(
 ) -> Pattern | None:
     shown = {i for i, _ in e.shown}
     if e.reduced:
+        if not {i for i, _ in e.reduced} <= {i for r in values for i in indices(r)}:
+            return None  # there is no axis to keep: a mean of what is the same for all
         return natural(shown, order) if e.subscripts == tuple(i for i in order if i in shown) else None
     kept = {pattern[r.name] for r in values if r.name in pattern}
     exact = [r for r in values if r.subscripts and r.name not in pattern]
