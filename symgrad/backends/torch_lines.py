@@ -13,7 +13,7 @@ from ..expr import Expr
 from ..plan.arrays.below import ARRAYS, below
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
-from ..plan.arrays.tree import ALL, Copy, Full, Item, Slice, Take, Var
+from ..plan.arrays.tree import ALL, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
 from .python_lines import Asked, Lines, is_negative
 from .python_text import WIDTH, assigned, called, sizes
 from .torch_text import BACK, TorchPrinter, perhaps_whole, slice_of
@@ -133,7 +133,7 @@ class TorchLines(Lines):
         name = s.name
         if name in self.text.rows or name in self.seen:
             return assigned(name, f"_added({name}, {self._index(s.items)}, {value})", indent)
-        if all(isinstance(i, ARRAYS) for i in s.items):
+        if all(isinstance(i, ARRAYS) and not isinstance(i, (Num, SizeOf)) for i in s.items):
             inner = self.text.items(s.items)
             index = f"({inner},)" if len(s.items) == 1 else f"({inner})"
             return called(f"{name}.index_put_({index}, {value}, accumulate=True)", indent)

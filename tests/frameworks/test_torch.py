@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from library_inputs import NAMES, function, inputs, module, reals, symmetrised
 
+import symgrad as sg
+
 each = pytest.mark.parametrize("name", NAMES)
 # dynamo makes one of every autograd.Function, which torch itself says is deprecated
 pytestmark = [
@@ -215,6 +217,11 @@ def test_any_integers_are_subscripts(kind, torch):
     """torch itself takes uint8 for a mask."""
     table, token = torch.arange(8.0).reshape(4, 2), torch.tensor([3, 0, 2, 1], dtype=getattr(torch, kind))
     assert torch.equal(of("embedding")(table, token), table[[3, 0, 2, 1]])
+
+
+@pytest.mark.parametrize("text", ["f(x[n,m])[j:3] = x[n-1-2*j,m-1]", "f(x[n,m], t[k]: int)[j] = x[t[j],0]"])
+def test_numbers_stand_beside_arrays_of_subscripts(text, torch):
+    assert sg.check(sg.parse(text), to="torch").ok
 
 
 def test_second_derivative_where_a_softplus_bends(torch):

@@ -45,8 +45,8 @@ def named(
     def inside_named(a: Array, others: Sequence[Array]) -> Array:
         value = a
         for other in reversed(others):
-            if other != a:
-                value = named_in(value, other, names.get(other, ""))
+            if other != a and other in names:
+                value = named_in(value, other, names[other])
         return value
 
     def put(line: Line) -> None:
@@ -96,7 +96,7 @@ def _word(a: Array) -> tuple[str, str]:
     if isinstance(a, Elementwise) and _is_guard(a):
         value, instead = sorted(a.args[1:], key=lambda branch: isinstance(branch, Num))
         harmless = isinstance(instead, Num) and instead.value in (ZERO, ONE)
-        return "safe" if harmless else "masked", _first(value) or ""
+        return "safe" if harmless else "masked", _first(value) or _last(a)
     return next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
 
 
