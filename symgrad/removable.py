@@ -195,14 +195,14 @@ def cancels(body: Expr, terms: tuple[Expr, ...]) -> bool:
     if len(terms) < 2 or not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
         return False
     with mp.workprec(STEP * 4):
-        whole, *parts = (abs(value_of_formula(b, {X: mpmath.ldexp(1, -STEP // 2)})) for b in (body, *terms))
-    if not whole <= max(parts) * mpmath.ldexp(1, -STEP // 4):
+        near, *parts = (abs(value_of_formula(b, {X: mpmath.ldexp(1, -STEP // 2)})) for b in (body, *terms))
+    if not near <= max(parts) * mpmath.ldexp(1, -STEP // 4):
         return False
     found = coefficients(body)
     if found is None or not any(found):
         return False
-    orders = [_order(t) for t in terms]
-    return None not in orders and _order(body) > min(o for o in orders if o is not None)  # type: ignore[operator]
+    whole, known = _order(body), [o for o in map(_order, terms) if o is not None]
+    return whole is not None and len(known) == len(terms) and whole > min(known)
 
 
 @lru_cache(maxsize=4096)
