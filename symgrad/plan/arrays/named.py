@@ -25,6 +25,9 @@ WORDS = {  # followed by the name of the first operand
 }
 
 
+Where = tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]  # what a line serves, and when
+
+
 def named(
     lines: Sequence[Line], sizes: Sizes, tensors: dict[str, Tensor], changes: Callable[[Array], bool]
 ) -> list[Line]:
@@ -32,8 +35,8 @@ def named(
     names: dict[Array, str] = {}
     result: list[Line] = []
     masks, everywhere = _masks(lines, tensors)
-    everywhere = [a for a in everywhere if not changes(a)]
-    known: dict[str, tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]] = {}
+    everywhere = {a: serves for a, serves in everywhere.items() if not changes(a)}
+    known: dict[str, Where] = {}
 
     def name_of(a: Array) -> str:
         if a not in names:
@@ -55,7 +58,7 @@ def named(
         early = [a for a in everywhere if a in parts]
         for a in early:
             if a not in names:
-                result.append(Line(Assign(name_of(a), inside_named(a, early)), (), ()))
+                result.append(Line(Assign(name_of(a), inside_named(a, early)), everywhere[a], ()))
         if isinstance(s, Guard) and s.when:  # what it reads may be there in one branch alone
             (name, present), *_ = s.when
             branches: list[tuple[Statement, ...]] = []
@@ -87,7 +90,7 @@ def named(
     return result
 
 
-def _guard(line: Line) -> tuple[object, object]:
+def _guard(line: Line) -> Where:
     return line.serves, line.when
 
 
@@ -120,14 +123,14 @@ def _is_guard(a: Array) -> bool:
 
 def _masks(
     lines: Sequence[Line], tensors: Mapping[str, Tensor]
-) -> tuple[dict[tuple[object, object], list[Array]], list[Array]]:
+) -> tuple[dict[Where, list[Array]], dict[Array, tuple[str, ...]]]:
     """The comparisons and the guards of what does not change that stand in several places, the inner ones first; of
     windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several or none, if they
-    may be computed before."""
+    may be computed before, with the gradients that they serve."""
     written = [name for line in lines for name in targets_of(line.statement)]
     guarded = [x.statement for x in lines if not isinstance(x.statement, Assign) or x.serves or x.when]
     late = {name for s in guarded for name in targets_of(s)}
-    found: dict[tuple[object, object], Counter[Array]] = {}
+    found: dict[Where, Counter[Array]] = {}
     for line in lines:
         for a in arrays_in(line.statement):
             if not (isinstance(a, Elementwise) and a.op in COMPARISONS or _is_guard(a)):
@@ -135,13 +138,14 @@ def _masks(
             parts = [b.name for b in below(a) if isinstance(b, Var) and not b.number]
             if parts and all(written.count(name) < 2 for name in parts):
                 found.setdefault(_guard(line), Counter())[a] += 1
-    everywhere = []
+    everywhere: dict[Array, tuple[str, ...]] = {}
     for a in _often(sum(found.values(), Counter())):
         mine = [tensors[b.name] for b in below(a) if isinstance(b, Var) and not b.number]
         there = all(t.name in written or t.role is Role.INPUT and not t.optional for t in mine)
         guards = [guard for guard, some in found.items() if a in some]
         if there and late.isdisjoint(t.name for t in mine) and (len(guards) > 1 or guards == [((), ())]):
-            everywhere.append(a)
+            served = [serves for serves, _ in guards]
+            everywhere[a] = tuple(dict.fromkeys(g for serves in served for g in serves)) if all(served) else ()
     return {guard: [a for a in _often(some) if a not in everywhere] for guard, some in found.items()}, everywhere
 
 
