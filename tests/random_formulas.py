@@ -193,7 +193,7 @@ def expressions(draw, tensors, free, depth):
     if kind == "where":
         a, b, c = (draw(expressions(tensors, free, depth - 1)) for _ in range(3))
         return f"where({a} > {draw(st.sampled_from(('0.5', '-1', b)))}, {b}, {c})"
-    if kind == "reduce":
+    if kind == "reduce" and len(free) < len(INDICES):
         bound = draw(st.sampled_from([index for index in INDICES if index not in free]))
         body = draw(expressions(tensors, (*free, bound), depth - 1))
         return f"{draw(st.sampled_from(REDUCTIONS))}[{bound}:{INDICES[bound]}]({body})"

@@ -219,7 +219,9 @@ HALF: Expr = const(Fraction(1, 2))
 
 
 def as_expr(value: Value) -> Expr:
-    """Return `value` as a node; numbers become constants."""
+    """Return `value` as a node; numbers become constants, below 0 with their sign before them."""
+    if isinstance(value, float) and value < 0:
+        return neg(const(-value))
     return value if isinstance(value, Expr) else const(value)
 
 

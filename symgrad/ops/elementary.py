@@ -9,7 +9,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, ONE, ZERO, Const, Expr, apply, select
+from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, select
 from .row import Op, jump, log, nonzero, origin, real, step
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
@@ -51,6 +51,27 @@ def _length(a: Expr, b: Expr) -> Expr:
     """hypot(a, b) as a denominator: never 0 beside a number that is not."""
     y = apply("hypot", a, b)
     return y if any(isinstance(x, Const) and x.value for x in (a, b)) else nonzero(y)
+
+
+def _magnitude(x: Expr) -> Expr:
+    """abs(x), the same for x and -x: what reads both computes it once."""
+    if isinstance(x, Apply) and x.op == "neg":
+        x = x.args[0]
+    if isinstance(x, Apply) and x.op == "sub":
+        x = min(x, -x, key=lambda u: (isinstance(u.args[0], Const), repr(u)))
+    return apply("abs", x)
+
+
+def _decaying(x: Expr) -> Expr:
+    """exp(-abs(x)), which never overflows."""
+    return apply("exp", -_magnitude(x))
+
+
+def _not_negative(x: Expr) -> Expr:
+    """x >= 0, of a difference as a comparison."""
+    if isinstance(x, Apply) and x.op == "sub":
+        return apply("ge", *x.args)
+    return apply("le", x.args[0], 0) if isinstance(x, Apply) and x.op == "neg" else apply("ge", x, 0)
 
 
 _half = Fraction(1, 2)
@@ -247,9 +268,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x: 1 / (1 + sympy.exp(-x)),
         names=("expit",),
         spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
-        expand=lambda x: (
-            select(apply("ge", x, 0), ONE, apply("exp", -apply("abs", x))) / (1 + apply("exp", -apply("abs", x)))
-        ),
+        expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)),
     ),
     Op(
         "sigmoid_slope",  # sigmoid(x) (1 - sigmoid(x)) without cancellation
@@ -257,7 +276,7 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
         lambda x, y: (-y * apply("tanh", x / 2),),
         lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
-        expand=lambda x: apply("exp", -apply("abs", x)) / (1 + apply("exp", -apply("abs", x))) ** 2,
+        expand=lambda x: _decaying(x) / (1 + _decaying(x)) ** 2,
     ),
     Op(
         "softplus",
@@ -270,7 +289,7 @@ ELEMENTARY: tuple[Op, ...] = (
             "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",  # whose slope at 0 is 1/2, unlike that of a maximum
             "jax": "jax.nn.softplus",
         },
-        expand=lambda x: apply("maximum", x, 0) + apply("log1p", apply("exp", -apply("abs", x))),
+        expand=lambda x: apply("maximum", x, 0) + apply("log1p", _decaying(x)),
     ),
     Op(
         "relu",

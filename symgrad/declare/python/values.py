@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DeclarationError
-from ...expr import ONE, ZERO, const, is_exact, show, value_of
+from ...expr import ONE, ZERO, as_expr, is_exact, show, value_of
 from ..reductions import INFINITY
 from .graph import (
     Node,
@@ -254,7 +254,7 @@ def number(x: Any) -> Array | None:
             return Array(constant(INFINITY if x > 0 else -INFINITY))
         if x != x:
             raise DeclarationError(f"{here()}{x} is no number that a formula can hold ({line()}).")
-        return Array(constant(const(int(x) if isinstance(x, bool) else x)))
+        return Array(constant(as_expr(int(x) if isinstance(x, bool) else x)))
     return None
 
 

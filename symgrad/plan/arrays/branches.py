@@ -85,6 +85,8 @@ class Branches:
                 return node
             if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
                 return node
+            if row.name == "exp" and _not_positive(node.args[0]) or place and _at_least_one(node.args[1]):
+                return node
             if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
                 return node
             args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
@@ -115,3 +117,15 @@ class Branches:
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
+
+
+def _not_positive(u: Expr) -> bool:
+    """Whether `u` is -abs(...), of which an exponential never overflows."""
+    return isinstance(u, Apply) and u.op == "neg" and isinstance(u.args[0], Apply) and u.args[0].op == "abs"
+
+
+def _at_least_one(u: Expr) -> bool:
+    """Whether `u` is 1 + exp(...), which is no 0 below the line."""
+    if not (isinstance(u, Apply) and u.op == "add"):
+        return False
+    return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"
