@@ -18,7 +18,7 @@ from .subscripts import subscripts
 
 SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
-LARGE = 60  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
+LARGE = 150  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
 
 def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collection[str] | None = None) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Const, Expr, Index, Ref, indices, ref, with_args
+from ..expr import Apply, Const, Expr, Index, Ref, indices, ref, refs, with_args
 from ..ir import Equation, Tensor, dtype_of_part
 from .lower import Names
 
@@ -77,7 +77,7 @@ def _pieces(
         small = with_args(node, [short[a] for a in node.args])
         words = 1 + sum(length[a] for a in node.args)
         alone = (uses.get(node, 0) > 1 and words >= 2) or words >= PIECE
-        if node is not e.body and alone and indices(small):
+        if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
             at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))

@@ -179,7 +179,8 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
     possible = [n for n in uses if uses[n] > 1 and n in certain and _alike(equations, homes[n])]
     worth: set[Part] = set()
     for part in sorted(possible, key=lambda part: size(part[0])):
-        if _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
+        reads = any(r.name in tensors for r in refs(part[0]))  # a number made of options and sizes needs no name
+        if reads and _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
             worth.add(part)
     chosen = [n for n in possible if n in worth]
     # a part that stands only inside of another chosen part needs no name of its own
@@ -302,8 +303,7 @@ def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
     calls = any(n.op not in CHEAP and n.op != "pow" for n in own)
     often = uses > 2 and (_is_guard(node) or any(n.key in named for n in postorder(node)))
     long = len(own) >= 4 and (homes == 1 or uses > 3)
-    reads = any(r.subscripts for r in refs(node))  # a number made of options and sizes needs no name
-    return reads and (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
+    return (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
 
 
 def _is_guard(node: Expr) -> bool:
