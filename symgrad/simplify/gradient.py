@@ -38,6 +38,7 @@ from ..expr import (
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
 from ..removable import PLACES, is_plain, retold
 from ..taylor import ORIGIN
+from .axes import without_idle_axes
 from .cancelling import better, with_cancelled
 from .denominator import together
 from .normal import TooLarge
@@ -54,6 +55,7 @@ LARGE = 150  # operations in one equation; a longer straight line is only cleane
 
 def simplify(derivative: Derivative) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
+    derivative = without_idle_axes(derivative)
     if not derivative.primal.stabilize:
         return _simplified(derivative, derivative.equations)
     own = {e.target for e in derivative.equations}
