@@ -23,11 +23,16 @@ typedef double real;
 #endif
 #define ONE ((real)1)
 
-static const real inv_e = (real)0.367879441171442321595523770161460867L;
-static const real inv_e_rest = (real)(0.367879441171442321595523770161460867L - (real)0.367879441171442321595523770161460867L);
+/* Constants, and of some what their rounding lost. */
+#define INV_E 0.367879441171442321595523770161460867L
+#define SQRT_TWO_OVER_PI 0.797884560802865355879892119868763737L
+static const real inv_e = (real)INV_E, inv_e_rest = (real)(INV_E - (real)INV_E);
+static const real sqrt_two_over_pi = (real)SQRT_TWO_OVER_PI;
+static const real sqrt_two_over_pi_rest = (real)(SQRT_TWO_OVER_PI - (real)SQRT_TWO_OVER_PI);
+static const real three_fifths = (real)0.6L, three_fifths_rest = (real)(0.6L - (real)0.6L);
+static const real third = (real)(1 / 3.0L), third_rest = (real)(1 / 3.0L - (real)(1 / 3.0L));
 static const real sqrt_half = (real)0.707106781186547524400844362104849039L;
 static const real two_over_sqrt_pi = (real)1.12837916709551257389615890312154517L;
-static const real sqrt_two_over_pi = (real)0.797884560802865355879892119868763737L;
 static const real inv_sqrt_two_pi = (real)0.398942280401432677939946059934381868L;
 
 /* scale * exp(x): exp is subnormal where the product is not, or overflows. */
@@ -144,17 +149,12 @@ static real hazard(real x)
     real z = x * sqrt_half;
     if (fabs(x) < 1) {
         real e = erf(z);
-        return sqrt_two_over_pi - sqrt_two_over_pi * ((e - expm1(-z * z)) / (1 + e));
+        return sqrt_two_over_pi - (sqrt_two_over_pi * ((e - expm1(-z * z)) / (1 + e)) - sqrt_two_over_pi_rest);
     }
     if (x > 0) {
         return gaussian(sqrt_two_over_pi, x, 2) / (1 + erf(z));
     }
     return gaussian(sqrt_two_over_pi, z, 1) / erfc(-z); /* both at the z that rounding gave */
-}
-
-static real normal_cdf(real x)
-{
-    return x > -1 ? erfc(-x * sqrt_half) / 2 : gaussian(inv_sqrt_two_pi, x, 2) / hazard(x);
 }
 
 
@@ -190,15 +190,19 @@ static real silu(real x)
 
 static real mish(real x)
 {
+    if (fabs(x) < 1) { /* with m = exp(x) - 1 and u = m (4 + m), the tanh is (3 + u)/(5 + u) */
+        real m = expm1(x), u = m * (4 + m), d = 5 + u;
+        return three_fifths + ((2 * u / 5 + 4 * x * (1 + m) * (2 + m) / d) / d + three_fifths_rest);
+    }
     real e = exp(-fabs(x));
-    if (x > 0) { /* tanh(log(1 + 1/e)) = 1 - 2 e^2/d */
+    if (x > 0) { /* 1 - 2 e^2/d */
         real d = 1 + 2 * e * (1 + e);
         return e == 0 ? 1 : 1 + 2 * e * (e * (2 * x * (1 + e) - d) / (d * d));
     }
     if (x < -FAR) {
         return times_exp(1 + x, x);
     }
-    real n = e * (2 + e), d = 2 + n;
+    real n = e * (2 + e), d = 2 + n; /* n/d */
     return e * ((2 + e) * d + 4 * x * (1 + e)) / (d * d);
 }
 
@@ -289,42 +293,34 @@ static real cross_entropy_t(real x, real t)
     return -x;
 }
 
-/* With g = exp(-|t|), the denominator, over exp(-t) where t < 0, is 1 + shift. */
-static real growth_shift(real t, real a)
+/* scale * factor * exp(-t)/(a + (1 - a) exp(-t))^2, by g = exp(-|t|); d is the denominator, over exp(-t) if t < 0. */
+static real growth(real t, real a, real scale, real factor)
 {
-    real m = expm1(-fabs(t));
-    return t > 0 ? (1 - a) * m : a * m;
-}
-
-/* scale * g/(1 + shift)^2 */
-static real growth(real t, real a, real scale)
-{
-    real g = exp(-fabs(t)), shift = growth_shift(t, a), d;
-    if (fabs(shift) < ONE / 4 && 2 * g > 1) {
-        real square = shift * (2 + shift), m = expm1(-fabs(t));
-        return scale * (1 - (square - m) / (1 + square));
-    }
+    real g = exp(-fabs(t)), m = expm1(-fabs(t)), d;
     if (2 * g > 1) {
-        d = t > 0 ? 1 + shift : fma(a, expm1(-fabs(t)), ONE);
-    } else if (t > 0) {
-        d = fma(a, -expm1(-t), g);
+        real shift = t > 0 ? (1 - a) * m : a * m, square = shift * (2 + shift);
+        if (fabs(shift) < ONE / 4) {
+            return scale * (1 - (square - m) / (1 + square)) * factor;
+        }
+        d = t > 0 ? 1 + shift : fma(a, m, ONE);
     } else {
-        d = fma(a, g, 1 - a);
+        d = t > 0 ? fma(a, -m, g) : fma(a, g, 1 - a);
     }
     if (fabs(t) < -LOG_MIN) {
-        return scale / d * (g / d);
+        return scale / d * (g / d) * factor;
     }
-    return scale / d * exp(-fabs(t) / 2) * (exp(-fabs(t) / 2) / d);
+    real root = exp(-fabs(t) / 2);
+    return scale / d * root * (factor / d * root);
 }
 
 static real logistic_growth_t(real t, real a)
 {
-    return a > 1 ? growth(t, a, a) * (1 - a) : growth(t, a, a * (1 - a));
+    return a < (real)1e10 ? growth(t, a, fma(-a, a, a), 1) : growth(t, a, a, 1 - a);
 }
 
 static real logistic_growth_a(real t, real a)
 {
-    return growth(t, a, 1);
+    return growth(t, a, 1, 1);
 }
 
 static real log_one_minus_exp(real x)
@@ -339,14 +335,21 @@ static real celu_x(real x, real a)
 
 static real celu_a(real x, real a)
 {
-    real p = -x / a;
+    real p = -x / a, s = 0;
     if (x > 0) {
         return 0;
     }
-    if (p < 3) {
-        return -p * (p * (exp(-p) * second_remainder(p)));
+    if (p > 3) {
+        return p > 2 * FAR ? -1 : (1 + p) * exp(-p) - 1;
     }
-    return p > 2 * FAR ? -1 : (1 + p) * exp(-p) - 1;
+    real square = fma(p, p, 2 * p * (fma(-p, a, -x) / a)); /* of the quotient before it was rounded */
+    if (p > ONE / 2) {
+        return -square * (exp(-p) * second_remainder(p));
+    }
+    for (int k = 16; k > 1; --k) { /* p^2/2 - p^3/3 + p^4/8 - ... */
+        s = p * k / ((k - 1) * (k + 1)) * (1 - s);
+    }
+    return (square * s - square) / 2;
 }
 
 static real gelu(real x)
@@ -462,15 +465,14 @@ static real bose_einstein(real x)
 
 static real langevin(real x)
 {
-    real y = x * x, s = 0;
-    if (fabs(x) > 3) {
+    real y = x * x, c = 0;
+    if (fabs(x) > 2) {
         return fabs(x) > FAR ? 1 / x / x : 1 / y - 1 / (sinh(x) * sinh(x));
     }
-    for (int k = 24; k > 3; k -= 2) { /* (sinh x - x)/(x^3/6) - 1 */
-        s = y / (k * (k + 1)) * (1 + s);
+    for (int k = 25; k > 3; k -= 2) { /* coth(x) = 1/x + x/(3 + c), and its slope is 1 - coth(x)^2 */
+        c = y / (k + c);
     }
-    real h = x + x * y * (1 + s) / 6, r = x / h; /* 1/x^2 - 1/h^2, factored */
-    return (1 + s) * r * (1 + r) / 6;
+    return third - ((y - 2 * c - 2 * c * c / 3) / ((3 + c) * (3 + c)) - third_rest);
 }
 
 static real quaternion_log(real w)
@@ -491,14 +493,8 @@ static real quaternion_log(real w)
 
 static real sqrt_difference(real x)
 {
-    if (10 * x < 1) {
-        return (sqrt(1 / (1 + x)) - sqrt(1 / x)) / 2;
-    }
-    if (x > 1 / (real)1e-17) {
-        return -sqrt(1 / x) / x / 4;
-    }
-    real root = sqrt(x * (x + 1));
-    return -ONE / 2 / (root * sqrt(2 * x + 1 + 2 * root));
+    real product = fma(x, x, x), square = 2 * x + 1 + 2 * sqrt(product); /* (sqrt(x) + sqrt(x + 1))^2 */
+    return isfinite(product * square) ? -sqrt(1 / (product * square)) / 2 : -sqrt(1 / x) / x / 4;
 }
 
 static real reciprocal_difference(real x)
@@ -506,37 +502,48 @@ static real reciprocal_difference(real x)
     if (10 * x < 1) {
         return 1 / (x * x) - 1 / ((x + 1) * (x + 1));
     }
-    return (1 / x + 1 / (x + 1)) / (x * (x + 1));
+    return (1 / x + 1 / (x + 1)) / fma(x, x, x);
 }
 
-/* sqrt(b^2 - 4 a c), by Kahan's discriminant of numbers near 1. */
-static real quadratic_sqrt(real a, real b, real c)
+/* (b^2 - 4 a c)/4^power, by Kahan's discriminant of numbers near 1. */
+static real discriminant(real a, real b, real c, int *power)
 {
     int of_a, of_b, of_c;
     real m = frexp(a, &of_a), n = frexp(c, &of_c);
     frexp(b, &of_b);
     int both = of_a + of_c, half = both >= 0 ? (both + 1) / 2 : both / 2;
-    int power = of_b > half ? of_b : half;
-    real p = scalbn(b, -power), q = scalbn(n, both - 2 * power);
-    real w = 4 * m * q, lost = fma(-4 * m, q, w);
-    return scalbn(sqrt(fma(p, p, -w) + lost), power);
+    *power = of_b > half ? of_b : half;
+    real p = scalbn(b, -*power), q = scalbn(n, both - 2 * *power), w = 4 * m * q;
+    return fma(p, p, -w) + fma(-4 * m, q, w);
+}
+
+static real quadratic_sqrt(real a, real b, real c)
+{
+    int power;
+    real root = sqrt(discriminant(a, b, c, &power));
+    return scalbn(root, power);
 }
 
 static real quadratic_c(real a, real b, real c)
 {
-    return -1 / quadratic_sqrt(a, b, c);
+    int power;
+    real root = sqrt(1 / discriminant(a, b, c, &power));
+    return -scalbn(root, -power);
 }
 
 static real quadratic_b(real a, real b, real c)
 {
     real s = quadratic_sqrt(a, b, c);
-    return b > 0 ? 2 * c / (b + s) / s : -(1 - b / s) / (2 * a);
+    return 2 * b > s ? 2 * c / (b + s) / s : -(1 - b / s) / (2 * a);
 }
 
 static real quadratic_a(real a, real b, real c)
 {
     real s = quadratic_sqrt(a, b, c);
     real root = b > 0 ? -2 * c / (b + s) : (s - b) / (2 * a);
+    if (4 * fabs(b) < s) { /* a root^2 = -b root - c */
+        return fma(b, root, c) / s / a;
+    }
     return root * quadratic_b(a, b, c);
 }
 
@@ -544,7 +551,7 @@ static real quadratic_a(real a, real b, real c)
 static real cosine_leg(real a, real b, real t)
 {
     real h = sin(t / 2);
-    return fabs(t) < 1 ? fma(2 * b * h, h, a - b) : fma(-b, cos(t), a);
+    return fabs(t) < 1 && 2 * a > b ? fma(2 * b * h, h, a - b) : fma(-b, cos(t), a);
 }
 
 static real law_of_cosines_a(real a, real b, real t)
@@ -559,21 +566,26 @@ static real law_of_cosines_b(real a, real b, real t)
 
 static real law_of_cosines_t(real a, real b, real t)
 {
-    real small = fmin(a, b), large = fmax(a, b);
-    return small * sin(t) * (large / hypot(cosine_leg(large, small, t), small * sin(t)));
+    real small = fmin(a, b), large = fmax(a, b), side = small * sin(t);
+    real h = hypot(cosine_leg(large, small, t), side);
+    if (4 * small < large) {
+        return side + side * (small / h * ((2 * large * cos(t) - small) / (large + h)));
+    }
+    return side * (large / h);
 }
 
 /* cos(a) sin(b) - sin(a) cos(b) cos(d) */
 static real circle_leg(real a, real b, real d)
 {
     real first = cos(a) * sin(b), second = sin(a) * cos(b), c = cos(d);
-    if (first * second * c < 0) {
-        return first - second * c;
+    real ratio = first / (second * c);
+    if (!(2 * ratio > 1 && ratio < 2 && 2 * fabs(c) > 1)) {
+        return fma(-second, c, first);
     }
     if (c > 0) {
-        return sin(b - a) + 2 * second * sin(d / 2) * sin(d / 2);
+        return fma(2 * second * sin(d / 2), sin(d / 2), sin(b - a));
     }
-    return sin(a + b) - 2 * second * cos(d / 2) * cos(d / 2);
+    return fma(-2 * second * cos(d / 2), cos(d / 2), sin(a + b));
 }
 
 static real great_circle_a(real a, real b, real d)
@@ -615,12 +627,12 @@ static real coins_p(real p, real q)
     if (2 * ratio > 1 && ratio < 2) {
         return log1p((p - q) / (q * (1 - p)));
     }
-    return ratio > 0 && isfinite(ratio) ? log(ratio) : log(p / q) - log((1 - p) / (1 - q));
+    return isnormal(ratio) ? log(ratio) : log(p / q) - log((1 - p) / (1 - q));
 }
 
 static real coins_q(real p, real q)
 {
-    return (q - p) / fma(-q, q, q);
+    return (q - p) / q / (1 - q);
 }
 
 
@@ -651,28 +663,26 @@ static real norm3_z(real x, real y, real z)
     return leg(z, hypot(x, y));
 }
 
-/* u v/(x^2 + y^2)^(3/2), where u and v are at most of the size of x and y. */
-static real over_cube(real u, real v, real x, real y)
+/* scale/(1 + q^2)^(3/2) for |q| <= 1 */
+static real over_cube(real scale, real q)
 {
-    int power;
-    frexp(fmax(fabs(x), fabs(y)), &power);
-    real p = scalbn(x, -power), q = scalbn(y, -power);
-    real square = fma(p, p, q * q);
-    return scalbn(scalbn(u, -power) / (square * sqrt(square)), -power) * scalbn(v, -power);
+    return scale + scale * expm1(-3 * log1p(q * q) / 2);
 }
 
 static real unit_vector_x(real x, real y)
 {
-    if (fabs(y) > 2 * fabs(x)) {
-        real h = hypot(x, y), p = x / h;
-        return fma(-p, p, ONE) / h;
+    if (fabs(x) < fabs(y)) {
+        return over_cube(1 / fabs(y), x / y);
     }
-    return over_cube(y, y, x, y);
+    int power;
+    real m = frexp(fabs(x), &power), n = scalbn(y, -power);
+    return over_cube(scalbn(n / (m * m * m), -power) * n, y / x);
 }
 
 static real unit_vector_y(real x, real y)
 {
-    return -over_cube(x, y, x, y);
+    real q = fabs(x) < fabs(y) ? x / y : y / x;
+    return over_cube(-q / fmax(fabs(x), fabs(y)), q);
 }
 
 /* a/(a^2 + b^2) */
@@ -691,14 +701,25 @@ static real angle_x(real y, real x)
     return -over_square(y, x);
 }
 
+/* y (u y - v x)/(5 (x^2 + y^2)^(3/2)), where the difference is rounded once. */
+static real similarity(real x, real y, int u, int v, real difference)
+{
+    real q = fabs(x) < fabs(y) ? x / y : y / x;
+    real slope = fabs(x) < fabs(y) ? u - v * q : q * (u * q - v);
+    if (fabs(difference) < fmax(fabs(x), fabs(y))) {
+        slope = fabs(x) < fabs(y) ? difference / y : difference / x * q;
+    }
+    return over_cube(slope / (5 * fmax(fabs(x), fabs(y))), q);
+}
+
 static real cosine_similarity_x(real x, real y)
 {
-    return over_cube(y, 3 * y - 4 * x, x, y) / 5;
+    return similarity(x, y, 3, 4, fma((real)3, y, -4 * x));
 }
 
 static real cosine_similarity_y(real x, real y)
 {
-    return over_cube(x, 4 * x - 3 * y, x, y) / 5;
+    return similarity(y, x, 4, 3, fma((real)-3, y, 4 * x));
 }
 
 static real softsign(real x)
@@ -762,47 +783,60 @@ static real log_ratio(real s, real k)
     if (2 * q > 1 && q < 2) {
         return log1p((s - k) / k);
     }
-    return q > 0 && isfinite(q) ? log(q) : log(s) - log(k);
+    return isnormal(q) ? log(q) : log(s) - log(k);
+}
+
+/* scale * exp(-(log(s/k)/v)^2/2 - v^2/8): the densities at d1 and d2 have the factors sqrt(k/s) and sqrt(s/k) besides. */
+static real lognormal(real scale, real s, real k, real v)
+{
+    real ratio = s / k, l = log(ratio), lost = fma(-ratio, k, s) / s;
+    if (!isnormal(ratio)) {
+        l = log(s) - log(k);
+        lost = 0;
+    }
+    real q = l / v, g = gaussian(gaussian(scale * inv_sqrt_two_pi, v / 2, 2), q, 2);
+    return g == 0 ? 0 : g - g * (q * ((fma(-q, v, l) + lost) / v));
 }
 
 static real black_scholes_s(real s, real k, real v)
 {
-    return normal_cdf(log_ratio(s, k) / v + v / 2);
+    real d = log_ratio(s, k) / v + v / 2;
+    return d > -1 ? erfc(-d * sqrt_half) / 2 : lognormal(sqrt(k) / sqrt(s), s, k, v) / hazard(d);
 }
 
 static real black_scholes_k(real s, real k, real v)
 {
-    return -normal_cdf(log_ratio(s, k) / v - v / 2);
+    real d = log_ratio(s, k) / v - v / 2;
+    return -(d > -1 ? erfc(-d * sqrt_half) / 2 : lognormal(sqrt(s) / sqrt(k), s, k, v) / hazard(d));
 }
 
 static real black_scholes_v(real s, real k, real v)
 {
-    return gaussian(s * inv_sqrt_two_pi, log_ratio(s, k) / v + v / 2, 2);
+    return lognormal(sqrt(s) * sqrt(k), s, k, v);
 }
 
-/* 24 (2 u^12 - u^6)/r at u = s/r, powers of 2 apart. */
-static real lennard_jones(real s, real r, real by)
+/* 24 (2 u^12 - u^6) s^i/r^j at u = s/r, powers of 2 apart. */
+static real lennard_jones(real s, real r, int i, int j)
 {
     int of_s, of_r;
-    real m = frexp(s, &of_s), n = frexp(r, &of_r), six = (real)6;
-    int power = 6 * (of_s - of_r);
+    real m = frexp(s, &of_s), n = frexp(r, &of_r), u = pow(m, (real)6) / pow(n, (real)6);
+    int six = 6 * (of_s - of_r), rest = i * of_s - j * of_r;
     if (s < r) {
-        real u = pow(m, six) / pow(n, six);
-        return scalbn(24 * u / by, power) * (2 * scalbn(u, power) - 1);
+        real slope = 24 * pow(m, (real)(6 + i)) / pow(n, (real)(6 + j));
+        return scalbn(slope, six + rest) * (2 * scalbn(u, six) - 1);
     }
-    real u = pow(m, 2 * six) / pow(n, 2 * six), down = scalbn(pow(n, six) / pow(m, six), -power);
-    real slope = 24 * (2 - down) * u;
-    return scalbn(scalbn(slope, power) / by, power);
+    real slope = 24 * (2 - scalbn(1 / u, -six)) * pow(m, (real)(12 + i)) / pow(n, (real)(12 + j));
+    return scalbn(slope, 2 * six + rest);
 }
 
 static real lennard_jones_r(real r, real s)
 {
-    return -lennard_jones(s, r, r);
+    return -lennard_jones(s, r, 0, 1);
 }
 
 static real lennard_jones_s(real r, real s)
 {
-    return lennard_jones(s, r, s);
+    return lennard_jones(s, r, -1, 0);
 }
 
 
