@@ -4,8 +4,8 @@
  * constants are integers or named, so that nothing is promoted. The means are those of the trade: expm1, log1p, hypot;
  * a series where a singularity is removed; a small correction to a number that is exact, so that the last addition
  * rounds and little else does; products in an order that neither overflows nor underflows; powers of 2 taken out; and
- * the part of an argument of exp that rounding lost, put back by exp(x + r) = exp(x) + exp(x) r. Nothing is carried in
- * two words.
+ * the part of an argument of exp that rounding lost, put back by exp(x + r) = exp(x) + exp(x) r. No variable is
+ * carried in two words; four constants are, where the last addition shows it.
  */
 
 #include <stddef.h>
@@ -786,7 +786,7 @@ static real log_ratio(real s, real k)
     return isnormal(q) ? log(q) : log(s) - log(k);
 }
 
-/* scale * exp(-(log(s/k)/v)^2/2 - v^2/8): the densities at d1 and d2 have the factors sqrt(k/s) and sqrt(s/k) besides. */
+/* scale * exp(-(log(s/k)/v)^2/2 - v^2/8)/sqrt(2 pi): the density at d1 with scale sqrt(k/s), at d2 with sqrt(s/k). */
 static real lognormal(real scale, real s, real k, real v)
 {
     real ratio = s / k, l = log(ratio), lost = fma(-ratio, k, s) / s;
