@@ -25,6 +25,9 @@ Bits lost are log2(1 + ulps), and 64 where NaN or an infinity comes out while th
 mpmath at two precisions that agree ({undecided} points where they did not are left out). Points at which the function
 itself is ill-conditioned count like any other.
 
+`hand` is a floor: each gradient written by hand in C for the fewest bits, whatever its length
+([hand.c](../benchmarks/accuracy/hand.c)).
+
 {versions}
 """
 
