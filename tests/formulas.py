@@ -37,6 +37,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     # a mean of what is the same for all has no axis to keep
     ("f(x[n,m], z[n])[j:3] = min[s:n](atan2(x[s,j], 2 + mean[r:m](z[s])**2))", {"n": 2, "m": 4}, {}),
     ("f(x[n,m])[j:3] = x[n-1-2*j,m-1]", {"n": 6, "m": 2}, {}),
+    # a number that stands under a condition on another number
+    ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {}),
     ("linear(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", {"n": 2, "k": 3, "m": 2}, {"b": None}),

@@ -276,7 +276,16 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
         lambda x, y: (-y * apply("tanh", x / 2),),
         lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
-        expand=lambda x: _decaying(x) / (1 + _decaying(x)) ** 2,
+        expand=lambda x: apply("sigmoid_tail", x) - apply("sigmoid_tail", x) ** 2,
+    ),
+    Op(
+        "sigmoid_tail",  # sigmoid(-abs(x)), of which sigmoid_slope forgets the rounding where it is near 1/2
+        1,
+        real(lambda x: 1 / (1 + _exp(abs(x)))),
+        lambda x, y: (-apply("sign", x) * (y - y**2),),
+        lambda x: 1 / (1 + sympy.exp(sympy.Abs(x))),
+        expand=lambda x: _decaying(x) / (1 + _decaying(x)),
+        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
     ),
     Op(
         "softplus",

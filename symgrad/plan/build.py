@@ -9,7 +9,7 @@ from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
-from .lower import Names, aligned, divided_once, expanded, shared, tidied, with_arguments, without_logsumexp
+from .lower import Names, aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
 from .operands import with_operands
 from .program import Procedure, Program
 from .saved import choose_saved
@@ -39,15 +39,17 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     backward = [e for e in joint.statements if e.target not in written]
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))
     if small:
-        forward, backward = _shared(forward, backward, tensors, names)
+        forward, backward = _shared(forward, backward, joint, tensors, names)
     if small and style == "arrays":
         forward = with_arguments(forward, to, tensors, names)
-    forward = [expanded(e, to) for e in forward]
-    backward = [expanded(e, to) for e in backward]
+    while (there := [expanded(e, to) for e in (*forward, *backward)]) != [*forward, *backward]:
+        forward, backward = there[: len(forward)], there[len(forward) :]
+        if small:
+            forward, backward = _shared(forward, backward, joint, tensors, names)
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names, style)
     backward = [tidied(e) for e in backward]
     if small:
-        forward, backward = _shared(forward, backward, tensors, names)
+        forward, backward = _shared(forward, backward, joint, tensors, names)
     saved, again = choose_saved(derivative.primal, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
@@ -103,12 +105,13 @@ def _taken(joint: Function) -> set[str]:
 
 
 def _shared(
-    forward: list[Equation], backward: list[Equation], tensors: dict[str, Tensor], names: Names
+    forward: list[Equation], backward: list[Equation], joint: Function, tensors: dict[str, Tensor], names: Names
 ) -> tuple[list[Equation], list[Equation]]:
     """Both with shared values computed once; what both read is forward's."""
-    last = forward[-1].target
-    together = shared([*forward, *backward], tensors, names)
-    border = max(place for place, e in enumerate(together) if e.target == last) + 1
+    first = {e.target for e in forward}
+    own = tensors.keys() - joint.table.keys()
+    together = shared(reread([*forward, *backward], own), tensors, names)
+    border = max(place for place, e in enumerate(together) if e.target in first) + 1
     return together[:border], together[border:]
 
 

@@ -56,13 +56,13 @@ class Names:
 
 
 def expanded(e: Equation, target: str) -> Equation:
-    """`e` with every operator that the target does not have written in others."""
+    """`e` with every operator that the target does not have written in others, which it may not have either."""
 
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply):
             row = OPS[node.op]
             if row.expand is not None and row.word(target) is None:
-                return transform(row.expand(*node.args), rewrite)
+                return row.expand(*node.args)
         return node
 
     where = None if e.where is None else transform(e.where, rewrite)
@@ -203,6 +203,23 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             place_of[part] = ref(name, *at)
             result.append(Equation(name, at, "none", body, tuple((i, extents[i]) for i in at), None, e.when))
         result.append(replace(e, body=_replaced(e.body, place_of, extents)))
+    return result
+
+
+def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation]:
+    """What is one of the values `own` that have a name already is read by that name, before which it does not stand."""
+    result = list(equations)
+    for name in [e.target for e in equations if e.target in own]:
+        place = next(k for k, e in enumerate(result) if e.target == name)
+        e = result.pop(place)
+        part = range_of(e.body, dict(e.box))
+        homes = [k for k, other in enumerate(result) if part in _occurrences(other, branches=True)]
+        if homes and isinstance(e.body, Apply) and _alike([*result, e], [*homes, len(result)]) and e.reduce == "none":
+            known = {part: ref(name, *e.subscripts)}
+            for k in homes:
+                result[k] = replace(result[k], body=_replaced(result[k].body, known, dict(result[k].box)))
+            place = min(place, homes[0])
+        result.insert(place, e)
     return result
 
 

@@ -102,9 +102,11 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, base=new[0])
 
 
-def as_real(base: Array, boolean: bool = False) -> Real:
-    """`base` in the type of the inputs; where(c, 1, 0) is c itself."""
+def as_real(base: Array, boolean: bool = False) -> Array:
+    """`base` in the type of the inputs; where(c, 1, 0) is c itself, and a number takes the type of what it meets."""
     match base:
+        case _ if plain_number(base):
+            return base
         case Elementwise("select", (condition, Num(one), Num(zero))) if one.value == 1 and zero.value == 0:
             return Real(condition, boolean=True)
         case _:
