@@ -9,7 +9,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, ONE, ZERO, Const, Expr, apply, select
+from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, select
 from .row import Op, jump, log, nonzero, origin, real, step
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
@@ -22,6 +22,15 @@ def _exp(x: Any) -> Any:
         doublings = mp.floor(x / mp.ln2)
         rest = x - doublings * mp.ln2
     return mp.ldexp(mp.exp(rest), int(doublings))
+
+
+def _decaying(x: Expr) -> Expr:
+    """exp(-|x|); of n*log(b) as a power of b, which does not lose the digits that x has before the point."""
+    if isinstance(x, Apply) and x.op == "mul":
+        for log_b, n in (x.args, x.args[::-1]):
+            if isinstance(log_b, Apply) and log_b.op == "log":
+                return log_b.args[0] ** select(apply("ge", x, 0), -n, n)
+    return apply("exp", -apply("abs", x))
 
 
 def _pow(x: Any, n: Any) -> Any:
@@ -247,9 +256,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x: 1 / (1 + sympy.exp(-x)),
         names=("expit",),
         spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
-        expand=lambda x: (
-            select(apply("ge", x, 0), ONE, apply("exp", -apply("abs", x))) / (1 + apply("exp", -apply("abs", x)))
-        ),
+        expand=lambda x: select(apply("ge", x, 0), ONE, _decaying(x)) / (1 + _decaying(x)),
     ),
     Op(
         "sigmoid_slope",  # sigmoid(x) (1 - sigmoid(x)) without cancellation
@@ -257,7 +264,7 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
         lambda x, y: (-y * apply("tanh", x / 2),),
         lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
-        expand=lambda x: apply("exp", -apply("abs", x)) / (1 + apply("exp", -apply("abs", x))) ** 2,
+        expand=lambda x: _decaying(x) / (1 + _decaying(x)) ** 2,
     ),
     Op(
         "softplus",
