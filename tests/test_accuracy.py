@@ -64,6 +64,11 @@ UNITS = {
         [(1.6463030326659038, -638.64017876837), (9.44e-7, 29.96), (0.4, 700), (30, 200), (1, 3), (0.9, -1000)],
         4,
     ),
+    "f(t, a) = a/(a + (1 - a)*exp(-t))": (
+        lambda t, a: a / (a + (1 - a) * mp.exp(-t)),
+        [(739, 2.5e-6), (1e-281, 4.7e123), (-9.03e-8, 983.2), (-2000, 0.3), (3000, 0.3), (0, 5), (-0.106, 4.04)],
+        8,
+    ),
 }
 
 
@@ -82,3 +87,15 @@ def test_gradients_keep_their_digits(text, to):
             for at, value in zip(points, grad, strict=True):
                 true = mp.diff(function, at, order, h=mp.mpf(10) ** -400)
                 assert abs(value - true) <= units * max(abs(true) * mpmath.ldexp(1, -52), mpmath.ldexp(1, -1074)), at
+
+
+@pytest.mark.parametrize("t", [0.0, -0.3, 0.3])
+def test_a_form_with_two_sides_has_a_slope_between_them(t):
+    """The second derivative of a gradient that is written by exp(-|t|)."""
+    code = sg.load(sg.vjp(sg.parse("f(t, a) = a/(a + (1 - a)*exp(-t))")).function, to="numpy", check=False)
+    at, one = (np.array(t), np.array(3.0)), np.array(1.0)
+    _, saved = code.forward(*at, one)
+    curved, mixed, _ = code.backward(saved, (np.array(0.0), one, np.array(0.0)))
+    with mp.workdps(60):
+        true = [mp.diff(lambda u, v: v / (v + (1 - v) * mp.exp(-u)), (t, 3), n) for n in ((2, 0), (1, 1))]
+    np.testing.assert_allclose([curved, mixed], list(map(float, true)), rtol=1e-13)
