@@ -27,7 +27,7 @@ from .sampling import NOTHING, bits_lost, in_doubles, value_of_formula
 X = ARGUMENT
 SIZES = (3, 7, 13, 45, 130, 400, 600, 704, 713, 731, 747, 801, 1501)  # exponentials leave the range at 709 and -745
 EXPONENTS = (20, 60, 200, 270, 360, 520, 900, 1020)  # squares and cubes do at these powers of 2
-DIGITS = 2600  # bits for the sine of such a number
+DIGITS = 1300  # bits for the sine of such a number
 SLACK = 0.25  # bits, on average, that are not worth another form
 CALLS = 1.6  # and those that are not worth more calls of functions
 MOST = 6  # powers that are written out
