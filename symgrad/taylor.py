@@ -37,6 +37,7 @@ from .expr import (
     value_of,
 )
 from .expr import total as summed
+from .far import far
 from .sampling import bits_lost, in_doubles, value_of_formula
 
 X = ARGUMENT
@@ -170,7 +171,7 @@ def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
         sizes = [abs(c) * h ** (step * n) for n, c in enumerate(rest)]
         enough = next((n for n in range(len(sizes)) if sum(sizes[n:]) <= EXACT * sizes[0]), None)
         if enough is not None and enough <= TERMS:
-            possible.append((loss(body, place, (h,) if single else (h, -h)), enough, near))
+            possible.append((loss(body, place, (h,) if single else (h, -h), away(body, place)), enough, near))
             if enough <= FEW // 2:
                 break
     if not possible:
@@ -181,9 +182,10 @@ def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
     return Series(tuple(_steps(rest[:terms], X if step == 1 else SQUARE, start)), step == 2, near)
 
 
-def loss(body: Expr, place: Place, distances: Sequence[Any]) -> float:
-    """The most that the formula loses in floating point at these distances and at larger ones, in bits."""
-    worst, text = 0.0, apart(body, place)
+def loss(body: Expr, place: Place, distances: Sequence[Any], form: Expr | None = None) -> float:
+    """The most that the formula, written as `form`, loses in floating point at these distances and at larger ones, in
+    bits."""
+    worst, text = 0.0, apart(body, place) if form is None else form
     for n in range(10):
         for h in distances:
             x = mpmath.mpf(float(place.at(h * (1 + mpmath.mpf(n * n) / 19))))
@@ -253,8 +255,13 @@ def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
     return tuple(found)
 
 
+def away(body: Expr, place: Place) -> Expr:
+    """The formula as it is printed."""
+    return far(body) if place == ORIGIN else apart(body, place)
+
+
 def apart(body: Expr, place: Place) -> Expr:
-    """The formula as it is printed, with the distance from the point as a factor of the polynomials in it that are 0
+    """The formula with the distance from the point as a factor of the polynomials in it that are 0
     there: (1 - x)*(1 + x) for 1 - x**2. From 0 that distance is a factor already."""
     point, u = place.point, place.distance
     if place == ORIGIN:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
+from mpmath import mp
 
 import symgrad as sg
 from symgrad.losses import losses
@@ -53,3 +55,47 @@ def test_what_is_printed_loses_less_than_what_is_written(text):
 def test_a_formula_that_loses_nothing_is_printed_as_it_is_written():
     for before, after in sg.accuracy(sg.parse("f(x[n], y[n])[i] = x[i]*y[i]")):
         assert before == after and after.most <= 1
+
+
+# gradients that lost digits or left the range: the function in mpmath, where, and the units in the last place allowed
+UNITS = {
+    "f(x, n) = x**n/(1 + x**n)": (
+        lambda x, n: 1 / (1 + x**-n),
+        [(1.6463030326659038, -638.64017876837), (9.44e-7, 29.96), (0.4, 700), (30, 200), (1, 3), (0.9, -1000)],
+        4,
+    ),
+    "f(t, a) = a/(a + (1 - a)*exp(-t))": (
+        lambda t, a: a / (a + (1 - a) * mp.exp(-t)),
+        [(739, 2.5e-6), (1e-281, 4.7e123), (-9.03e-8, 983.2), (-2000, 0.3), (3000, 0.3), (0, 5), (-0.106, 4.04)],
+        8,
+    ),
+}
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("text", UNITS)
+def test_gradients_keep_their_digits(text, to):
+    function, points, units = UNITS[text]
+    code = sg.load(sg.parse(text), to=to, check=False)
+    arrays = [np.array(column, float) for column in zip(*points, strict=True)]
+    with np.errstate(all="ignore"):
+        _, saved = code.forward(*arrays)
+        found = code.backward(saved, np.ones(len(points)))
+    with mp.workdps(1200):
+        for k, grad in enumerate(found):
+            order = tuple(int(n == k) for n in range(len(found)))
+            for at, value in zip(points, grad, strict=True):
+                true = mp.diff(function, at, order, h=mp.mpf(10) ** -400)
+                assert abs(value - true) <= units * max(abs(true) * mpmath.ldexp(1, -52), mpmath.ldexp(1, -1074)), at
+
+
+@pytest.mark.parametrize("t", [0.0, -0.3, 0.3])
+def test_a_form_with_two_sides_has_a_slope_between_them(t):
+    """The second derivative of a gradient that is written by exp(-|t|)."""
+    code = sg.load(sg.vjp(sg.parse("f(t, a) = a/(a + (1 - a)*exp(-t))")).function, to="numpy", check=False)
+    at, one = (np.array(t), np.array(3.0)), np.array(1.0)
+    _, saved = code.forward(*at, one)
+    curved, mixed, _ = code.backward(saved, (np.array(0.0), one, np.array(0.0)))
+    with mp.workdps(60):
+        true = [mp.diff(lambda u, v: v / (v + (1 - v) * mp.exp(-u)), (t, 3), n) for n in ((2, 0), (1, 1))]
+    np.testing.assert_allclose([curved, mixed], list(map(float, true)), rtol=1e-13)

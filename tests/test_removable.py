@@ -204,3 +204,47 @@ def test_a_wrong_coefficient_at_a_point_is_found(to):
     report = verified(f, replace(result, files=wrong), result.load())
     assert not report.ok
     assert "series" in str(report)
+
+
+# gradients whose parts leave the range of floating point where they do not: the slope in mpmath, and where
+FAR = {
+    "(exp(x) - 1)/x": (lambda x: (mp.exp(x) * (x - 1) + 1) / x**2, [712, 714.25, 720, 1e294, -800, -3000, -1e100]),
+    "(x - sin(x))/x**3": (lambda x: (3 * mp.sin(x) - x * mp.cos(x) - 2 * x) / x**4, [1e60, -3e80, 1e100]),
+    "x**3/(exp(x) - 1)": (
+        lambda x: -(x**2) * (x - 3 + 3 * mp.exp(-x)) / (mp.expm1(x) * -mp.expm1(-x)),
+        [708, 712, 740, 751.2, 1e10, -800, -1e90],
+    ),
+    "1/tanh(x) - 1/x": (lambda x: 1 / x**2 - mp.csch(x) ** 2, [300, -750, 1e158, -1e170]),
+}
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("body", FAR)
+def test_the_slope_is_a_number_as_far_as_it_is_one(body, to):
+    slope, at = FAR[body]
+    x = np.array(at, float)
+    code = sg.load(declared(body), to=to, check=False)
+    with np.errstate(over="ignore"):
+        _, saved = code.forward(x)
+        (grad,) = code.backward(saved, np.ones_like(x))
+    with mp.workdps(400):
+        true = np.array([float(slope(mp.mpf(v))) for v in at])
+    np.testing.assert_allclose(grad, true, rtol=2e-14, atol=1e-323)
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "body, rounded, value, beyond",
+    [
+        ("acos(x)/sqrt(1 - x**2)", 1 + 1e-9, 1 - 1e-9 / 3, 1.5),
+        ("sin(sqrt(x))/sqrt(x)", -1e-9, 1 + 1e-9 / 6, -5),
+    ],
+)
+def test_beyond_the_end_of_a_root_the_function_goes_on_as_far_as_rounding_gets(body, rounded, value, beyond, to):
+    """A number beside the point may be there by rounding alone; one far from it is none of the formula."""
+    code = sg.load(declared(body), to=to, check=False)
+    with np.errstate(invalid="ignore"):
+        out, saved = code.forward(np.array([rounded, beyond]))
+        (grad,) = code.backward(saved, np.ones(2))
+    assert abs(out[0] - value) < 1e-15 and np.isfinite(grad[0])
+    assert np.isnan([out[1], grad[1]]).all()

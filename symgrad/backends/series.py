@@ -10,13 +10,28 @@ import mpmath
 from mpmath import mp
 
 from ..errors import UnsupportedError
-from ..expr import ARGUMENT, DEFINED, Apply, Const, Expr, Ref, apply, const, ref, show, substitute, transform
+from ..expr import (
+    ARGUMENT,
+    DEFINED,
+    Apply,
+    Const,
+    Expr,
+    Ref,
+    apply,
+    const,
+    postorder,
+    ref,
+    show,
+    substitute,
+    transform,
+)
+from ..far import ARITHMETIC
 from ..ir import Dtype
 from ..ops import OPS
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
 from ..removable import PLACES
 from ..sampling import value_of_formula
-from ..taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, apart, one_sided, series, settled
+from ..taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from .c_lines import broken
 from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned
@@ -45,10 +60,9 @@ def _point(op: str) -> str:
     return show(const(PLACES[op].point))
 
 
-def _condition(op: str, distance: Expr, near: Fraction) -> Expr:
-    """Whether the series takes over. A root of x is one of a number that is not below 0, if it is not rounding."""
-    single = PLACES[op] == ORIGIN and one_sided(DEFINED[op])
-    return apply("lt", distance if single else apply("abs", distance), const(near))
+def _condition(distance: Expr, near: Fraction) -> Expr:
+    """Whether the series takes over: on both sides of the point, though a root be none on one. Rounding gets there."""
+    return apply("lt", apply("abs", distance), const(near))
 
 
 def _about(op: str) -> str:
@@ -69,10 +83,31 @@ def _clamped(x: Expr, body: Expr) -> Expr:
     return x
 
 
+def _named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
+    """What `body` calls a function of more than once, by name, each after those it is computed from; and the rest."""
+    found: dict[Ref, Expr] = {}
+    while True:
+        places: dict[Expr, int] = {}
+        stack = [body, *found.values()]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Apply):
+                places[node] = places.get(node, 0) + 1
+                stack.extend(node.args)
+        mine = [n for n in postorder(body, *found.values()) if places.get(n, 0) > 1]
+        call = next((n for n in reversed(mine) if isinstance(n, Apply) and n.op not in ARITHMETIC), None)
+        if call is None:
+            return found, body
+        number = sum(isinstance(v, Apply) and v.op == call.op for v in found.values())
+        name = ref(f"{call.word}_x" + (f"_{number + 1}" if number else ""))
+        found = {name: call, **{n: substitute(v, {call: name}) for n, v in found.items()}}
+        body = substitute(body, {call: name})
+
+
 def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
     place, found = PLACES[op], _series(op)
-    body = apart(DEFINED[op], place)
+    body = away(DEFINED[op], place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
         return printer(_array(node, names, printer.target))
@@ -81,14 +116,17 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     u = own.name
     names: Mapping[Expr, str] = {NEAR: "near", SMALL: "x", DISTANCE: "u", ARGUMENT: "x"}
     lines = [f"u = {text(place.distance, names)}"] if own is DISTANCE else []
-    lines += [f"near = {text(_condition(op, own, found.near), names)}"]
+    lines += [f"near = {text(_condition(own, found.near), names)}"]
     pair = [apply("select", NEAR, *two) for two in ((own, const(0)), (_elsewhere(body, place), _clamped(SMALL, body)))]
     lines += [f"{u}, far = {', '.join(text(p, names) for p in pair)}"]
     lines += [f"square = {u} * {u}"] if found.even else []
     for step in found.steps:
         lines += assigned("series", text(step, {ARGUMENT: u, SQUARE: "square", SERIES: "series"}), 4)
-    result = apply("select", NEAR, ref("series"), body)
-    value = text(result, {NEAR: "near", ref("series"): "series", ARGUMENT: "far"})
+    calls, rest = _named_calls(_in_words(body, printer.target))
+    names = {NEAR: "near", ref("series"): "series", ARGUMENT: "far", **{n: n.name for n in calls}}
+    for name, call in calls.items():
+        lines += assigned(name.name, text(call, names), 4)
+    value = text(apply("select", NEAR, ref("series"), rest), names)
     lines += _returned(value)
     word = OPS[op].word(printer.target)
     doc = broken(f"Return {_about(op)}", 0, 80)
@@ -102,13 +140,19 @@ def _returned(value: str) -> list[str]:
     return [lines[0].replace("return = ", "return ", 1), *lines[1:]]
 
 
-def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
+def _in_words(root: Expr, target: str) -> Expr:
+    """`root` in operators that the language has."""
+
     def in_words(node: Expr) -> Expr:
         row = OPS[node.op] if isinstance(node, Apply) else None
         if row is not None and row.expand is not None and row.word(target) is None and isinstance(node, Apply):
             return transform(row.expand(*node.args), in_words)
         return node
 
+    return transform(root, in_words)
+
+
+def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
     def build(node: Expr) -> Array:
         if isinstance(node, Const):
             return Num(node)
@@ -117,16 +161,17 @@ def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
         assert isinstance(node, Apply)
         return Elementwise(node.op, tuple(build(a) for a in node.args))
 
-    return build(transform(root, in_words))
+    return build(_in_words(root, target))
 
 
 def c_helper(op: str, single: bool) -> tuple[list[str], set[str]]:
     """The function in C, and the names that it uses."""
     place, found = PLACES[op], _series(op)
-    body = apart(DEFINED[op], place)
+    body = away(DEFINED[op], place)
     own = SMALL if place == ORIGIN else DISTANCE
     u = own.name
-    kinds = dict.fromkeys(["x", "u", "far", "square", "series"], Dtype.REAL)
+    calls, rest = _named_calls(transform(body, language))
+    kinds = dict.fromkeys(["x", "u", "far", "square", "series", *(n.name for n in calls)], Dtype.REAL)
     write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
 
     def text(node: Expr, argument: Expr = SMALL) -> str:
@@ -134,7 +179,7 @@ def c_helper(op: str, single: bool) -> tuple[list[str], set[str]]:
         return write(transform(substitute(node, names), language))
 
     real = "float" if single else "double"
-    near = write.as_kind(transform(_condition(op, own, found.near), language), "bool")
+    near = write.as_kind(transform(_condition(own, found.near), language), "bool")
     lines = [f"/* {line}" if not k else f"   {line}" for k, line in enumerate(broken(_about(op), 0, 84))]
     lines[-1] += " */"
     lines += [f"static {real} {OPS[op].word('c')}({real} x)", "{"]
@@ -145,5 +190,7 @@ def c_helper(op: str, single: bool) -> tuple[list[str], set[str]]:
         lines += broken(f"{'' if k else f'{real} '}series = {text(step, own)};", 4)
     far = _clamped(SMALL, body)
     lines += [] if far is SMALL else [f"    const {real} far = {text(far)};"]
-    lines += broken(f"return near ? series : {text(body, SMALL if far is SMALL else FAR)};", 4)
+    for name, call in calls.items():
+        lines += broken(f"const {real} {name.name} = {text(call, SMALL if far is SMALL else FAR)};", 4)
+    lines += broken(f"return near ? series : {text(rest, SMALL if far is SMALL else FAR)};", 4)
     return [*lines, "}"], {*write.used}

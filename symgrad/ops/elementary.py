@@ -63,7 +63,11 @@ def _magnitude(x: Expr) -> Expr:
 
 
 def _decaying(x: Expr) -> Expr:
-    """exp(-abs(x)), which never overflows."""
+    """exp(-|x|); of n*log(b) as a power of b, which does not lose the digits that x has before the point."""
+    if isinstance(x, Apply) and x.op == "mul":
+        for log_b, n in (x.args, x.args[::-1]):
+            if isinstance(log_b, Apply) and log_b.op == "log":
+                return log_b.args[0] ** select(apply("ge", x, 0), -n, n)
     return apply("exp", -_magnitude(x))
 
 
@@ -276,16 +280,17 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
         lambda x, y: (-y * apply("tanh", x / 2),),
         lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
-        expand=lambda x: apply("sigmoid_tail", x) - apply("sigmoid_tail", x) ** 2,
+        expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2,
     ),
     Op(
-        "sigmoid_tail",  # sigmoid(-abs(x)), of which sigmoid_slope forgets the rounding where it is near 1/2
+        "saturation",  # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
         1,
-        real(lambda x: 1 / (1 + _exp(abs(x)))),
-        lambda x, y: (-apply("sign", x) * (y - y**2),),
-        lambda x: 1 / (1 + sympy.exp(sympy.Abs(x))),
-        expand=lambda x: _decaying(x) / (1 + _decaying(x)),
-        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
+        real(lambda x: x / (1 + x)),
+        lambda x, y: (1 / (1 + x) ** 2,),
+        lambda x: x / (1 + x),
+        expand=lambda x: x / (1 + x),
+        domain="x != -1",
+        inside=0,
     ),
     Op(
         "softplus",

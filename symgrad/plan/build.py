@@ -9,7 +9,18 @@ from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
-from .lower import Names, aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
+from .lower import (
+    Names,
+    aligned,
+    divided_once,
+    expanded,
+    reread,
+    shared,
+    tidied,
+    with_arguments,
+    with_powers,
+    without_logsumexp,
+)
 from .operands import with_operands
 from .program import Procedure, Program
 from .saved import choose_saved
@@ -35,8 +46,8 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
-    forward = aligned([e for e in joint.statements if e.target in written])
-    backward = [e for e in joint.statements if e.target not in written]
+    forward = aligned([with_powers(e) for e in joint.statements if e.target in written])
+    backward = [with_powers(e) for e in joint.statements if e.target not in written]
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))
     if small:
         forward, backward = _shared(forward, backward, joint, tensors, names)

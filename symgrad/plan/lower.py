@@ -14,6 +14,7 @@ from ..expr import (
     Ref,
     apply,
     component_name,
+    factors,
     index,
     indices,
     postorder,
@@ -30,7 +31,8 @@ from ..simplify.products import one_fraction
 from .words import phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
-CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+CHEAP = ARITHMETIC | COMPARISONS | {"select", "and", "or", "not", "floordiv", "mod", "sign"}
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
@@ -67,6 +69,19 @@ def expanded(e: Equation, target: str) -> Equation:
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
+
+
+def with_powers(e: Equation) -> Equation:
+    """`e` with the functions of n*log(x) that are powers of x written as such, before n*log(x) is given a name."""
+
+    def rewrite(node: Expr) -> Expr:
+        row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
+        if row is None or row.expand is None or not isinstance(node, Apply):
+            return node
+        logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
+        return row.expand(*node.args) if logs else node
+
+    return replace(e, body=transform(e.body, rewrite))
 
 
 def with_arguments(
@@ -353,4 +368,7 @@ def _word(node: Expr) -> str:
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         return f"{node.word}_{names[0]}" if names else node.word
+    if isinstance(node, Apply) and node.op in COMPARISONS:
+        names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
+        return f"mask_{names[0]}" if names else "mask"
     return phrase(node) or "common"

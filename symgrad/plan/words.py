@@ -32,8 +32,11 @@ def _phrase(node: Expr) -> str:
         return node.name if node.name.isidentifier() else ""
     if isinstance(node, Const):
         return str(node.value) if node.value.denominator == 1 and 0 <= node.value < 10 else ""
-    parts = [_phrase(a) for a in node.args]
     assert isinstance(node, Apply)
+    if node.op == "pow" and not isinstance(node.args[1], Const):
+        base = _phrase(node.args[0])
+        return f"power_of_{base}" if base and len(base) + 9 <= LONGEST else ""
+    parts = [_phrase(a) for a in node.args]
     if not all(parts) or len("".join(parts)) + 8 > LONGEST:
         return ""
     if node.op == "pow":

@@ -46,6 +46,7 @@ from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .denominator import together
 from .products import one_fraction
 from .reuse import operator, with_reuse
+from .saturating import saturated
 from .singular import filled_sums
 from .table import balanced, by_lengths, unguarded_divisor
 
@@ -153,7 +154,8 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [transform(f, _paired) for f in forms]
-    forms = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
+    short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
+    forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
     guarded = [f for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)]
     losses = [loss, *(bits(one_fraction(_without_guards(f)), truths) for f in guarded)]
     best = next(k for k, lost in enumerate(losses) if lost <= min(losses) + GAIN)

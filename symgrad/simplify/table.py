@@ -138,13 +138,13 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
             found = match(row.before, node, frozenset(VARIABLES))
             if found is None or not row.holds(found) or not (inputs is None or _spoken_in(found[U], inputs)):
                 return node
-            return transform(substitute(row.after, found), _without_opposites)
+            return transform(substitute(row.after, found), without_opposites)
 
         body = transform(body, rewrite)
     return body
 
 
-def _without_opposites(node: Expr) -> Expr:
+def without_opposites(node: Expr) -> Expr:
     """A sum without the terms that stand in it with both signs: x + 1 - x."""
     if not isinstance(node, Apply) or node.op not in ("add", "sub"):
         return node
