@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -22,12 +21,6 @@ from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned
 
 NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
-
-
-def called_in(text: str, language: str) -> list[str]:
-    """The operators that stand for a formula and whose names `text` calls, in the order of their names."""
-    words = {str(OPS[op].word(language)): op for op in DEFINED}
-    return [words[w] for w in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys())]
 
 
 def _series(op: str) -> Series:
@@ -75,7 +68,7 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     body = apart(DEFINED[op], place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
-        return printer(_array(node, names, printer.target))
+        return printer(as_array(node, names, printer.target))
 
     own = SMALL if place == ORIGIN else DISTANCE
     u = own.name
@@ -89,20 +82,27 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
         lines += assigned("series", text(step, {ARGUMENT: u, SQUARE: "square", SERIES: "series"}), 4)
     result = apply("select", NEAR, ref("series"), body)
     value = text(result, {NEAR: "near", ref("series"): "series", ARGUMENT: "far"})
-    lines += _returned(value)
+    lines += returned(value)
     word = OPS[op].word(printer.target)
-    doc = broken(f"Return {_about(op)}", 0, 80)
+    return [f"def {word}(x):", *documented(_about(op)), *(f"    {line}" for line in lines)]
+
+
+def documented(about: str) -> list[str]:
+    """The docstring of a function that returns what `about` says."""
+    doc = broken(f"Return {about}", 0, 80)
     doc = [f'    """{doc[0]}', *(f"    {d.strip()}" for d in doc[1:])]
-    doc = [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
-    return [f"def {word}(x):", *doc, *(f"    {line}" for line in lines)]
+    return [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
 
 
-def _returned(value: str) -> list[str]:
+def returned(value: str) -> list[str]:
+    """The lines that return a value, in the body of a function."""
     lines = assigned("return", value, 4)
     return [lines[0].replace("return = ", "return ", 1), *lines[1:]]
 
 
-def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
+def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
+    """An expression of numbers as one of arrays that have these names, in operators that the language has."""
+
     def in_words(node: Expr) -> Expr:
         row = OPS[node.op] if isinstance(node, Apply) else None
         if row is not None and row.expand is not None and row.word(target) is None and isinstance(node, Apply):
