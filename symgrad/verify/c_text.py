@@ -26,8 +26,8 @@ from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, WORKSPACES, Parameter
 from .rounding import DOUBLE as DOUBLE_FORMAT
-from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
+from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
 from .text import Fault, Steps, Values, differentiable, full_shape, gradients
