@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
@@ -73,3 +74,15 @@ def test_the_name_of_a_printed_function_is_taken(text, name):
     declared = text.format(name) if "f(" in text else text.format(f"{name}(x)")
     with pytest.raises(sg.SymgradError, match="has a meaning in the printed code"):
         sg.parse(declared.replace("2*x", f"2*{name}") if "f(" in text else declared)
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["double", "float"])
+def test_each_function_is_printed_once(dtype):
+    """Several that call the same one; before those that call it."""
+    formula = sg.parse("f(x) = log(ndtr(x)) + log(erfc(x)) + erfcx(x)")
+    (source,) = (text for path, text in sg.generate(formula, to="c", dtype=dtype).items() if path.endswith(".c"))
+    names = re.findall(rf"^static {dtype} (\w+)\(", source, re.MULTILINE)
+    assert names == ["erfcx", "erfc_hazard", "inverse_mills", "log_erfc", "log_ndtr"]
+    report = sg.check(sg.parse("f(x) = log(ndtr(x)) + log(erfc(x))"), to="c", dtype=dtype)
+    assert report.ok, str(report)

@@ -46,7 +46,9 @@ def _called(
     known = set() if known is None else known
     rows = [*DEFINED, *(row.name for row in ROWS if row.helper is not None)]
     words = {str(OPS[op].word(language)): op for op in rows}
-    for word in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys() - known):
+    for word in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys()):
+        if word in known:
+            continue
         known.add(word)
         lines = made(words[word])
         yield from _called("\n".join(lines[1:]), language, made, known)
