@@ -1,4 +1,4 @@
-"""Tails of the normal distribution: values and gradients within a few units in the last place, wherever there are any."""
+"""Tails of the normal distribution: values and gradients within a few units in the last place, where there are any."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ OPS: Mapping[str, Op] = _rows
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
 
 
-
 def register(row: Op) -> None:
     """Add an operator that was made of a formula; its name tells the formula, so that it means the same everywhere."""
     _rows[row.name] = row

@@ -161,9 +161,7 @@ SPECIAL: tuple[Op, ...] = (
         "bessel_i1e",
         1,
         real(lambda x: mp.exp(-abs(x)) * mp.besseli(1, x)),
-        lambda x, y: (
-            select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),
-        ),
+        lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),),
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
         spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
         sampled=False,
