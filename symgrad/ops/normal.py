@@ -14,7 +14,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, Expr, apply, const, ref, select
+from ..expr import HALF, ZERO, Expr, apply, const, ref, select
 from .row import Helper, Op, Polynomial, real
 
 _pi = apply("pi")
@@ -46,6 +46,15 @@ def _gauss(x: Expr) -> Expr:
 def _bits(x: Expr, most: int) -> Expr:
     """x with four bits after the point, and no larger than `most`, beyond which exp(-x**2) underflows."""
     return apply("rint", 16 * apply("minimum", x, most)) / 16
+
+
+def _below(point: Expr) -> Expr:
+    """x where it is below a point, which is no place for two slopes: only one of these two has one there."""
+    return select(apply("lt", _x, point), _x, point)
+
+
+def _above(point: Expr) -> Expr:
+    return select(apply("lt", _x, point), point, _x)
 
 
 # values
@@ -114,7 +123,7 @@ _ERFCX = Helper(
             ),
         ),
         ("y", _p / (1 + const("1.125") * _right)),
-        ("left", apply("minimum", _x, 0)),
+        ("left", _below(ZERO)),
         ("coarse", -_bits(-_left, 32)),
         (
             "result",
@@ -131,8 +140,8 @@ _INVERSE_MILLS = Helper(
     "exp(-x**2/2) / sqrt(2*pi) / ndtr(x), the normal density over its integral; the exponential in two factors, as "
     "coarse**2 is exact.",
     (
-        ("left", apply("minimum", _x, 0)),
-        ("right", apply("maximum", _x, 0)),
+        ("left", _below(ZERO)),
+        ("right", _above(ZERO)),
         ("coarse", _bits(_right, 64)),
         ("bell", _root(2 / _pi) * _exp(-(_coarse**2) / 2) * _exp((_coarse - _right) * (_coarse + _right) / 2)),
         ("result", _bell / ((1 + _erf(_right / _ROOT2)) * _erfcx(-_left / _ROOT2))),
@@ -142,19 +151,19 @@ _INVERSE_MILLS = Helper(
 _ERFC_HAZARD = Helper(
     "2 / sqrt(pi) * exp(-x**2) / erfc(x); the exponential in two factors, as coarse**2 is exact.",
     (
-        ("left", apply("maximum", -_x, 0)),
-        ("right", apply("maximum", _x, 0)),
-        ("coarse", _bits(_left, 32)),
+        ("left", _below(ZERO)),
+        ("right", _above(ZERO)),
+        ("coarse", -_bits(-_left, 32)),
         ("bell", 2 / _root(_pi) * _exp(-(_coarse**2)) * _exp((_coarse - _left) * (_coarse + _left))),
-        ("result", _bell / ((1 + _erf(_left)) * _erfcx(_right))),
+        ("result", _bell / ((1 + _erf(-_left)) * _erfcx(_right))),
     ),
 )
 
 _LOG_NDTR = Helper(
     "log(ndtr(x)); the exponential in two factors, as coarse**2 is exact.",
     (
-        ("left", apply("minimum", _x, HALF)),
-        ("right", apply("maximum", _x, HALF)),
+        ("left", _below(HALF)),
+        ("right", _above(HALF)),
         ("coarse", _bits(_right, 64)),
         ("bell", HALF * _exp(-(_coarse**2) / 2) * _exp((_coarse - _right) * (_coarse + _right) / 2)),
         (
@@ -171,14 +180,14 @@ _LOG_NDTR = Helper(
 _LOG_OF_ERFC = Helper(
     "log(erfc(x)).",
     (
-        ("left", apply("minimum", _x, HALF / 2)),
-        ("right", apply("maximum", _x, HALF / 2)),
+        ("left", _below(HALF / 2)),
+        ("right", _above(HALF / 2)),
         (
             "result",
             select(
-                apply("gt", _x, HALF / 2),
-                apply("log", _erfcx(_right)) - _right**2,
+                apply("lt", _x, HALF / 2),
                 apply("log1p", -_erf(_left)),
+                apply("log", _erfcx(_right)) - _right**2,
             ),
         ),
     ),

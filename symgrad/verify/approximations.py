@@ -53,7 +53,12 @@ def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any
     code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
     with rounding(chosen, chosen.bits):
         for x in points(*granted.within[chosen.bits], chosen.bits):
-            found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
+            try:
+                found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
+            except Fault as fault:
+                raise type(fault)(f"{name}({x!r}) {fault}") from fault
+            except Exception as error:
+                raise Fault(f"{name}({x!r}): {type(error).__name__}: {error}") from error
             with mp.workprec(2 * chosen.bits):
                 off = abs(found - truth) / mpmath.ldexp(1, int(mp.mag(truth)) - chosen.bits)
                 if not off <= granted.ulps:

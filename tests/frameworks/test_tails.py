@@ -7,6 +7,8 @@ import pytest
 from mpmath import mp
 from tails import FLOATS, LOGARITHMS, POINTS, QUOTIENTS, computed, hazard, off
 
+import symgrad as sg
+
 FEW = 8  # units in the last place
 
 
@@ -38,3 +40,20 @@ def test_erfcx_of_jax(jax):
     out, _ = computed("erfcx(x)", points, "jax")
     error, where = off(out, points, lambda x: 2 / (mp.sqrt(mp.pi) * hazard(x)))
     assert error < 5, where
+
+
+def test_the_second_derivative_in_torch(torch):
+    """Where a function of the file changes over from one form to the other, only one of them counts."""
+    x = torch.tensor([-3.0, 0.0, 3.0], dtype=torch.float64, requires_grad=True)
+    f = sg.load(sg.parse("f(x) = log(ndtr(x))"), to="torch", check=False).module.f
+    (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(slope.sum(), x)
+    assert torch.allclose(second, -slope * (x + slope), rtol=1e-12)
+
+
+def test_the_second_derivative_in_jax(jax):
+    x = jax.numpy.array([-1e10, -3.0, 0.0, 3.0])
+    f = sg.load(sg.parse("f(x) = log(ndtr(x))"), to="jax", check=False).module.f
+    slope, second = jax.vmap(jax.grad(f))(x), jax.vmap(jax.grad(jax.grad(f)))(x)
+    expected = np.where(x < -1e3, -1, -slope * (x + slope))
+    np.testing.assert_allclose(second, expected, rtol=1e-12)
