@@ -43,8 +43,8 @@ LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
 SMOOTH = frozenset(
     """add sub mul div neg pow pi exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh
-    asinh acosh atanh sech2 sigmoid sigmoid_slope softplus log_cosh erf erfc erfcx ndtr log_ndtr bessel_i0 bessel_i1
-    sinc""".split()
+    asinh acosh atanh sech2 sigmoid sigmoid_slope softplus log_cosh erf erfc erfcx log_erfc erfc_hazard ndtr log_ndtr
+    inverse_mills bessel_i0 bessel_i1 sinc""".split()
 )
 _RATIONAL = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"})
 

@@ -24,8 +24,8 @@ from .c_lines import LIMIT, broken, filled
 from .c_load import Artefact, compile_library
 from .c_signature import Parameter, Printed
 from .c_text import Text, language
+from .helpers import c_helpers
 from .options import DEFAULT, Options
-from .series import c_helper, called_in
 
 HELPERS = {
     "PI": ["static const double PI = 3.14159265358979323846;"],
@@ -112,12 +112,9 @@ class C:
         functions, used = self.functions(program)
         lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
-        smooth = []
-        for op in called_in(source, "c"):
-            lines, more = c_helper(op, self.options.single)
-            smooth.append(lines)
-            used |= more
-        texts = "\n".join([source, *itertools.chain(*smooth)])
+        own, more = c_helpers(source, self.options.single)
+        used |= more
+        texts = "\n".join([source, *itertools.chain(*own)])
         helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in texts)]
         types = " ".join(p.element for f in functions for p in f.parameters)
         top = [f" * {comment_text(line)}".rstrip() for line in header]
@@ -126,7 +123,7 @@ class C:
             "guard": f"SYMGRAD_{name.upper()}_H",
             "top": top,
             "functions": functions,
-            "helpers": [*helpers, *lapack, *smooth],
+            "helpers": [*helpers, *lapack, *own],
             "lapack": bool(lapack),
             "math": _calls_math("\n".join([texts, *itertools.chain(*lapack)])) or "PI" in used,
             "integers": "int64_t" in types or "int64_t" in source,

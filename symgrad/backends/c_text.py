@@ -277,7 +277,7 @@ class Text(Printer):
         name = OPS[node.op].spell.get("c", node.op)
         if "{" in name:
             return Form(name, ATOM, (0,) * len(node.args))
-        if node.op in DEFINED:
+        if node.op in DEFINED or OPS[node.op].helper is not None:
             return Form(f"{name}({{}})", ATOM, (0,))
         if node.args and name not in LIBM:
             raise UnsupportedError(

@@ -13,6 +13,7 @@ from ..plan.arrays.commands import Guard
 from ..plan.build import SCIPY
 from .base import Language, template
 from .frameworks import JaxArtefact
+from .helpers import python_helpers
 from .jax_text import JaxLines, JaxPrinter
 from .python_checks import checked_options, inputs_helper, promoted, raised
 from .python_file import FrameworkFile, TangentFile, module_from
@@ -29,7 +30,6 @@ from .python_lines import (
     where_told,
 )
 from .python_text import assigned, called, pack_name, parameters, returned, unset
-from .series import called_in, python_helper
 
 
 class Jax(Language):
@@ -72,7 +72,7 @@ class _File(FrameworkFile):
         helpers += self._type_helpers()
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
-        helpers += [python_helper(op, self.printer("x")) for op in called_in(body, "jax")]
+        helpers += python_helpers(body, self.printer("x"))
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = ["import functools"] if self.options else []
         imports += ["import math"] if "math." in whole else []

@@ -15,6 +15,7 @@ from ..plan.arrays.tree import Slice
 from ..plan.build import SCIPY
 from .base import Language, template
 from .c_lines import broken
+from .helpers import python_helpers
 from .python_checks import WINDOWS, checked_options, cotangent_helper, cotangents_helper, inputs_helper, type_helper
 from .python_file import PythonFile, module_from
 from .python_lines import (
@@ -31,7 +32,6 @@ from .python_lines import (
     with_return,
 )
 from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, returned, sizes, unset
-from .series import called_in, python_helper
 
 MANY = 8  # inputs, from which their flags are not written out
 
@@ -259,4 +259,4 @@ class NumPyFile(PythonFile):
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         if "_windows(" in body:
             helpers.append(list(WINDOWS))
-        return [*helpers, *(python_helper(op, self.printer("x")) for op in called_in(body, "numpy"))]
+        return [*helpers, *python_helpers(body, self.printer("x"))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -37,12 +36,6 @@ from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned
 
 NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
-
-
-def called_in(text: str, language: str) -> list[str]:
-    """The operators that stand for a formula and whose names `text` calls, in the order of their names."""
-    words = {str(OPS[op].word(language)): op for op in DEFINED}
-    return [words[w] for w in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys())]
 
 
 def _series(op: str) -> Series:
@@ -110,7 +103,7 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     body = away(DEFINED[op], place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
-        return printer(_array(node, names, printer.target))
+        return printer(as_array(node, names, printer.target))
 
     own = SMALL if place == ORIGIN else DISTANCE
     u = own.name
@@ -127,15 +120,20 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     for name, call in calls.items():
         lines += assigned(name.name, text(call, names), 4)
     value = text(apply("select", NEAR, ref("series"), rest), names)
-    lines += _returned(value)
+    lines += returned(value)
     word = OPS[op].word(printer.target)
-    doc = broken(f"Return {_about(op)}", 0, 80)
+    return [f"def {word}(x):", *documented(_about(op)), *(f"    {line}" for line in lines)]
+
+
+def documented(about: str) -> list[str]:
+    """The docstring of a function that returns what `about` says."""
+    doc = broken(f"Return {about}", 0, 80)
     doc = [f'    """{doc[0]}', *(f"    {d.strip()}" for d in doc[1:])]
-    doc = [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
-    return [f"def {word}(x):", *doc, *(f"    {line}" for line in lines)]
+    return [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
 
 
-def _returned(value: str) -> list[str]:
+def returned(value: str) -> list[str]:
+    """The lines that return a value, in the body of a function."""
     lines = assigned("return", value, 4)
     return [lines[0].replace("return = ", "return ", 1), *lines[1:]]
 
@@ -152,7 +150,9 @@ def _in_words(root: Expr, target: str) -> Expr:
     return transform(root, in_words)
 
 
-def _array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
+def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
+    """An expression of numbers as one of arrays that have these names, in operators that the language has."""
+
     def build(node: Expr) -> Array:
         if isinstance(node, Const):
             return Num(node)

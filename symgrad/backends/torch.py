@@ -12,6 +12,7 @@ from ..plan import Program
 from ..plan.arrays.commands import Guard
 from .base import Language, template
 from .frameworks import TorchArtefact
+from .helpers import python_helpers
 from .python_checks import inputs_helper, promoted, raised
 from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
@@ -30,7 +31,6 @@ from .python_lines import (
     where_told,
 )
 from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
-from .series import called_in, python_helper
 from .torch_lines import HELPERS, TorchLines
 from .torch_text import TorchPrinter
 
@@ -83,7 +83,7 @@ class _File(FrameworkFile):
         body = "\n".join([*self._call(), *forward, *backward, *jvp])
         helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
-        helpers += [python_helper(op, self.printer("x")) for op in called_in(body, "torch")]
+        helpers += python_helpers(body, self.printer("x"))
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
         return template("torch.j2").render(

@@ -6,6 +6,7 @@ import keyword
 import re
 
 from ..errors import DeclarationError
+from ..ops import ROWS
 
 _IDENTIFIER = re.compile(r"(?!__)(?!_[A-Z])[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
 
@@ -27,6 +28,7 @@ _OURS = frozenset(
     """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools PI oo
     work iwork""".split()
 )
+_HELPERS = frozenset(row.name for row in ROWS if row.helper is not None)
 _MODULES = frozenset(
     "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()
 )  # which a function of that name would hide; an input does not, it is known only inside of functions
@@ -51,7 +53,7 @@ def check_name(name: str, what: str) -> str:
         reason = "is a macro of C's complex.h"
     elif name in LIBM and what != "function":
         reason = "is a function of C's math.h"
-    elif name in _OURS:
+    elif name in _OURS or name in _HELPERS:
         reason = "has a meaning in the printed code"
     elif name in _MODULES and what == "function":
         reason = "is a module that the printed Python imports"

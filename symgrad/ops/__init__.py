@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from .elementary import ELEMENTARY
-from .row import Kink, Op, Partials
+from .normal import NORMAL
+from .row import Helper, Kink, Op, Partials, Polynomial
 from .special import SPECIAL
 from .steps import STEPS
 
-ROWS: tuple[Op, ...] = (*ELEMENTARY, *STEPS, *SPECIAL)
+ROWS: tuple[Op, ...] = (*ELEMENTARY, *STEPS, *NORMAL, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b))
 _rows = {row.name: row for row in (*ROWS, PAIR)}
@@ -15,10 +16,9 @@ OPS: Mapping[str, Op] = _rows
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
 
 
-
 def register(row: Op) -> None:
     """Add an operator that was made of a formula; its name tells the formula, so that it means the same everywhere."""
     _rows[row.name] = row
 
 
-__all__ = ["NAMES", "OPS", "ROWS", "Kink", "Op", "Partials", "register"]
+__all__ = ["NAMES", "OPS", "ROWS", "Helper", "Kink", "Op", "Partials", "Polynomial", "register"]

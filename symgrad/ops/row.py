@@ -33,6 +33,32 @@ class Kink:
 
 
 @dataclass(frozen=True, slots=True)
+class Polynomial:
+    """A polynomial of what has a name in the lines before, by Horner's rule.
+
+    coefficients  for real numbers of 53 bits, from the highest power on
+    single        the same for those of 24 bits
+    """
+
+    variable: Expr
+    coefficients: tuple[float, ...]
+    single: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """How an operator is computed where a language has no word for it: a function of the printed file.
+
+    about  what it computes, and how
+    lines  names, with expressions of `x` and of the names before; the last is the result. Over the reals they are the
+           operator itself, or approximate it by a polynomial: then `symgrad.verify.approximations` grants how closely
+    """
+
+    about: str
+    lines: tuple[tuple[str, Expr | Polynomial], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One operator.
 
@@ -45,6 +71,7 @@ class Op:
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}; JAX
                 calls it as NumPy does where nothing else is said
     expand      the same in terms of other operators, for languages that have no such function
+    helper      the same as a function of the printed file, for languages that `spell` it "_name" ("name" in C)
     result      "real", "int" (of integers), or "bool"
     domain      where it is defined, in words
     inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
@@ -62,6 +89,7 @@ class Op:
     names: tuple[str, ...] = ()
     spell: Mapping[str, str] = field(default_factory=dict)
     expand: Callable[..., Expr] | None = None
+    helper: Helper | None = None
     result: str = "real"
     domain: str = "every real number"
     inside: int | None = None

@@ -17,16 +17,6 @@ from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
 from .row import Op, jump, log, nonzero, origin, real
 
 _pi = apply("pi")
-_ROOT2 = apply("sqrt", 2)
-
-
-def _root(x: Expr) -> Expr:
-    return apply("sqrt", x)
-
-
-def _gauss(x: Expr) -> Expr:
-    """exp(-x**2/2) / sqrt(2 pi)."""
-    return apply("exp", -(x**2) / 2) / _root(2 * _pi)
 
 
 def _pole(x: Any) -> bool:
@@ -79,70 +69,6 @@ def _logaddexp(a: Any, b: Any) -> Any:
 
 
 SPECIAL: tuple[Op, ...] = (
-    # error functions, and the normal distribution
-    Op(
-        "erf",
-        1,
-        real(mp.erf),
-        lambda x, y: (2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
-        sympy.erf,
-        spell={"numpy": "special.erf", "torch": "torch.special.erf"},
-    ),
-    Op(
-        "erfc",
-        1,
-        real(mp.erfc),
-        lambda x, y: (-2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
-        sympy.erfc,
-        spell={"numpy": "special.erfc", "torch": "torch.special.erfc"},
-    ),
-    Op(
-        "erfcx",
-        1,
-        real(lambda x: mp.exp(x**2) * mp.erfc(x)),
-        lambda x, y: (2 * x * y - 2 / _root(_pi),),
-        lambda x: sympy.exp(x**2) * sympy.erfc(x),
-        spell={"numpy": "special.erfcx", "torch": "torch.special.erfcx"},
-    ),
-    Op(
-        "erfinv",
-        1,
-        real(mp.erfinv),
-        lambda x, y: (_root(_pi) / 2 * apply("exp", y**2),),
-        sympy.erfinv,
-        spell={"numpy": "special.erfinv", "torch": "torch.special.erfinv"},
-        domain="-1 < x < 1",
-        inside=0,
-        sampled=False,
-    ),
-    Op(
-        "ndtr",
-        1,
-        real(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
-        lambda x, y: (_gauss(x),),
-        lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-        spell={"numpy": "special.ndtr"},
-        expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
-    ),
-    Op(
-        "log_ndtr",
-        1,
-        real(lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)),
-        lambda x, y: (_root(2 / _pi) / apply("erfcx", -x / _ROOT2),),
-        lambda x: sympy.log((1 + sympy.erf(x / sympy.sqrt(2))) / 2),
-        spell={"numpy": "special.log_ndtr", "torch": "torch.special.log_ndtr"},
-    ),
-    Op(
-        "ndtri",
-        1,
-        real(lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1)),
-        lambda x, y: (_root(2 * _pi) * apply("exp", y**2 / 2),),
-        lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
-        spell={"numpy": "special.ndtri", "torch": "torch.special.ndtri"},
-        domain="0 < x < 1",
-        inside=1,
-        sampled=False,
-    ),
     # the gamma function
     Op(
         "lgamma",
@@ -235,9 +161,7 @@ SPECIAL: tuple[Op, ...] = (
         "bessel_i1e",
         1,
         real(lambda x: mp.exp(-abs(x)) * mp.besseli(1, x)),
-        lambda x, y: (
-            select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),
-        ),
+        lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),),
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
         spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
         sampled=False,

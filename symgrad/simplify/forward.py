@@ -34,6 +34,7 @@ from .normalised import with_normalised
 from .singular import with_filled
 from .softmax import softmax
 from .table import OF_INPUTS, SCALED, STABLE, Identity, in_stable_form
+from .tails import in_tails
 
 LARGE = 2_000  # operations; a longer straight line keeps its text
 
@@ -51,6 +52,7 @@ def stable(function: Function) -> Function:
     function = replace(function, statements=tuple(map(_unconditional, function.statements)))
     if function.stabilize:
         function = _constants(_in_form(function, STABLE))
+        function = replace(function, statements=tuple(map(in_tails, function.statements)))
         own = [*function.inputs, *(o.name for o in function.options)]
         function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
         function = _in_form(with_filled(_once(softmax(function))), SCALED)

@@ -88,6 +88,7 @@ STABLE: tuple[Identity, ...] = (
     Identity("1 - exp", 1 - _exp(U), -apply("expm1", U)),
     Identity("1 + erf", 1 + apply("erf", U), apply("erfc", -U)),
     Identity("1 - erf", 1 - apply("erf", U), apply("erfc", U)),
+    Identity("1 - ndtr", 1 - apply("ndtr", U), apply("ndtr", -U)),
     Identity("Hill", U**V / (1 + U**V), apply("sigmoid", V * apply("log", U)), lambda found: bool(refs(found[V]))),
     Identity("a root of a quadratic", (-V + _discriminant) / (2 * U), _root_of_quadratic(-1)),
     Identity("the other root", (-V - _discriminant) / (2 * U), _root_of_quadratic(1)),

@@ -20,12 +20,14 @@ from mpmath import mp
 
 from ..ir import Function, bind
 from . import c_lapack
+from .approximations import APPROXIMATED, approved
 from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
 from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, WORKSPACES, Parameter
 from .rounding import DOUBLE as DOUBLE_FORMAT
 from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
+from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
 from .text import Fault, Steps, Values, differentiable, full_shape, gradients
@@ -93,6 +95,9 @@ class CText:
         for name, function in list(module.items()):
             if isinstance(function, FunctionType) and "_either" in function.__code__.co_names:
                 module[name] = choice.parts(name.removeprefix("c_"), function)
+        for name in APPROXIMATED.keys() & self.unit.functions.keys():
+            single = name in self.unit.floats
+            module[f"c_{name}"] = approved(name, module[f"c_{name}"], SINGLE_FORMAT if single else DOUBLE_FORMAT)
         return module
 
     # calling

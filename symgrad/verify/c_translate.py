@@ -51,6 +51,8 @@ def _signature(unit: Unit, decl: Any) -> None:
         parameters.append(Parameter(p.name, kind, pointer, const))
     unit.functions[decl.name] = tuple(parameters)
     unit.results[decl.name] = element_type(decl.type.type)[0]
+    if "float" in getattr(getattr(decl.type.type, "type", None), "names", ()):
+        unit.floats.add(decl.name)
 
 
 def _global(unit: Unit, item: Any) -> None:

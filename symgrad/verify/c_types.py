@@ -40,12 +40,13 @@ class Parameter:
 
 @dataclass(slots=True)
 class Unit:
-    """A translated file: Python source, its constants, and the parameters of each function."""
+    """A translated file: Python source, its constants, the parameters of each function, and those that give a float."""
 
     lines: list[str] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
     functions: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
+    floats: set[str] = field(default_factory=set)
     globals: dict[str, tuple[str, bool]] = field(default_factory=dict)  # (type, array)
 
 

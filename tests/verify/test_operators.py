@@ -21,6 +21,9 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x) = log(cosh(x)) + sinc(x)",
     "f(x, y) = xlogy(x, y)",
     "f(x) = erf(x) + erfc(x)*ndtr(x)",
+    "f(x) = erfcx(x)",
+    "f(x) = inverse_mills(x)",
+    "f(x) = log_erfc(x)",
     "f(x) = log(sigmoid(x))*x - log(1 - sigmoid(x))",
     "f(x[n,m], t[n]: int) = sum[i,j](where(j == t[i], 0, relu(x[i,j])**2))",
     # decided at more bits than the exponent of a double has values
@@ -37,7 +40,6 @@ SCIPY = [  # formulas in functions that C99 lacks
     "f(x) = polygamma(2, x)",
     "f(x) = bessel_i0(x)",
     "f(x) = bessel_i1(x)",
-    "f(x) = erfcx(x)",
     "f(x) = erfinv(x)",
     "f(x) = ndtri(x)",
 ]

@@ -1,0 +1,111 @@
+"""Functions of a printed file that stand for operators: those that its language lacks, and those that are a formula
+with a removable singularity (series.py)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ..expr import DEFINED, Expr, ref, transform
+from ..ir import Dtype
+from ..ops import OPS, ROWS, Helper, Op, Polynomial
+from . import series
+from .c_lines import broken
+from .c_text import Text, language
+from .python_text import ArrayPrinter, assigned
+from .series import as_array, documented, returned
+
+ROOM = 80  # columns for coefficients
+
+
+def python_helpers(text: str, printer: ArrayPrinter) -> list[list[str]]:
+    """The functions that `text` calls, and those that they call, in a language of arrays."""
+
+    def made(op: str) -> list[str]:
+        return series.python_helper(op, printer) if op in DEFINED else _python(OPS[op], printer)
+
+    return [*_called(text, printer.target, made)]
+
+
+def c_helpers(text: str, single: bool) -> tuple[list[list[str]], set[str]]:
+    """The same in C, each after those that it calls, and the names that they use."""
+    used: set[str] = set()
+
+    def made(op: str) -> list[str]:
+        lines, names = series.c_helper(op, single) if op in DEFINED else _c(OPS[op], single)
+        used.update(names)
+        return lines
+
+    return [*_called(text, "c", made)], used
+
+
+def _called(
+    text: str, language: str, made: Callable[[str], list[str]], known: set[str] | None = None
+) -> Iterator[list[str]]:
+    """What is made of the operators whose functions `text` calls, in the order of their names."""
+    known = set() if known is None else known
+    rows = [*DEFINED, *(row.name for row in ROWS if row.helper is not None)]
+    words = {str(OPS[op].word(language)): op for op in rows}
+    for word in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys()):
+        if word in known:
+            continue
+        known.add(word)
+        lines = made(words[word])
+        yield from _called("\n".join(lines[1:]), language, made, known)
+        yield lines
+
+
+def _steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
+    """The helper, its lines before the result, and the result."""
+    assert row.helper is not None
+    *lines, (_, result) = row.helper.lines
+    assert isinstance(result, Expr)
+    return row.helper, lines, result
+
+
+def _python(row: Op, printer: ArrayPrinter) -> list[str]:
+    helper, steps, result = _steps(row)
+    names: Mapping[Expr, str] = {ref(name): name for name in ("x", *(name for name, _ in steps))}
+    lines = []
+    for name, value in steps:
+        if isinstance(value, Polynomial):
+            lines += [f"{name} = 0.0", "for c in ("]
+            lines += [f"    {line}" for line in _rows(repr(c) for c in value.coefficients)]
+            lines += ["):", f"    {name} = {name} * {names[value.variable]} + c"]
+        else:
+            lines += assigned(name, printer(as_array(value, names, printer.target)), 4)
+    lines += returned(printer(as_array(result, names, printer.target)))
+    return [f"def {row.word(printer.target)}(x):", *documented(helper.about), *(f"    {line}" for line in lines)]
+
+
+def _c(row: Op, single: bool) -> tuple[list[str], set[str]]:
+    helper, steps, result = _steps(row)
+    kinds = dict.fromkeys(["x", *(name for name, _ in steps)], Dtype.REAL)
+    write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
+    real = "float" if single else "double"
+    lines = [f"   {line.strip()}" for line in broken(helper.about, 0, 84)]
+    lines[0] = f"/* {lines[0].strip()}"
+    lines[-1] += " */"
+    lines += [f"static {real} {row.word('c')}({real} x)", "{"]
+    for name, value in steps:
+        if isinstance(value, Polynomial):
+            numbers = [f"{c!r}f" for c in value.single] if single else [repr(c) for c in value.coefficients]
+            lines += [f"    static const {real} c[] = {{", *(f"        {line}" for line in _rows(numbers)), "    };"]
+            lines += [f"    {real} {name} = 0.0{'f' * single};", f"    for (size_t k = 0; k < {len(numbers)}; ++k) {{"]
+            lines += [f"        {name} = {name} * {write(value.variable)} + c[k];", "    }"]
+        else:
+            lines += broken(f"const {real} {name} = {write(transform(value, language))};", 4)
+    lines += broken(f"return {write(transform(result, language))};", 4)
+    return [*lines, "}"], {*write.used}
+
+
+def _rows(numbers: Iterable[str]) -> list[str]:
+    """Numbers with commas, as many in a line as there is room for."""
+    lines = [""]
+    for number in numbers:
+        longer = f"{lines[-1]} {number},".lstrip()
+        if len(longer) + 8 > ROOM:
+            lines.append(f"{number},")
+        else:
+            lines[-1] = longer
+    return lines

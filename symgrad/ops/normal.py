@@ -1,0 +1,296 @@
+"""Error functions, and the normal distribution.
+
+NumPy has none of them: the printed file imports scipy.special. C99 has erf and erfc, JAX no erfcx; what they lack is
+printed as a function of the file. Tails are products of erfcx, which neither underflows nor cancels where its argument
+is positive, and of exp(-x**2) or exp(-x**2/2): the rounding of x**2 is not amplified there, as the square of the few
+leading bits of x is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath import mp
+
+from ..expr import HALF, ZERO, Expr, apply, const, ref, select
+from .row import Helper, Op, Polynomial, real
+
+_pi = apply("pi")
+_ROOT2 = apply("sqrt", 2)
+_x, _left, _right, _coarse, _bell, _t, _p, _y = map(ref, ("x", "left", "right", "coarse", "bell", "t", "p", "y"))
+
+
+def _root(x: Expr) -> Expr:
+    return apply("sqrt", x)
+
+
+def _exp(x: Expr) -> Expr:
+    return apply("exp", x)
+
+
+def _erf(x: Expr) -> Expr:
+    return apply("erf", x)
+
+
+def _erfcx(x: Expr) -> Expr:
+    return apply("erfcx", x)
+
+
+def _gauss(x: Expr) -> Expr:
+    """exp(-x**2/2) / sqrt(2 pi)."""
+    return _exp(-(x**2) / 2) / _root(2 * _pi)
+
+
+def _bits(x: Expr, most: int) -> Expr:
+    """x with four bits after the point, and no larger than `most`, beyond which exp(-x**2) underflows."""
+    return apply("rint", 16 * apply("minimum", x, most)) / 16
+
+
+def _below(point: Expr) -> Expr:
+    """x where it is below a point, which is no place for two slopes: only one of these two has one there."""
+    return select(apply("lt", _x, point), _x, point)
+
+
+def _above(point: Expr) -> Expr:
+    return select(apply("lt", _x, point), point, _x)
+
+
+# values
+
+
+def _scaled(x: Any) -> Any:
+    """exp(x**2) erfc(x); far out by its asymptotic series, as mpmath has no exp(1e600)."""
+    if not mp.isfinite(x) or x < -(2**40):
+        return mp.nan if mp.isnan(x) else mpmath.mpf(0) if x > 0 else mp.inf
+    if x < 0 or x * x < 2 * mp.prec + 64:
+        with mp.workprec(mp.prec + 2 * max(0, int(mp.mag(x))) + 16 if x else mp.prec):
+            found = mp.exp(x**2) * mp.erfc(x)
+        return +found
+    total, term, n = mpmath.mpf(1), mpmath.mpf(1), 1
+    while abs(term) > mpmath.ldexp(1, -mp.prec - 8):
+        term *= -n / (2 * x * x)
+        total, n = total + term, n + 2
+    return total / (x * mp.sqrt(mp.pi))
+
+
+def _hazard(u: Any) -> Any:
+    """2/sqrt(pi) exp(-u**2)/erfc(u)."""
+    if u > 0:
+        return 2 / (mp.sqrt(mp.pi) * _scaled(u))
+    return 2 * _bell_value(u) / (mp.sqrt(mp.pi) * mp.erfc(u))
+
+
+def _bell_value(u: Any) -> Any:
+    """exp(-u**2), 0 where mpmath has no such number."""
+    return mp.exp(-u * u) if abs(u) < 2**40 else mpmath.mpf(0)
+
+
+def _log_erfc(u: Any) -> Any:
+    return mp.log(_scaled(u)) - u * u if u > 1 else mp.log1p(-mp.erf(u))
+
+
+def _log_ndtr(x: Any) -> Any:
+    u = -x / mp.sqrt(2)
+    return mp.log(_scaled(u) / 2) - u * u if u > 1 else mp.log1p(-_scaled(-u) * _bell_value(u) / 2)
+
+
+# as functions of a printed file; the factor before two exponentials keeps XLA from making one of them again
+
+_ERFCX = Helper(
+    "exp(x**2) * erfc(x), within 4 units in the last place: (1 + 9/8*x) * erfcx(x) where x > 0, by its Chebyshev "
+    "expansion in t = (x - 7/2)/(x + 7/2), and erfcx(x) = 2*exp(x**2) - erfcx(-x).",
+    (
+        ("right", apply("abs", _x)),
+        ("t", 1 - 7 / (_right + const("3.5"))),
+        (
+            "p",
+            Polynomial(
+                _t,
+                (
+                    -6.164500093690893e-10, -1.129592310616772e-10, 7.145167784108094e-09, 2.040554334029271e-09,
+                    -5.00900736675139e-08, -1.6833828724337768e-08, 3.1092100263638974e-07, 5.941810229830573e-08,
+                    -1.9830017706805416e-06, 6.447146657058611e-07, 1.2933675241591336e-05, -1.8225865380917695e-05,
+                    -7.039523871495318e-05, 0.00027017907810832575, -4.3782826720246455e-05, -0.0022539677119554867,
+                    0.00888739427226984, -0.02003578787155283, 0.029611941008154626, -0.023425733442292165,
+                    -0.01573111356074718, 0.096057062763236, -0.20530862094174684, 0.7667624245689156,
+                ),
+                (
+                    -3.8702306e-05, 0.00021951583, -7.9577396e-05, -0.0021985248, 0.008907804, -0.020064127,
+                    0.029606165, -0.02341915, -0.015730405, 0.0960565, -0.20530865, 0.76676244,
+                ),
+            ),
+        ),
+        ("y", _p / (1 + const("1.125") * _right)),
+        ("left", _below(ZERO)),
+        ("coarse", -_bits(-_left, 32)),
+        (
+            "result",
+            select(
+                apply("lt", _x, 0),
+                2 * _exp(_coarse**2) * _exp((_left - _coarse) * (_left + _coarse)) - _y,
+                _y,
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+_INVERSE_MILLS = Helper(
+    "exp(-x**2/2) / sqrt(2*pi) / ndtr(x), the normal density over its integral; the exponential in two factors, as "
+    "coarse**2 is exact.",
+    (
+        ("left", _below(ZERO)),
+        ("right", _above(ZERO)),
+        ("coarse", _bits(_right, 64)),
+        ("bell", _root(2 / _pi) * _exp(-(_coarse**2) / 2) * _exp((_coarse - _right) * (_coarse + _right) / 2)),
+        ("result", _bell / ((1 + _erf(_right / _ROOT2)) * _erfcx(-_left / _ROOT2))),
+    ),
+)
+
+_ERFC_HAZARD = Helper(
+    "2 / sqrt(pi) * exp(-x**2) / erfc(x); the exponential in two factors, as coarse**2 is exact.",
+    (
+        ("left", _below(ZERO)),
+        ("right", _above(ZERO)),
+        ("coarse", -_bits(-_left, 32)),
+        ("bell", 2 / _root(_pi) * _exp(-(_coarse**2)) * _exp((_coarse - _left) * (_coarse + _left))),
+        ("result", _bell / ((1 + _erf(-_left)) * _erfcx(_right))),
+    ),
+)
+
+_LOG_NDTR = Helper(
+    "log(ndtr(x)); the exponential in two factors, as coarse**2 is exact.",
+    (
+        ("left", _below(HALF)),
+        ("right", _above(HALF)),
+        ("coarse", _bits(_right, 64)),
+        ("bell", HALF * _exp(-(_coarse**2) / 2) * _exp((_coarse - _right) * (_coarse + _right) / 2)),
+        (
+            "result",
+            select(
+                apply("lt", _x, HALF),
+                apply("log", _erfcx(-_left / _ROOT2) / 2) - _left**2 / 2,
+                apply("log1p", -_bell * _erfcx(_right / _ROOT2)),
+            ),
+        ),
+    ),
+)
+
+_LOG_OF_ERFC = Helper(
+    "log(erfc(x)).",
+    (
+        ("left", _below(HALF / 2)),
+        ("right", _above(HALF / 2)),
+        (
+            "result",
+            select(
+                apply("lt", _x, HALF / 2),
+                apply("log1p", -_erf(_left)),
+                apply("log", _erfcx(_right)) - _right**2,
+            ),
+        ),
+    ),
+)
+
+
+def _everywhere(name: str) -> dict[str, str]:
+    """The spelling of what no language has."""
+    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name}
+
+
+NORMAL: tuple[Op, ...] = (
+    Op(
+        "erf",
+        1,
+        real(mp.erf),
+        lambda x, y: (2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
+        sympy.erf,
+        spell={"numpy": "special.erf", "torch": "torch.special.erf"},
+    ),
+    Op(
+        "erfc",
+        1,
+        real(mp.erfc),
+        lambda x, y: (-2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
+        sympy.erfc,
+        spell={"numpy": "special.erfc", "torch": "torch.special.erfc"},
+    ),
+    Op(
+        "erfcx",
+        1,
+        real(_scaled),
+        lambda x, y: (2 * x * y - 2 / _root(_pi),),
+        lambda x: sympy.exp(x**2) * sympy.erfc(x),
+        spell={"numpy": "special.erfcx", "torch": "torch.special.erfcx", "jax": "_erfcx", "c": "erfcx"},
+        helper=_ERFCX,
+    ),
+    Op(
+        "erfinv",
+        1,
+        real(mp.erfinv),
+        lambda x, y: (_root(_pi) / 2 * apply("exp", y**2),),
+        sympy.erfinv,
+        spell={"numpy": "special.erfinv", "torch": "torch.special.erfinv"},
+        domain="-1 < x < 1",
+        inside=0,
+        sampled=False,
+    ),
+    Op(
+        "ndtr",
+        1,
+        real(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
+        lambda x, y: (_gauss(x),),
+        lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+        spell={"numpy": "special.ndtr"},
+        expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
+    ),
+    Op(
+        "log_ndtr",
+        1,
+        real(_log_ndtr),
+        lambda x, y: (apply("inverse_mills", x),),
+        lambda x: sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2),
+        # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
+        spell=_everywhere("log_ndtr"),
+        helper=_LOG_NDTR,
+    ),
+    Op(
+        "inverse_mills",
+        1,
+        real(lambda x: _hazard(-x / mp.sqrt(2)) / mp.sqrt(2)),
+        lambda x, y: (-y * (x + y),),
+        lambda x: sympy.sqrt(2 / sympy.pi) * sympy.exp(-(x**2) / 2) / sympy.erfc(-x / sympy.sqrt(2)),
+        spell=_everywhere("inverse_mills"),
+        helper=_INVERSE_MILLS,
+    ),
+    Op(
+        "log_erfc",
+        1,
+        real(_log_erfc),
+        lambda x, y: (-apply("erfc_hazard", x),),
+        lambda x: sympy.log(sympy.erfc(x)),
+        spell=_everywhere("log_erfc"),
+        helper=_LOG_OF_ERFC,
+    ),
+    Op(
+        "erfc_hazard",
+        1,
+        real(_hazard),
+        lambda x, y: (y * (y - 2 * x),),
+        lambda x: 2 / sympy.sqrt(sympy.pi) * sympy.exp(-(x**2)) / sympy.erfc(x),
+        spell=_everywhere("erfc_hazard"),
+        helper=_ERFC_HAZARD,
+    ),
+    Op(
+        "ndtri",
+        1,
+        real(lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1)),
+        lambda x, y: (_root(2 * _pi) * apply("exp", y**2 / 2),),
+        lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
+        spell={"numpy": "special.ndtri", "torch": "torch.special.ndtri"},
+        domain="0 < x < 1",
+        inside=1,
+        sampled=False,
+    ),
+)

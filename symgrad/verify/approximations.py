@@ -1,0 +1,85 @@
+"""Functions of a printed file that approximate one which its language lacks: erfcx in C.
+
+Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
+arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
+has, at points in all of its range. What calls it is then executed with that function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from ..ops import OPS
+from .rounding import Format, Number, lift, rounding
+from .rounding.functions import of
+from .text import Fault
+
+POINTS = 160
+TURN = (5**0.5 - 1) / 2  # multiples of it, modulo 1, are spread evenly
+
+
+@dataclass(frozen=True, slots=True)
+class Approximated:
+    """What is granted to a function.
+
+    ulps    how many units in the last place it may be off
+    within  between which numbers, for the bits of each format: where its result is one of that format
+    """
+
+    ulps: float
+    within: Mapping[int, tuple[float, float]]
+
+
+APPROXIMATED: Mapping[str, Approximated] = {
+    "erfcx": Approximated(4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+}
+
+
+def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any], Number]:
+    """The function that `function` claims to be, on Numbers; a Fault if it is off by more than is granted."""
+    granted = APPROXIMATED[name]
+
+    def literal(value: float) -> Number:
+        return lift(+mpmath.mpf(value))  # in the format
+
+    code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
+    with rounding(chosen, chosen.bits):
+        for x in points(*granted.within[chosen.bits], chosen.bits):
+            try:
+                found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
+            except Fault as fault:
+                raise type(fault)(f"{name}({x!r}) {fault}") from fault
+            except Exception as error:
+                raise Fault(f"{name}({x!r}): {type(error).__name__}: {error}") from error
+            with mp.workprec(2 * chosen.bits):
+                off = abs(found - truth) / mpmath.ldexp(1, int(mp.mag(truth)) - chosen.bits)
+                if not off <= granted.ulps:
+                    raise Fault(
+                        f"{name}({x!r}) is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
+                        f"{mpmath.nstr(off, 3)} units in the last place off, {granted.ulps:g} are granted"
+                    )
+    return of(OPS[name].value, 2 * granted.ulps)
+
+
+@lru_cache(maxsize=4096)
+def _truth(name: str, x: float, bits: int) -> Any:
+    with mp.workprec(2 * bits + 16):
+        return OPS[name].value(mpmath.mpf(x))
+
+
+def points(low: float, high: float, bits: int) -> Iterator[float]:
+    """Numbers of a format: the ends, 0, evenly and by powers, with all bits in use."""
+    short = np.float64 if bits == 53 else np.float32
+    found = [low, high, 0.0]
+    for k in range(1, POINTS + 1):
+        part = k * TURN % 1
+        found += [low * part, 10 * part, high**part, 10.0 ** (-16 * part), -(10.0 ** (-16 * part))]
+    yield from (float(short(x)) for x in found)

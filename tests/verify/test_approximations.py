@@ -1,0 +1,68 @@
+"""A printed function that approximates another is executed in its own arithmetic: what is wrong with it is seen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import symgrad as sg
+from symgrad.ops import ROWS, Polynomial
+from symgrad.pipeline import as_function, printed
+from symgrad.verify.approximations import APPROXIMATED
+from symgrad.verify.c_text import CText
+from symgrad.verify.text import Fault
+
+TEXT = sg.parse("f(x) = erfcx(x)")
+FILES = {dtype: dict(printed(TEXT, "c", {"dtype": dtype}).files) for dtype in ("double", "float")}
+(FILE,) = (path for path in FILES["double"] if path.endswith(".c"))
+NUMBER = re.compile(r"-?\d\.\d+(?:e[-+]?\d+)?(?=f?,)")
+
+
+def numbers(dtype):
+    """The coefficients in the text."""
+    return NUMBER.findall(FILES[dtype][FILE])
+
+
+def wrong(dtype, old, new):
+    """The file with one change."""
+    text = FILES[dtype][FILE]
+    assert text.count(old) == 1
+    return {**FILES[dtype], FILE: text.replace(old, new)}
+
+
+@pytest.mark.parametrize("dtype", FILES)
+def test_what_is_printed_is_approved(dtype):
+    CText(as_function(TEXT), FILES[dtype])
+
+
+@pytest.mark.parametrize("dtype, place", [("double", k) for k in range(24)] + [("float", k) for k in range(12)])
+def test_a_wrong_coefficient_is_seen(dtype, place):
+    found = numbers(dtype)[place]
+    mantissa, e, exponent = found.partition("e")
+    digits = f"{float(mantissa) * 1.05:.12f}"
+    with pytest.raises(Fault, match="units in the last place off, 4 are granted"):
+        CText(as_function(TEXT), wrong(dtype, found, digits + e + exponent))
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("7.0 / (right + 3.5)", "7.0 / (right + 3.0)"),
+        ("1.125 * right", "1.25 * right"),
+        ("- y : y", "+ y : y"),
+        ("k < 24", "k < 23"),
+        ("rint(16.0", "rint(15.0"),
+        ("2.0 * exp", "exp"),
+        ("fabs(x)", "x"),
+    ],
+)
+def test_another_mistake_is_seen(old, new):
+    with pytest.raises(Fault, match="erfcx"):
+        CText(as_function(TEXT), wrong("double", old, new))
+
+
+def test_every_polynomial_is_checked():
+    """A row that prints an approximation says in the check how good it is."""
+    rows = {r.name for r in ROWS if r.helper is not None and any(isinstance(v, Polynomial) for _, v in r.helper.lines)}
+    assert rows == set(APPROXIMATED)
