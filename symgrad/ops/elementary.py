@@ -9,7 +9,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, ONE, ZERO, Const, Expr, apply, select
+from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, select
 from .row import Op, jump, log, nonzero, origin, real, step
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
@@ -51,6 +51,19 @@ def _length(a: Expr, b: Expr) -> Expr:
     """hypot(a, b) as a denominator: never 0 beside a number that is not."""
     y = apply("hypot", a, b)
     return y if any(isinstance(x, Const) and x.value for x in (a, b)) else nonzero(y)
+
+
+def _size(x: Expr) -> Expr:
+    """abs(x), of -4*a that of 4*a."""
+    first = x.args[0] if isinstance(x, Apply) and x.op == "mul" else x
+    return apply("abs", -x if isinstance(first, Const) and first.value < 0 else x)
+
+
+def _root_of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
+    """sqrt(u**2 + v*w), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range."""
+    length = apply("abs", u) + apply("sqrt", _size(v)) * apply("sqrt", _size(w))
+    scale = apply("exp2", apply("floor", apply("log2", nonzero(length))))
+    return scale * apply("sqrt", (u / scale) ** 2 + v / scale * (w / scale))
 
 
 _half = Fraction(1, 2)
@@ -149,6 +162,16 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
         lambda a, b: sympy.sqrt(a**2 + b**2),
         kinks=origin("x == y == 0"),
+    ),
+    Op(
+        "root_of_sum",  # sqrt(x**2 + y z) whose terms neither overflow nor underflow
+        3,
+        real(lambda u, v, w: mp.sqrt(u * u + v * w)),
+        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)),
+        lambda u, v, w: sympy.sqrt(u**2 + v * w),
+        expand=_root_of_sum,
+        domain="x**2 + y z >= 0",
+        inside=0,
     ),
     # trigonometry
     Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin),

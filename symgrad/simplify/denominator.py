@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import sympy
@@ -82,6 +82,8 @@ class _Atoms:
                 return self._root(node, args[0])
             case "hypot":
                 return self._root(node, args[0] ** 2 + args[1] ** 2)
+            case "root_of_sum":
+                return self._root(node, args[0] ** 2 + args[1] * args[2])
             case "abs":
                 return self._root(node, args[0] ** 2)
             case "sign":
@@ -179,13 +181,36 @@ def together(body: Expr, words: str = "") -> Expr | None:
     if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
         return None
     atoms = _Atoms(words)
-    whole = sympy.together(atoms.read(body))
+    return _fraction(atoms.read(body), atoms, body)
+
+
+def by_roots(body: Expr) -> Iterator[Expr]:
+    """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
+    (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
+    if _terms(body) >= MANY:
+        return
+    atoms = _Atoms("")
+    whole = atoms.read(body)
+    for root, square in atoms.squares:
+        for other in sorted(square.free_symbols - {root}, key=list(atoms.nodes).index):
+            if square.is_polynomial(other) and sympy.degree(square, other) == 1:
+                times = sympy.diff(square, other)
+                found = whole.subs(other, (root**2 - square.subs(other, 0)) / times)
+                if (form := _fraction(found, atoms, body, root)) is not None:
+                    yield form
+
+
+def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: sympy.Symbol | None = None) -> Expr | None:
+    """kept  a root whose powers stay"""
+    whole = sympy.together(found)
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
         return None
     try:
         above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
         for symbol, square in reversed(atoms.squares):
+            if symbol is kept:
+                continue
             if not square.is_polynomial(*gens):
                 return None
             reduced = sympy.rem(above.as_expr(), symbol**2 - square, symbol)

@@ -53,7 +53,7 @@ def stable(function: Function) -> Function:
         function = _constants(_in_form(function, STABLE))
         own = [*function.inputs, *(o.name for o in function.options)]
         function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
-        function = _in_form(with_filled(_once(softmax(function))), SCALED)
+        function = _with_roots(_in_form(with_filled(_once(softmax(function))), SCALED))
     else:
         function = _once(_constants(function))
     function = _rename_copies(function)
@@ -204,6 +204,25 @@ def _hoist(function: Function) -> Function:
                     known[same] = ref(name, *at)
                 mine[node] = known[same]
         statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def _with_roots(function: Function) -> Function:
+    """The root of a sum gets an equation of its own: as long as it is where it is computed, gradients speak of it."""
+    tensors, statements, taken = list(function.tensors), [], names_of(function)
+    for e in function.statements:
+        found: dict[Expr, Expr] = {}
+        if e.matrix is None and not e.when and e.where is None:
+            for node in _applies(e.body):
+                if node.op == "root_of_sum" and node is not e.body:
+                    at = tuple(i for i, _ in e.box if i in indices(node))
+                    name = fresh(f"root_{refs(node)[0].name}", taken)
+                    taken.add(name)
+                    box = tuple(pair for pair in e.box if pair[0] in at)
+                    tensors.append(Tensor(name, tuple(n for _, n in box), dtype_of_part(node)))
+                    statements.append(Equation(name, at, "none", substitute(node, found), box))
+                    found[node] = ref(name, *at)
+        statements.append(replace(e, body=substitute(e.body, found)) if found else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
