@@ -111,13 +111,35 @@ class _Atoms:
         return symbol
 
     def _power_of_e(self, exponent: Expr) -> sympy.Expr:
-        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t)."""
-        for node, symbol in self.symbols.items():
-            if isinstance(node, Apply) and node.op == "exp":
-                ratio = _ratio(exponent, node.args[0])
-                if ratio is not None:
-                    return symbol**ratio
+        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t); times what is told by the
+        logarithms in u: exp(v - log(k)) is exp(v)/k."""
+        there = [(n, s) for n, s in self.symbols.items() if isinstance(n, Apply) and n.op == "exp"]
+        for node, symbol in there:
+            ratio = _ratio(exponent, node.args[0])
+            if ratio is not None:
+                return symbol**ratio
+        for node, symbol in there:
+            told = self._exponential(self.read(exponent) - self.read(node.args[0]))
+            if told is not None:
+                return symbol * told
         return self.symbol(apply("exp", exponent))
+
+    def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
+        """exp of a sum of logarithms, each so many times as a whole number says."""
+        logarithms = {s: n.args[0] for s, n in self.nodes.items() if isinstance(n, Apply) and n.op == "log"}
+        if logarithms.keys().isdisjoint(difference.free_symbols):
+            return None
+        parts = sympy.fraction(sympy.together(difference))
+        for symbol, square in reversed(self.squares):
+            parts = tuple(sympy.rem(sympy.expand(part), symbol**2 - square, symbol) for part in parts)
+        found = sympy.expand(sympy.cancel(parts[0] / parts[1]))
+        told = sympy.Integer(1)
+        for term in sympy.Add.make_args(found):
+            times, symbol = term.as_coeff_Mul()
+            if not (times.is_Integer and symbol in logarithms):
+                return None
+            told *= self.read(logarithms[symbol]) ** times
+        return told
 
     def write(self, found: sympy.Poly) -> Expr:
         """A polynomial as an expression, its terms in the order in which the symbols were met."""
