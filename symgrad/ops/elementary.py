@@ -15,6 +15,9 @@ from .row import Op, jump, log, nonzero, origin, real, step
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
 
 
+FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
+
+
 def _exp(x: Any) -> Any:
     if not mp.isfinite(x) or mp.mag(x) <= LARGE:
         return mp.exp(x)
@@ -51,6 +54,13 @@ def _length(a: Expr, b: Expr) -> Expr:
     """hypot(a, b) as a denominator: never 0 beside a number that is not."""
     y = apply("hypot", a, b)
     return y if any(isinstance(x, Const) and x.value for x in (a, b)) else nonzero(y)
+
+
+def _log_ratio(x: Expr, y: Expr) -> Expr:
+    """log(x / y); by two logarithms where the quotient may have left the range, which costs digits where x is near y."""
+    ratio = apply("log", x / y)
+    apart = apply("log", apply("abs", x)) - apply("log", apply("abs", y))
+    return select(apply("gt", apply("abs", ratio), FAR), apart, ratio)
 
 
 def _size(x: Expr) -> Expr:
@@ -143,6 +153,16 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x, y: (1 / (x * apply("log", 10)),),
         lambda x: sympy.log(x) / sympy.log(10),
         domain="x > 0",
+        inside=1,
+    ),
+    Op(
+        "log_ratio",  # log(x / y) where x / y need not be in the range
+        2,
+        real(lambda x, y: log(x / y)),
+        lambda x, y, result: (1 / x, -1 / y),
+        lambda x, y: sympy.log(x / y),
+        expand=_log_ratio,
+        domain="x / y > 0",
         inside=1,
     ),
     Op("sqrt", 1, real(mp.sqrt), lambda x, y: (1 / (2 * y),), sympy.sqrt, domain="x >= 0", inside=1),

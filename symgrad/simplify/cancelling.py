@@ -199,6 +199,15 @@ def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
     return next((f for f in forms if mean(_lost(f, truths)) <= loss), None)
 
 
+def overflowing(body: Expr, other: Expr, mild: frozenset[str]) -> bool:
+    """Whether `body` leaves the range, or comes to nothing, at points where `other` does not."""
+    nodes = values(other)
+    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
+        return False
+    truths = _truths(other, [n for n in nodes if isinstance(n, Ref)], mild)
+    return bool(truths) and _wrecked(_lost(body, truths), _lost(other, truths))
+
+
 def _chosen(body: Expr, condition: Expr, holds: bool) -> Expr:
     """`body` where the condition holds, or does not."""
 

@@ -126,7 +126,7 @@ class _Atoms:
 
     def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
         """exp of a sum of logarithms, each so many times as a whole number says."""
-        logarithms = {s: n.args[0] for s, n in self.nodes.items() if isinstance(n, Apply) and n.op == "log"}
+        logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in ("log", "log_ratio")}
         if logarithms.keys().isdisjoint(difference.free_symbols):
             return None
         parts = sympy.fraction(sympy.together(difference))
@@ -161,6 +161,12 @@ class _Atoms:
             terms.append(value * product(factors) if value is not ONE else product(factors))
         positive = [t for t in terms if not (isinstance(t, Apply) and t.op == "neg")]
         return total([*positive, *(t for t in terms if t not in positive)])
+
+
+def _inside(logarithm: Expr) -> Expr:
+    """What it is the logarithm of."""
+    above, *below = logarithm.args
+    return above / product(below)
 
 
 def _ratio(u: Expr, v: Expr) -> int | None:

@@ -16,6 +16,7 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    apply,
     factors,
     index,
     indices,
@@ -29,6 +30,7 @@ from ..expr import (
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
+from .cancelling import overflowing
 from .fresh import fresh
 from .normalised import with_normalised
 from .singular import with_filled
@@ -53,7 +55,7 @@ def stable(function: Function) -> Function:
         function = _constants(_in_form(function, STABLE))
         own = [*function.inputs, *(o.name for o in function.options)]
         function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
-        function = _with_roots(_in_form(with_filled(_once(softmax(function))), SCALED))
+        function = _with_roots(_with_log_ratios(_in_form(with_filled(_once(softmax(function))), SCALED)))
     else:
         function = _once(_constants(function))
     function = _rename_copies(function)
@@ -205,6 +207,25 @@ def _hoist(function: Function) -> Function:
                 mine[node] = known[same]
         statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def _with_log_ratios(function: Function) -> Function:
+    """log(x / y) as one operator where the quotient leaves the range although the value is a number."""
+    mild = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply) and node.op == "log":
+            (ratio,) = node.args
+            if isinstance(ratio, Apply) and ratio.op == "div" and all(isinstance(r, Ref) for r in ratio.args):
+                return apply("log_ratio", *ratio.args)
+        return node
+
+    statements = []
+    for e in function.statements:
+        body = transform(e.body, rewrite)
+        own = body is not e.body and not any(r.name in mild for r in refs(body))
+        statements.append(replace(e, body=body) if own and overflowing(e.body, body, mild) else e)
+    return replace(function, statements=tuple(statements))
 
 
 def _with_roots(function: Function) -> Function:
