@@ -60,13 +60,14 @@ ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
+ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum"})
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
 FEW = 0.15  # the same, where there are points at which the other form has all digits wrong
 GOOD = 0.5  # bits on average up to which no other orders are tried
 WRECKED = 25  # bits
-TRIED = 4  # forms whose factors are tried in other orders
+TRIED = 2  # forms whose factors are tried in other orders
 LONGER = 4  # operations that it may have more
 SHORTER = 2  # operations that it has less, to be taken though it saves no bits
 
@@ -174,9 +175,12 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)}
     if min(map(mean, found.values())) >= GOOD:
-        first = sorted(found, key=lambda f: mean(found[f]))[:TRIED]
-        orders = [f for f in (reordered(f, truths, mild) for f in first) if f is not None]
-        found |= {f: _lost(f, truths) for f in orders}
+        first = sorted(found, key=lambda f: mean(found[f]))
+        known: dict[Expr, tuple[float, ...]] = {}
+        others = (f for f in (reordered(f, truths, mild, known) for f in first) if f is not None)
+        orders = {f: _lost(f, truths) for f in itertools.islice(others, TRIED)}
+        least = min(map(mean, found.values()))
+        found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
     best = min(found.values(), key=mean)
     good = [f for f, lost in found.items() if mean(lost) <= mean(best) + (FEW if _wrecked(lost, best) else GAIN)]
     return None if good[0] is body else min(good, key=size)
@@ -189,13 +193,16 @@ def _lost(form: Expr, truths: Truths) -> list[float]:
 
 
 def _wrecked(lost: list[float], best: list[float]) -> bool:
-    """Whether there are more points at which hardly a digit is right: another range of numbers, and not chance."""
-    return sum(x > WRECKED for x in lost) > sum(x > WRECKED for x in best)
+    """Whether there are more points at which hardly a digit is right: a range of numbers, and not chance."""
+    mine, others = (sum(x > WRECKED for x in some) for some in (lost, best))
+    return mine > 1 + 1.2 * others
 
 
 def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
-    """What loses no more than `body` and is shorter, where roots of a polynomial are spoken of."""
+    """What loses no more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
+    whole = together(body)
     forms = [f for f in by_roots(body) if size(f) < size(body) - SHORTER]
+    forms += [] if whole is None or 2 * size(whole) > size(body) else [whole]
     return next((f for f in forms if mean(_lost(f, truths)) <= loss), None)
 
 
@@ -290,12 +297,14 @@ def _truths(
 ) -> Truths:
     """The points at which `body` is a number that is used, and what it is there, as two precisions agree."""
     found = []
+    calls = any(isinstance(n, Apply) and n.op not in ARITHMETIC for n in values(body))
+    digits = DIGITS[1:2] if calls else DIGITS[1:]
     for at in points(tuple(leaves), mild):
         if not _used(at, given):
             continue
         with mp.workprec(DIGITS[0]):
             last = value_of_formula(body, at)
-        for precision in DIGITS[1:]:
+        for precision in digits:
             with mp.workprec(precision):
                 value = value_of_formula(body, at)
             if mp.isfinite(value) and abs(last - value) <= mpmath.ldexp(abs(value), -60):
@@ -318,10 +327,12 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]
     for far, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
         found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * far)} for sign in (1, -1)]
     found += [{leaf: number(leaf, EXTREME) for leaf in leaves} for _ in range(POINTS // 3)]
-    for _ in (leaf for leaf in leaves if leaf.name not in mild):
+    found += [{k: abs(v) for k, v in at.items()} for at in found]
+    for positive in (False, True):
         every = {leaf: draw.sample(ALL, len(ALL)) for leaf in leaves}
-        found += [{leaf: number(leaf, (every[leaf][k],)) for leaf in leaves} for k in range(len(ALL))]
-    return [*found, *({k: abs(v) for k, v in at.items()} for at in found)]
+        some = [{leaf: number(leaf, (every[leaf][k],)) for leaf in leaves} for k in range(len(ALL))]
+        found += [{k: abs(v) for k, v in at.items()} for at in some] if positive else some
+    return found
 
 
 def _paired(node: Expr) -> Expr:

@@ -19,6 +19,7 @@ from ..expr import (
     is_exact,
     postorder,
     product,
+    size,
     total,
     value_of,
 )
@@ -50,7 +51,11 @@ class _Atoms:
 
     def read(self, root: Expr) -> sympy.Expr:
         done: dict[Expr, sympy.Expr] = {}
-        for node in values(root):
+        nodes = values(root)
+        if not self.nodes:  # of exponentials, the simplest first
+            for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
+                self._power_of_e(node.args[0])
+        for node in nodes:
             done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, [done[a] for a in node.args])
         return done[root]
 
@@ -125,7 +130,7 @@ class _Atoms:
         return self.symbol(apply("exp", exponent))
 
     def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
-        """exp of a sum of logarithms, each so many times as a whole number says."""
+        """exp of a sum of logarithms, each so many times as a whole number says, and of what exp is there of."""
         logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in ("log", "log_ratio")}
         if logarithms.keys().isdisjoint(difference.free_symbols):
             return None
@@ -133,13 +138,21 @@ class _Atoms:
         for symbol, square in reversed(self.squares):
             parts = tuple(sympy.rem(sympy.expand(part), symbol**2 - square, symbol) for part in parts)
         found = sympy.expand(sympy.cancel(parts[0] / parts[1]))
-        told = sympy.Integer(1)
+        told, rest = sympy.Integer(1), sympy.Integer(0)
         for term in sympy.Add.make_args(found):
             times, symbol = term.as_coeff_Mul()
-            if not (times.is_Integer and symbol in logarithms):
-                return None
-            told *= self.read(logarithms[symbol]) ** times
-        return told
+            if times.is_Integer and symbol in logarithms:
+                told *= self.read(logarithms[symbol]) ** times
+            else:
+                rest += term
+        if rest == 0:
+            return told
+        for node, symbol in self.symbols.items():
+            if isinstance(node, Apply) and node.op == "exp":
+                times = sympy.cancel(rest / self.read(node.args[0]))
+                if times in (1, -1):
+                    return told * symbol**times
+        return None
 
     def write(self, found: sympy.Poly) -> Expr:
         """A polynomial as an expression, its terms in the order in which the symbols were met."""

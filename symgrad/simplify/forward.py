@@ -229,13 +229,13 @@ def _with_log_ratios(function: Function) -> Function:
 
 
 def _with_roots(function: Function) -> Function:
-    """The root of a sum gets an equation of its own: as long as it is where it is computed, gradients speak of it."""
+    """The root of a sum that is read several times gets an equation of its own: gradients speak of it, too."""
     tensors, statements, taken = list(function.tensors), [], names_of(function)
     for e in function.statements:
         found: dict[Expr, Expr] = {}
         if e.matrix is None and not e.when and e.where is None:
             for node in _applies(e.body):
-                if node.op == "root_of_sum" and node is not e.body:
+                if node.op == "root_of_sum" and sum(node in n.args for n in _applies(e.body)) > 1:
                     at = tuple(i for i, _ in e.box if i in indices(node))
                     name = fresh(f"root_{refs(node)[0].name}", taken)
                     taken.add(name)

@@ -42,18 +42,30 @@ def unrolled(side: Sequence[Expr]) -> list[Expr]:
     return found
 
 
-def reordered(form: Expr, truths: Sequence[tuple[Mapping[Ref, Any], Any]], mild: frozenset[str]) -> Expr | None:
+def reordered(
+    form: Expr,
+    truths: Sequence[tuple[Mapping[Ref, Any], Any]],
+    mild: frozenset[str],
+    known: dict[Expr, tuple[float, ...]],
+) -> Expr | None:
     """`form` in the order that loses the fewest bits at the points; None where it is no product, or as good as it is.
 
-    mild  the names of numbers that are neither huge nor tiny: they stand first
+    mild   the names of numbers that are neither huge nor tiny: they stand first
+    known  what factors are at the points
     """
+
+    def at_points(f: Expr) -> tuple[float, ...]:
+        if f not in known:
+            known[f] = tuple(in_doubles(f, at) for at, _ in truths)
+        return known[f]
+
     negative = isinstance(form, Apply) and form.op == "neg"
     above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
     first = [f for f in above if isinstance(f, Const)]
     first += [f for f in above if _is_mild(f, mild)]
     numbers = [f for f in below if isinstance(f, Const)]
     steps = [
-        Step(f, under, tuple(in_doubles(f, at) for at, _ in truths))
+        Step(f, under, at_points(f))
         for side, under in ((above, False), (below, True))
         for f in side
         if f not in first and f not in numbers
@@ -62,7 +74,7 @@ def reordered(form: Expr, truths: Sequence[tuple[Mapping[Ref, Any], Any]], mild:
         return None
     wanted = [float(truth) for _, truth in truths]
     head = product([-ONE if negative else ONE, *first]) / product(numbers)
-    start = [in_doubles(head, at) for at, _ in truths]
+    start = at_points(head)
 
     def lost(order: Sequence[Step]) -> float:
         return sum(_lost(*pair) for pair in zip(_computed(start, order), wanted, strict=True)) / len(wanted)
