@@ -57,7 +57,7 @@ def _length(a: Expr, b: Expr) -> Expr:
 
 
 def _log_ratio(x: Expr, y: Expr) -> Expr:
-    """log(x / y); by two logarithms where the quotient may have left the range, which costs digits where x is near y."""
+    """log(x / y), by two logarithms where the quotient leaves the range: elsewhere, they cost digits for x near y."""
     ratio = apply("log", x / y)
     apart = apply("log", apply("abs", x)) - apply("log", apply("abs", y))
     return select(apply("gt", apply("abs", ratio), FAR), apart, ratio)

@@ -12,6 +12,7 @@ where a guard held. Only forms that have the value of the original there are tak
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,14 +32,12 @@ from ..expr import (
     Ref,
     apply,
     factors,
-    is_exact,
     postorder,
     product,
     refs,
     size,
     substitute,
     transform,
-    value_of,
 )
 from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
@@ -145,20 +144,21 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     if chosen:
         condition = chosen[0].args[0]
         branches = [_chosen(body, condition, holds) for holds in (True, False)]
-        found = [
+        others = [
             better(b, mild, (*given, (condition, holds))) for b, holds in zip(branches, (True, False), strict=True)
         ]
-        kept = [b if f is None else f for b, f in zip(branches, found, strict=True)]
+        kept = [b if f is None else f for b, f in zip(branches, others, strict=True)]
         if kept[0].key is kept[1].key:
             return kept[0]
         whole = apply("select", condition, *kept)
-        return None if found == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
+        return None if others == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
     bare = _without_guards(body)
     nodes = values(bare)
     if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
-    truths = _truths(bare, leaves, mild, given)
+    far = any(isinstance(n, Apply) and n.op in LENGTHS for n in nodes)
+    truths = _truths(bare, [at for at in points(tuple(leaves), mild, far) if _used(at, given)])
     if not truths:
         return None
     now = _lost(bare, truths)
@@ -171,19 +171,21 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms += by_roots(bare)
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
-    forms += [transform(f, _paired) for f in forms]
+    forms += [_with_pairs(f) for f in forms]
     forms = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)}
-    if min(map(mean, found.values())) >= GOOD:
+    if far and min(map(mean, found.values())) >= GOOD:
         first = sorted(found, key=lambda f: mean(found[f]))
         known: dict[Expr, tuple[float, ...]] = {}
-        others = (f for f in (reordered(f, truths, mild, known) for f in first) if f is not None)
-        orders = {f: _lost(f, truths) for f in itertools.islice(others, TRIED)}
+        again = (f for f in (reordered(f, truths, mild, known) for f in first) if f is not None)
+        orders = {f: _lost(f, truths) for f in itertools.islice(again, TRIED)}
         least = min(map(mean, found.values()))
         found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
     best = min(found.values(), key=mean)
     good = [f for f, lost in found.items() if mean(lost) <= mean(best) + (FEW if _wrecked(lost, best) else GAIN)]
-    return None if good[0] is body else min(good, key=size)
+    if good[0] is body:  # another may be as good, and half as long
+        good = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+    return min(good, key=size, default=None) if far else next(iter(good), None)
 
 
 def _lost(form: Expr, truths: Truths) -> list[float]:
@@ -199,19 +201,25 @@ def _wrecked(lost: list[float], best: list[float]) -> bool:
 
 
 def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
-    """What loses no more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
+    """What hardly loses more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
     whole = together(body)
     forms = [f for f in by_roots(body) if size(f) < size(body) - SHORTER]
     forms += [] if whole is None or 2 * size(whole) > size(body) else [whole]
-    return next((f for f in forms if mean(_lost(f, truths)) <= loss), None)
+    return next((f for f in forms if mean(_lost(f, truths)) <= loss + FEW), None)
 
 
-def overflowing(body: Expr, other: Expr, mild: frozenset[str]) -> bool:
-    """Whether `body` leaves the range, or comes to nothing, at points where `other` does not."""
+def overflowing(body: Expr, other: Expr) -> bool:
+    """Whether `body` has hardly a digit right where a quotient in it leaves the range, and `other`, which takes the
+    logarithm of that quotient as `log_ratio`, has."""
     nodes = values(other)
     if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return False
-    truths = _truths(other, [n for n in nodes if isinstance(n, Ref)], mild)
+    draw = random.Random(20)
+    leaves = [n for n in nodes if isinstance(n, Ref)]
+    ratios = [n.args[0] / n.args[1] for n in nodes if isinstance(n, Apply) and n.op == "log_ratio"]
+    drawn = [{leaf: mpmath.ldexp(1 + draw.random(), draw.choice(ALL)) for leaf in leaves} for _ in range(8 * POINTS)]
+    there = [at for at in drawn if any(in_doubles(r, at) in (0, math.inf) for r in ratios)]
+    truths = _truths(other, there)
     return bool(truths) and _wrecked(_lost(body, truths), _lost(other, truths))
 
 
@@ -292,16 +300,12 @@ def _agrees(form: Expr, there: Truths) -> bool:
 Truths = list[tuple[dict[Ref, Any], Any]]
 
 
-def _truths(
-    body: Expr, leaves: Sequence[Ref], mild: frozenset[str], given: tuple[tuple[Expr, bool], ...] = ()
-) -> Truths:
-    """The points at which `body` is a number that is used, and what it is there, as two precisions agree."""
+def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
+    """Those of the points at which `body` is a number, and what it is there, as two precisions agree."""
     found = []
     calls = any(isinstance(n, Apply) and n.op not in ARITHMETIC for n in values(body))
     digits = DIGITS[1:2] if calls else DIGITS[1:]
-    for at in points(tuple(leaves), mild):
-        if not _used(at, given):
-            continue
+    for at in drawn:
         with mp.workprec(DIGITS[0]):
             last = value_of_formula(body, at)
         for precision in digits:
@@ -315,8 +319,11 @@ def _truths(
 
 
 @lru_cache(maxsize=1024)
-def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]]:
-    """Numbers of both signs and all sizes, without a function of the platform's."""
+def points(leaves: tuple[Ref, ...], mild: frozenset[str], far: bool = False) -> list[dict[Ref, Any]]:
+    """Numbers of both signs and all sizes, without a function of the platform's.
+
+    far  more of them in all of the range: for what speaks of lengths; of one variable, they are taken anyway
+    """
     draw = random.Random(20)
 
     def number(leaf: Ref, exponents: Sequence[int] = range(SMALLEST, LARGEST + 1)) -> Any:
@@ -324,15 +331,23 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]
         return mpmath.ldexp(2**20 + draw.getrandbits(20), exponent - 20) * draw.choice((1, -1))
 
     found = [{leaf: number(leaf) for leaf in leaves} for _ in range(POINTS)]
-    for far, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
-        found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * far)} for sign in (1, -1)]
+    for large, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
+        found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * large)} for sign in (1, -1)]
     found += [{leaf: number(leaf, EXTREME) for leaf in leaves} for _ in range(POINTS // 3)]
     found += [{k: abs(v) for k, v in at.items()} for at in found]
-    for positive in (False, True):
+    more = far or sum(leaf.name not in mild for leaf in leaves) == 1
+    for positive in (False, True) if more else ():
         every = {leaf: draw.sample(ALL, len(ALL)) for leaf in leaves}
         some = [{leaf: number(leaf, (every[leaf][k],)) for leaf in leaves} for k in range(len(ALL))]
         found += [{k: abs(v) for k, v in at.items()} for at in some] if positive else some
     return found
+
+
+def _with_pairs(form: Expr) -> Expr:
+    """`form` with its quotients in pairs; what a function is applied to stays: it may be known."""
+    if not isinstance(form, Apply) or form.op not in ("add", "sub", "mul", "div", "neg", "pow"):
+        return form
+    return _paired(apply(form.op, *map(_with_pairs, form.args)))
 
 
 def _paired(node: Expr) -> Expr:

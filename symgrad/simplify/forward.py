@@ -25,6 +25,7 @@ from ..expr import (
     refs,
     size,
     substitute,
+    terms_of,
     transform,
 )
 from ..expr.sizes import decided, equal
@@ -210,21 +211,24 @@ def _hoist(function: Function) -> Function:
 
 
 def _with_log_ratios(function: Function) -> Function:
-    """log(x / y) as one operator where the quotient leaves the range although the value is a number."""
-    mild = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
+    """log(x / y) of inputs as one operator, where the quotient leaves the range although what it is for does not."""
+    own = set(function.inputs)
 
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply) and node.op == "log":
             (ratio,) = node.args
-            if isinstance(ratio, Apply) and ratio.op == "div" and all(isinstance(r, Ref) for r in ratio.args):
+            inputs = isinstance(ratio, Apply) and all(isinstance(r, Ref) and r.name in own for r in ratio.args)
+            if isinstance(ratio, Apply) and ratio.op == "div" and inputs:
                 return apply("log_ratio", *ratio.args)
         return node
 
     statements = []
     for e in function.statements:
         body = transform(e.body, rewrite)
-        own = body is not e.body and not any(r.name in mild for r in refs(body))
-        statements.append(replace(e, body=body) if own and overflowing(e.body, body, mild) else e)
+        read = [f for t, _ in terms_of(body) for f in factors(t)[0]]  # a term of the sum is not read by a gradient
+        plain = body is not e.body and not e.reduced and all(r.name in own for r in refs(body))
+        plain = plain and not any(isinstance(f, Apply) and f.op == "log_ratio" for f in read)
+        statements.append(replace(e, body=body) if plain and overflowing(e.body, body) else e)
     return replace(function, statements=tuple(statements))
 
 

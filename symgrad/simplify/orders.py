@@ -61,7 +61,7 @@ def reordered(
 
     negative = isinstance(form, Apply) and form.op == "neg"
     above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
-    first = [f for f in above if isinstance(f, Const)]
+    first: list[Expr] = [f for f in above if isinstance(f, Const)]
     first += [f for f in above if _is_mild(f, mild)]
     numbers = [f for f in below if isinstance(f, Const)]
     steps = [
@@ -94,7 +94,7 @@ def reordered(
     return found
 
 
-def _climbed(steps: Sequence[Step], lost: Callable[[Sequence[Step]], float]) -> tuple[float, Sequence[Step]]:
+def _climbed(steps: list[Step], lost: Callable[[Sequence[Step]], float]) -> tuple[float, list[Step]]:
     least = lost(steps)
     for _ in range(ROUNDS):
         tried = ((lost(order), order) for order in _moves(steps))

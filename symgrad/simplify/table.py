@@ -115,7 +115,7 @@ SCALED: tuple[Identity, ...] = (
     Identity(
         "difference of sides, and an angle",
         apply("sqrt", (U - V) ** 2 + 4 * U * V * W**2),
-        apply("root_of_sum", U - V, 4 * U * W**2, V),
+        _of_sum(U - V, 2 * U * W, 2 * V * W),
     ),
     Identity("sum of a square and a product with one", apply("sqrt", U**2 + V * W**2), _of_sum(U, V * W, W), _moving),
     Identity("sum of a square and a product", apply("sqrt", U**2 + V * W), _of_sum(U, V, W), _moving),
