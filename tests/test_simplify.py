@@ -250,6 +250,10 @@ CANCELLED = {
     "1/(exp(x) - 1)": {"grad_x": "grad_output[...] / (expm1(-x[...]) * expm1(x[...]))"},
     "tanh(x)": {"grad_x": "grad_output[...] * sech2(x[...])"},
     "1/(1 + exp(-x))": {"grad_x": "grad_output[...] * sigmoid_slope(x[...])"},
+    "(-k + sqrt(k**2 - 4*s*x))/(2*s)": {"grad_x": "-grad_output[...] / root_k[...]"},
+    "s*erfc(-(log(s/k) + x**2/2)/(x*sqrt(2)))/2 - k*erfc(-(log(s/k) - x**2/2)/(x*sqrt(2)))/2": {
+        "grad_s": "grad_output[...] * erfc(-(log_ratio(s[...], k[...]) + x[...]**2 / 2) / (x[...] * sqrt(2))) / 2",
+    },
     "x**2 + 3*x": {"grad_x": "grad_output[...] * (3 + 2 * x[...])"},
 }
 

@@ -15,6 +15,9 @@ from .row import Op, jump, log, nonzero, origin, real, step
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
 
 
+FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
+
+
 def _exp(x: Any) -> Any:
     if not mp.isfinite(x) or mp.mag(x) <= LARGE:
         return mp.exp(x)
@@ -76,6 +79,26 @@ def _not_negative(x: Expr) -> Expr:
     if isinstance(x, Apply) and x.op == "sub":
         return apply("ge", *x.args)
     return apply("le", x.args[0], 0) if isinstance(x, Apply) and x.op == "neg" else apply("ge", x, 0)
+
+
+def _log_ratio(x: Expr, y: Expr) -> Expr:
+    """log(x / y), by two logarithms where the quotient leaves the range: elsewhere, they cost digits for x near y."""
+    ratio = apply("log", x / y)
+    apart = apply("log", apply("abs", x)) - apply("log", apply("abs", y))
+    return select(apply("gt", apply("abs", ratio), FAR), apart, ratio)
+
+
+def _size(x: Expr) -> Expr:
+    """abs(x), of -4*a that of 4*a."""
+    first = x.args[0] if isinstance(x, Apply) and x.op == "mul" else x
+    return apply("abs", -x if isinstance(first, Const) and first.value < 0 else x)
+
+
+def _root_of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
+    """sqrt(u**2 + v*w), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range."""
+    length = apply("abs", u) + apply("sqrt", _size(v)) * apply("sqrt", _size(w))
+    scale = apply("exp2", apply("floor", apply("log2", nonzero(length))))
+    return scale * apply("sqrt", (u / scale) ** 2 + v / scale * (w / scale))
 
 
 _half = Fraction(1, 2)
@@ -157,6 +180,16 @@ ELEMENTARY: tuple[Op, ...] = (
         domain="x > 0",
         inside=1,
     ),
+    Op(
+        "log_ratio",  # log(x / y) where x / y need not be in the range
+        2,
+        real(lambda x, y: log(x / y)),
+        lambda x, y, result: (1 / x, -1 / y),
+        lambda x, y: sympy.log(x / y),
+        expand=_log_ratio,
+        domain="x / y > 0",
+        inside=1,
+    ),
     Op("sqrt", 1, real(mp.sqrt), lambda x, y: (1 / (2 * y),), sympy.sqrt, domain="x >= 0", inside=1),
     Op(
         "cbrt",
@@ -174,6 +207,16 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
         lambda a, b: sympy.sqrt(a**2 + b**2),
         kinks=origin("x == y == 0"),
+    ),
+    Op(
+        "root_of_sum",  # sqrt(x**2 + y z) whose terms neither overflow nor underflow
+        3,
+        real(lambda u, v, w: mp.sqrt(u * u + v * w)),
+        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)),
+        lambda u, v, w: sympy.sqrt(u**2 + v * w),
+        expand=_root_of_sum,
+        domain="x**2 + y z >= 0",
+        inside=0,
     ),
     # trigonometry
     Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin),

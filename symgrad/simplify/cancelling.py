@@ -12,10 +12,12 @@ where a guard held. Only forms that have the value of the original there are tak
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from statistics import fmean as mean
 from typing import Any
 
 import mpmath
@@ -30,20 +32,19 @@ from ..expr import (
     Ref,
     apply,
     factors,
-    is_exact,
     postorder,
     product,
     refs,
     size,
     substitute,
     transform,
-    value_of,
 )
 from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
 from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
-from .denominator import together
+from .denominator import by_roots, together
+from .orders import reordered, unrolled
 from .products import one_fraction
 from .reuse import operator, with_reuse
 from .saturating import saturated
@@ -53,14 +54,22 @@ from .table import balanced, by_lengths, unguarded_divisor
 LARGE = 60  # operations; longer formulas stay as they are
 POINTS = 30
 SMALLEST, LARGEST = -20, 9  # binary exponents of the points
-DIGITS = (300, 2500)  # bits in which the truth is computed
+DIGITS = (300, 2500, 5000)  # bits in which the truth is computed
 EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squares and cubes leave the range
+ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
+ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum"})
+LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
+FEW = 0.15  # the same, where there are points at which the other form has all digits wrong
+GOOD = 0.5  # bits on average up to which no other orders are tried
+WRECKED = 25  # bits
+TRIED = 2  # forms whose factors are tried in other orders
 LONGER = 4  # operations that it may have more
+SHORTER = 2  # operations that it has less, to be taken though it saves no bits
 
 
 def with_cancelled(derivative: Derivative, function: Function) -> Function:
@@ -76,8 +85,8 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     numbers = {d.name for d in function.dims} | {o.name for o in function.options}
     statements, changed = [], False
     for e in function.statements:
-        if e.target not in forward and e.matrix is None and _suspect(e.body):
-            body = _inlined(e.body, locals_)
+        body = _inlined(e.body, locals_)
+        if e.target not in forward and e.matrix is None and (_suspect(e.body) or _by_length(body)):
             own = [n for n in values(body) if isinstance(n, Ref) and n.name not in mild]
             of_inputs = all(n.name in function.inputs for n in own)
             other = filled_sums(e.body, numbers)
@@ -96,14 +105,17 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
 
 
 def _suspect(body: Expr) -> bool:
-    """Whether there is a sum, whose terms may cancel, an exponential, which may overflow, or a quotient of lengths or
-    of three factors, which may on its way to a number that does not."""
+    """Whether there is a sum, whose terms may cancel, or an exponential, which may overflow."""
+    return any(isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1") for n in postorder(body))
+
+
+def _by_length(body: Expr) -> bool:
+    """Whether there is a quotient of lengths or of three factors, which may overflow on its way to a number that does
+    not."""
     for n in postorder(body):
-        if isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1"):
-            return True
         if isinstance(n, Apply) and n.op == "div":
-            above, below = (_unrolled(side) for side in factors(_without_guards(n)))
-            if any(isinstance(d, Apply) and d.op == "hypot" for d in below) and (len(below) > 1 or len(above) > 2):
+            above, below = (unrolled(side) for side in factors(_without_guards(n)))
+            if any(isinstance(d, Apply) and d.op in LENGTHS for d in below) and (len(below) > 1 or len(above) > 2):
                 return True
     return False
 
@@ -133,33 +145,84 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     if chosen:
         condition = chosen[0].args[0]
         branches = [_chosen(body, condition, holds) for holds in (True, False)]
-        found = [
+        others = [
             better(b, mild, (*given, (condition, holds))) for b, holds in zip(branches, (True, False), strict=True)
         ]
-        kept = [b if f is None else f for b, f in zip(branches, found, strict=True)]
+        kept = [b if f is None else f for b, f in zip(branches, others, strict=True)]
+        if kept[0].key is kept[1].key:
+            return kept[0]
         whole = apply("select", condition, *kept)
-        return None if found == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
+        return None if others == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
     bare = _without_guards(body)
     nodes = values(bare)
     if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
-    truths = _truths(bare, leaves, mild, given)
-    if not truths or (loss := bits(one_fraction(bare), truths)) < BAD:
+    far = any(isinstance(n, Apply) and n.op in LENGTHS for n in nodes)
+    truths = _truths(bare, [at for at in points(tuple(leaves), mild, far) if _used(at, given)])
+    if not truths:
         return None
+    now = _lost(bare, truths)
+    if mean(now) < BAD:
+        return _shortened(body, mean(now), truths)
     there = _at_guards(body, leaves)
     if there is None:
         return None
     forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
+    forms += by_roots(bare)
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
-    forms += [transform(f, _paired) for f in forms]
+    forms += [_with_pairs(f) for f in forms]
     short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
-    guarded = [f for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)]
-    losses = [loss, *(bits(one_fraction(_without_guards(f)), truths) for f in guarded)]
-    best = next(k for k, lost in enumerate(losses) if lost <= min(losses) + GAIN)
-    return guarded[best - 1] if best else None
+    found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)}
+    if far and min(map(mean, found.values())) >= GOOD:
+        first = sorted(found, key=lambda f: mean(found[f]))
+        known: dict[Expr, tuple[float, ...]] = {}
+        again = (f for f in (reordered(f, truths, mild, known) for f in first) if f is not None)
+        orders = {f: _lost(f, truths) for f in itertools.islice(again, TRIED)}
+        least = min(map(mean, found.values()))
+        found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
+    best = min(found.values(), key=mean)
+    good = [f for f, lost in found.items() if mean(lost) <= mean(best) + (FEW if _wrecked(lost, best) else GAIN)]
+    if good[0] is body:  # another may be as good, and half as long
+        good = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+    return min(good, key=size, default=None) if far else next(iter(good), None)
+
+
+def _lost(form: Expr, truths: Truths) -> list[float]:
+    """The bits that `form`, which may have guards, loses at each point."""
+    written = one_fraction(_without_guards(form))
+    return [bits_lost(in_doubles(written, at), truth) for at, truth in truths]
+
+
+def _wrecked(lost: list[float], best: list[float]) -> bool:
+    """Whether there are more points at which hardly a digit is right: a range of numbers, and not chance."""
+    mine, others = (sum(x > WRECKED for x in some) for some in (lost, best))
+    return mine > 1 + 1.2 * others
+
+
+def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
+    """What hardly loses more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
+    whole = together(body)
+    forms = [f for f in by_roots(body) if size(f) < size(body) - SHORTER]
+    forms += [] if whole is None or 2 * size(whole) > size(body) else [whole]
+    return next((f for f in forms if mean(_lost(f, truths)) <= loss + FEW), None)
+
+
+def overflowing(body: Expr, other: Expr) -> bool:
+    """Whether `body` has hardly a digit right where a quotient in it leaves the range, and `other`, which takes the
+    logarithm of that quotient as `log_ratio`, has."""
+    nodes = values(other)
+    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
+        return False
+    draw = random.Random(20)
+    leaves = [n for n in nodes if isinstance(n, Ref)]
+    ratios = [n.args[0] / n.args[1] for n in nodes if isinstance(n, Apply) and n.op == "log_ratio"]
+    drawn = [{leaf: mpmath.ldexp(1 + draw.random(), draw.choice(ALL)) for leaf in leaves} for _ in range(8 * POINTS)]
+    there = [at for at in drawn if any(in_doubles(r, at) in (0, math.inf) for r in ratios)]
+    truths = _truths(other, there)
+    return bool(truths) and _wrecked(_lost(body, truths), _lost(other, truths))
 
 
 def _chosen(body: Expr, condition: Expr, holds: bool) -> Expr:
@@ -239,32 +302,30 @@ def _agrees(form: Expr, there: Truths) -> bool:
 Truths = list[tuple[dict[Ref, Any], Any]]
 
 
-def _truths(
-    body: Expr, leaves: Sequence[Ref], mild: frozenset[str], given: tuple[tuple[Expr, bool], ...] = ()
-) -> Truths:
-    """The points at which `body` is a number that is used, and what it is there, as two precisions agree."""
+def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
+    """Those of the points at which `body` is a number, and what it is there, as two precisions agree."""
     found = []
-    for at in points(tuple(leaves), mild):
-        if not _used(at, given):
-            continue
-        values = []
-        for precision in DIGITS:
+    calls = any(isinstance(n, Apply) and n.op not in ARITHMETIC for n in values(body))
+    digits = DIGITS[1:2] if calls else DIGITS[1:]
+    for at in drawn:
+        with mp.workprec(DIGITS[0]):
+            last = value_of_formula(body, at)
+        for precision in digits:
             with mp.workprec(precision):
-                values.append(value_of_formula(body, at))
-        first, second = values
-        if mp.isfinite(second) and abs(first - second) <= mpmath.ldexp(abs(second), -60):
-            found.append((at, second))
+                value = value_of_formula(body, at)
+            if mp.isfinite(value) and abs(last - value) <= mpmath.ldexp(abs(value), -60):
+                found.append((at, value))
+                break
+            last = value
     return found
 
 
-def bits(body: Expr, truths: Truths) -> float:
-    """The bits that `body` loses on average."""
-    return sum(bits_lost(in_doubles(body, at), truth) for at, truth in truths) / len(truths)
-
-
 @lru_cache(maxsize=1024)
-def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]]:
-    """Numbers of both signs and all sizes, without a function of the platform's."""
+def points(leaves: tuple[Ref, ...], mild: frozenset[str], far: bool = False) -> list[dict[Ref, Any]]:
+    """Numbers of both signs and all sizes, without a function of the platform's.
+
+    far  more of them in all of the range: for what speaks of lengths; of one variable, they are taken anyway
+    """
     draw = random.Random(20)
 
     def number(leaf: Ref, exponents: Sequence[int] = range(SMALLEST, LARGEST + 1)) -> Any:
@@ -272,17 +333,30 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str]) -> list[dict[Ref, Any]
         return mpmath.ldexp(2**20 + draw.getrandbits(20), exponent - 20) * draw.choice((1, -1))
 
     found = [{leaf: number(leaf) for leaf in leaves} for _ in range(POINTS)]
-    for far, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
-        found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * far)} for sign in (1, -1)]
+    for large, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
+        found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * large)} for sign in (1, -1)]
     found += [{leaf: number(leaf, EXTREME) for leaf in leaves} for _ in range(POINTS // 3)]
-    return [*found, *({k: abs(v) for k, v in at.items()} for at in found)]
+    found += [{k: abs(v) for k, v in at.items()} for at in found]
+    more = far or sum(leaf.name not in mild for leaf in leaves) == 1
+    for positive in (False, True) if more else ():
+        every = {leaf: draw.sample(ALL, len(ALL)) for leaf in leaves}
+        some = [{leaf: number(leaf, (every[leaf][k],)) for leaf in leaves} for k in range(len(ALL))]
+        found += [{k: abs(v) for k, v in at.items()} for at in some] if positive else some
+    return found
+
+
+def _with_pairs(form: Expr) -> Expr:
+    """`form` with its quotients in pairs; what a function is applied to stays: it may be known."""
+    if not isinstance(form, Apply) or form.op not in ("add", "sub", "mul", "div", "neg", "pow"):
+        return form
+    return _paired(apply(form.op, *map(_with_pairs, form.args)))
 
 
 def _paired(node: Expr) -> Expr:
     """A quotient as a product of quotients, none of which overflows before the whole does: x / r / r for x/r**2."""
     if not isinstance(node, Apply) or node.op != "div":
         return node
-    above, below = (_unrolled(side) for side in factors(node))
+    above, below = (unrolled(side) for side in factors(node))
     numbers, below = ([f for f in below if isinstance(f, Const) == alike] for alike in (True, False))
     if len(below) < 2 and len(above) < 3:
         return node
@@ -293,14 +367,4 @@ def _paired(node: Expr) -> Expr:
         found = found * (f / below.pop(0)) if below else found * f
     for d in below:
         found = found / d
-    return found
-
-
-def _unrolled(side: Sequence[Expr]) -> list[Expr]:
-    """Squares and cubes as their factors."""
-    found: list[Expr] = []
-    for f in side:
-        base, exponent = f.args if isinstance(f, Apply) and f.op == "pow" else (f, ONE)
-        k = value_of(exponent) if is_exact(exponent) else 0
-        found += [base] * int(k) if k in (2, 3) else [f]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import sympy
@@ -19,6 +19,7 @@ from ..expr import (
     is_exact,
     postorder,
     product,
+    size,
     total,
     value_of,
 )
@@ -50,7 +51,11 @@ class _Atoms:
 
     def read(self, root: Expr) -> sympy.Expr:
         done: dict[Expr, sympy.Expr] = {}
-        for node in values(root):
+        nodes = values(root)
+        if not self.nodes:  # of exponentials, the simplest first
+            for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
+                self._power_of_e(node.args[0])
+        for node in nodes:
             done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, [done[a] for a in node.args])
         return done[root]
 
@@ -82,6 +87,8 @@ class _Atoms:
                 return self._root(node, args[0])
             case "hypot":
                 return self._root(node, args[0] ** 2 + args[1] ** 2)
+            case "root_of_sum":
+                return self._root(node, args[0] ** 2 + args[1] * args[2])
             case "abs":
                 return self._root(node, args[0] ** 2)
             case "sign":
@@ -109,13 +116,43 @@ class _Atoms:
         return symbol
 
     def _power_of_e(self, exponent: Expr) -> sympy.Expr:
-        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t)."""
+        """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t); times what is told by the
+        logarithms in u: exp(v - log(k)) is exp(v)/k."""
+        there = [(n, s) for n, s in self.symbols.items() if isinstance(n, Apply) and n.op == "exp"]
+        for node, symbol in there:
+            ratio = _ratio(exponent, node.args[0])
+            if ratio is not None:
+                return symbol**ratio
+        for node, symbol in there:
+            told = self._exponential(self.read(exponent) - self.read(node.args[0]))
+            if told is not None:
+                return symbol * told
+        return self.symbol(apply("exp", exponent))
+
+    def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
+        """exp of a sum of logarithms, each so many times as a whole number says, and of what exp is there of."""
+        logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in ("log", "log_ratio")}
+        if logarithms.keys().isdisjoint(difference.free_symbols):
+            return None
+        parts = sympy.fraction(sympy.together(difference))
+        for symbol, square in reversed(self.squares):
+            parts = tuple(sympy.rem(sympy.expand(part), symbol**2 - square, symbol) for part in parts)
+        found = sympy.expand(sympy.cancel(parts[0] / parts[1]))
+        told, rest = sympy.Integer(1), sympy.Integer(0)
+        for term in sympy.Add.make_args(found):
+            times, symbol = term.as_coeff_Mul()
+            if times.is_Integer and symbol in logarithms:
+                told *= self.read(logarithms[symbol]) ** times
+            else:
+                rest += term
+        if rest == 0:
+            return told
         for node, symbol in self.symbols.items():
             if isinstance(node, Apply) and node.op == "exp":
-                ratio = _ratio(exponent, node.args[0])
-                if ratio is not None:
-                    return symbol**ratio
-        return self.symbol(apply("exp", exponent))
+                times = sympy.cancel(rest / self.read(node.args[0]))
+                if times in (1, -1):
+                    return told * symbol**times
+        return None
 
     def write(self, found: sympy.Poly) -> Expr:
         """A polynomial as an expression, its terms in the order in which the symbols were met."""
@@ -137,6 +174,12 @@ class _Atoms:
             terms.append(value * product(factors) if value is not ONE else product(factors))
         positive = [t for t in terms if not (isinstance(t, Apply) and t.op == "neg")]
         return total([*positive, *(t for t in terms if t not in positive)])
+
+
+def _inside(logarithm: Expr) -> Expr:
+    """What it is the logarithm of."""
+    above, *below = logarithm.args
+    return above / product(below)
 
 
 def _ratio(u: Expr, v: Expr) -> int | None:
@@ -179,13 +222,36 @@ def together(body: Expr, words: str = "") -> Expr | None:
     if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
         return None
     atoms = _Atoms(words)
-    whole = sympy.together(atoms.read(body))
+    return _fraction(atoms.read(body), atoms, body)
+
+
+def by_roots(body: Expr) -> Iterator[Expr]:
+    """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
+    (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
+    if _terms(body) >= MANY:
+        return
+    atoms = _Atoms("")
+    whole = atoms.read(body)
+    for root, square in atoms.squares:
+        for other in sorted(square.free_symbols - {root}, key=list(atoms.nodes).index):
+            if square.is_polynomial(other) and sympy.degree(square, other) == 1:
+                times = sympy.diff(square, other)
+                found = whole.subs(other, (root**2 - square.subs(other, 0)) / times)
+                if (form := _fraction(found, atoms, body, root)) is not None:
+                    yield form
+
+
+def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: sympy.Symbol | None = None) -> Expr | None:
+    """kept  a root whose powers stay"""
+    whole = sympy.together(found)
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
         return None
     try:
         above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
         for symbol, square in reversed(atoms.squares):
+            if symbol is kept:
+                continue
             if not square.is_polynomial(*gens):
                 return None
             reduced = sympy.rem(above.as_expr(), symbol**2 - square, symbol)

@@ -16,6 +16,7 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    apply,
     factors,
     index,
     indices,
@@ -24,11 +25,13 @@ from ..expr import (
     refs,
     size,
     substitute,
+    terms_of,
     transform,
 )
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
+from .cancelling import overflowing
 from .fresh import fresh
 from .normalised import with_normalised
 from .singular import with_filled
@@ -55,7 +58,7 @@ def stable(function: Function) -> Function:
         function = replace(function, statements=tuple(map(in_tails, function.statements)))
         own = [*function.inputs, *(o.name for o in function.options)]
         function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
-        function = _in_form(with_filled(_once(softmax(function))), SCALED)
+        function = _with_roots(_with_log_ratios(_in_form(with_filled(_once(softmax(function))), SCALED)))
     else:
         function = _once(_constants(function))
     function = _rename_copies(function)
@@ -206,6 +209,47 @@ def _hoist(function: Function) -> Function:
                     known[same] = ref(name, *at)
                 mine[node] = known[same]
         statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
+
+
+def _with_log_ratios(function: Function) -> Function:
+    """log(x / y) of inputs as one operator, where the quotient leaves the range although what it is for does not."""
+    own = set(function.inputs)
+
+    def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply) and node.op == "log":
+            (ratio,) = node.args
+            inputs = isinstance(ratio, Apply) and all(isinstance(r, Ref) and r.name in own for r in ratio.args)
+            if isinstance(ratio, Apply) and ratio.op == "div" and inputs:
+                return apply("log_ratio", *ratio.args)
+        return node
+
+    statements = []
+    for e in function.statements:
+        body = transform(e.body, rewrite)
+        read = [f for t, _ in terms_of(body) for f in factors(t)[0]]  # a term of the sum is not read by a gradient
+        plain = body is not e.body and not e.reduced and all(r.name in own for r in refs(body))
+        plain = plain and not any(isinstance(f, Apply) and f.op == "log_ratio" for f in read)
+        statements.append(replace(e, body=body) if plain and overflowing(e.body, body) else e)
+    return replace(function, statements=tuple(statements))
+
+
+def _with_roots(function: Function) -> Function:
+    """The root of a sum that is read several times gets an equation of its own: gradients speak of it, too."""
+    tensors, statements, taken = list(function.tensors), [], names_of(function)
+    for e in function.statements:
+        found: dict[Expr, Expr] = {}
+        if e.matrix is None and not e.when and e.where is None:
+            for node in _applies(e.body):
+                if node.op == "root_of_sum" and sum(node in n.args for n in _applies(e.body)) > 1:
+                    at = tuple(i for i, _ in e.box if i in indices(node))
+                    name = fresh(f"root_{refs(node)[0].name}", taken)
+                    taken.add(name)
+                    box = tuple(pair for pair in e.box if pair[0] in at)
+                    tensors.append(Tensor(name, tuple(n for _, n in box), dtype_of_part(node)))
+                    statements.append(Equation(name, at, "none", substitute(node, found), box))
+                    found[node] = ref(name, *at)
+        statements.append(replace(e, body=substitute(e.body, found)) if found else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 

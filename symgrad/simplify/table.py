@@ -64,6 +64,15 @@ def _root_of_quadratic(sign: int) -> Expr:
     return select(apply("le", V, 0), (_discriminant - V) / (2 * U), -(2 * W / (V + _discriminant)))
 
 
+def _of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
+    return apply("root_of_sum", u, v, w)
+
+
+def _moving(found: Mapping[Expr, Expr]) -> bool:
+    """Whether all of u, v and w depend on something."""
+    return all(refs(part) for part in found.values())
+
+
 STABLE: tuple[Identity, ...] = (
     Identity("sigmoid by exp(u)", _exp(U) / (1 + _exp(U)), _sigmoid),
     Identity("sigmoid", 1 / (1 + _exp(-U)), _sigmoid),
@@ -104,6 +113,14 @@ STABLE: tuple[Identity, ...] = (
 )
 
 SCALED: tuple[Identity, ...] = (
+    Identity(
+        "difference of sides, and an angle",
+        apply("sqrt", (U - V) ** 2 + 4 * U * V * W**2),
+        _of_sum(U - V, 2 * U * W, 2 * V * W),
+    ),
+    Identity("sum of a square and a product with one", apply("sqrt", U**2 + V * W**2), _of_sum(U, V * W, W), _moving),
+    Identity("sum of a square and a product", apply("sqrt", U**2 + V * W), _of_sum(U, V, W), _moving),
+    Identity("difference of a square and a product", apply("sqrt", U**2 - V * W), _of_sum(U, -V, W), _moving),
     Identity("norm of three", apply("sqrt", U**2 + V**2 + W**2), apply("hypot", apply("hypot", U, V), W)),
     Identity("hypot", apply("sqrt", U**2 + V**2), apply("hypot", U, V)),
     Identity("hypot with 1", apply("sqrt", 1 + U**2), apply("hypot", U, 1)),
