@@ -31,8 +31,7 @@ from ..simplify.products import one_fraction
 from .words import phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
-COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-CHEAP = ARITHMETIC | COMPARISONS | {"select", "and", "or", "not", "floordiv", "mod", "sign"}
+CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
@@ -368,7 +367,4 @@ def _word(node: Expr) -> str:
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         return f"{node.word}_{names[0]}" if names else node.word
-    if isinstance(node, Apply) and node.op in COMPARISONS:
-        names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
-        return f"mask_{names[0]}" if names else "mask"
     return phrase(node) or "common"
