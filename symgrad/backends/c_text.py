@@ -277,14 +277,13 @@ class Text(Printer):
         name = OPS[node.op].spell.get("c", node.op)
         if "{" in name:
             return Form(name, ATOM, (0,) * len(node.args))
-        if node.op in DEFINED or OPS[node.op].helper is not None:
-            return Form(f"{name}({{}})", ATOM, (0,))
-        if node.args and name not in LIBM:
+        ours = node.op in DEFINED or OPS[node.op].helper is not None
+        if node.args and not ours and name not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {name}, which {node.op} needs. Print another language, or say in the row of "
                 f"{node.op} in symgrad/ops what C calls it (spell) or how it is written in other operators (expand)."
             )
-        name += self._suffix if node.args else ""
+        name += self._suffix if node.args and not ours else ""
         return Form(f"{name}({', '.join('{}' for _ in node.args)})" if node.args else name, ATOM, (0,) * len(node.args))
 
     def _condition(self, node: Apply, texts: list[tuple[str, int]]) -> tuple[str, int]:

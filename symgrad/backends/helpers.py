@@ -65,7 +65,7 @@ def _steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
 
 def _python(row: Op, printer: ArrayPrinter) -> list[str]:
     helper, steps, result = _steps(row)
-    names: Mapping[Expr, str] = {ref(name): name for name in ("x", *(name for name, _ in steps))}
+    names: Mapping[Expr, str] = {ref(name): name for name in (*helper.arguments, *(name for name, _ in steps))}
     lines = []
     for name, value in steps:
         if isinstance(value, Polynomial):
@@ -75,18 +75,19 @@ def _python(row: Op, printer: ArrayPrinter) -> list[str]:
         else:
             lines += assigned(name, printer(as_array(value, names, printer.target)), 4)
     lines += returned(printer(as_array(result, names, printer.target)))
-    return [f"def {row.word(printer.target)}(x):", *documented(helper.about), *(f"    {line}" for line in lines)]
+    head = f"def {row.word(printer.target)}({', '.join(helper.arguments)}):"
+    return [head, *documented(helper.about), *(f"    {line}" for line in lines)]
 
 
 def _c(row: Op, single: bool) -> tuple[list[str], set[str]]:
     helper, steps, result = _steps(row)
-    kinds = dict.fromkeys(["x", *(name for name, _ in steps)], Dtype.REAL)
+    kinds = dict.fromkeys([*helper.arguments, *(name for name, _ in steps)], Dtype.REAL)
     write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
     real = "float" if single else "double"
     lines = [f"   {line.strip()}" for line in broken(helper.about, 0, 84)]
     lines[0] = f"/* {lines[0].strip()}"
     lines[-1] += " */"
-    lines += [f"static {real} {row.word('c')}({real} x)", "{"]
+    lines += [f"static {real} {row.word('c')}({', '.join(f'{real} {name}' for name in helper.arguments)})", "{"]
     for name, value in steps:
         if isinstance(value, Polynomial):
             numbers = [f"{c!r}f" for c in value.single] if single else [repr(c) for c in value.coefficients]

@@ -9,8 +9,8 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, select
-from .row import Op, jump, log, nonzero, origin, real, step
+from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, ref, select
+from .row import Helper, Op, everywhere, jump, log, nonzero, origin, real, step
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
 
@@ -88,18 +88,22 @@ def _log_ratio(x: Expr, y: Expr) -> Expr:
     return select(apply("gt", apply("abs", ratio), FAR), apart, ratio)
 
 
-def _size(x: Expr) -> Expr:
-    """abs(x), of -4*a that of 4*a."""
-    first = x.args[0] if isinstance(x, Apply) and x.op == "mul" else x
-    return apply("abs", -x if isinstance(first, Const) and first.value < 0 else x)
+def _root(v: Expr) -> Expr:
+    """sqrt(abs(v)), whose slope at 0 nobody asks for."""
+    return select(apply("eq", v, 0), ZERO, apply("sqrt", apply("abs", nonzero(v))))
 
 
-def _root_of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
-    """sqrt(u**2 + v*w), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range."""
-    length = apply("abs", u) + apply("sqrt", _size(v)) * apply("sqrt", _size(w))
-    scale = apply("exp2", apply("floor", apply("log2", nonzero(length))))
-    return scale * apply("sqrt", (u / scale) ** 2 + v / scale * (w / scale))
+_x, _y, _z, _distance, _scale = map(ref, ("x", "y", "z", "distance", "scale"))
 
+_ROOT_OF_SUM = Helper(
+    "sqrt(x**2 + y*z), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range.",
+    (
+        ("distance", apply("abs", _x) + _root(_y) * _root(_z)),
+        ("scale", apply("exp2", apply("floor", apply("log2", nonzero(_distance))))),
+        ("result", _scale * apply("sqrt", (_x / _scale) ** 2 + _y / _scale * (_z / _scale))),
+    ),
+    ("x", "y", "z"),
+)
 
 _half = Fraction(1, 2)
 
@@ -214,7 +218,8 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda u, v, w: mp.sqrt(u * u + v * w)),
         lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)),
         lambda u, v, w: sympy.sqrt(u**2 + v * w),
-        expand=_root_of_sum,
+        spell=everywhere("root_of_sum"),
+        helper=_ROOT_OF_SUM,
         domain="x**2 + y z >= 0",
         inside=0,
     ),

@@ -15,7 +15,7 @@ import sympy
 from mpmath import mp
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
-from .row import Helper, Op, Polynomial, real
+from .row import Helper, Op, Polynomial, everywhere, real
 
 _pi = apply("pi")
 _ROOT2 = apply("sqrt", 2)
@@ -194,11 +194,6 @@ _LOG_OF_ERFC = Helper(
 )
 
 
-def _everywhere(name: str) -> dict[str, str]:
-    """The spelling of what no language has."""
-    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name}
-
-
 NORMAL: tuple[Op, ...] = (
     Op(
         "erf",
@@ -252,7 +247,7 @@ NORMAL: tuple[Op, ...] = (
         lambda x, y: (apply("inverse_mills", x),),
         lambda x: sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2),
         # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
-        spell=_everywhere("log_ndtr"),
+        spell=everywhere("log_ndtr"),
         helper=_LOG_NDTR,
     ),
     Op(
@@ -261,7 +256,7 @@ NORMAL: tuple[Op, ...] = (
         real(lambda x: _hazard(-x / mp.sqrt(2)) / mp.sqrt(2)),
         lambda x, y: (-y * (x + y),),
         lambda x: sympy.sqrt(2 / sympy.pi) * sympy.exp(-(x**2) / 2) / sympy.erfc(-x / sympy.sqrt(2)),
-        spell=_everywhere("inverse_mills"),
+        spell=everywhere("inverse_mills"),
         helper=_INVERSE_MILLS,
     ),
     Op(
@@ -270,7 +265,7 @@ NORMAL: tuple[Op, ...] = (
         real(_log_erfc),
         lambda x, y: (-apply("erfc_hazard", x),),
         lambda x: sympy.log(sympy.erfc(x)),
-        spell=_everywhere("log_erfc"),
+        spell=everywhere("log_erfc"),
         helper=_LOG_OF_ERFC,
     ),
     Op(
@@ -279,7 +274,7 @@ NORMAL: tuple[Op, ...] = (
         real(_hazard),
         lambda x, y: (y * (y - 2 * x),),
         lambda x: 2 / sympy.sqrt(sympy.pi) * sympy.exp(-(x**2)) / sympy.erfc(x),
-        spell=_everywhere("erfc_hazard"),
+        spell=everywhere("erfc_hazard"),
         helper=_ERFC_HAZARD,
     ),
     Op(

@@ -49,13 +49,16 @@ class Polynomial:
 class Helper:
     """How an operator is computed where a language has no word for it: a function of the printed file.
 
-    about  what it computes, and how
-    lines  names, with expressions of `x` and of the names before; the last is the result. Over the reals they are the
-           operator itself, or approximate it by a polynomial: then `symgrad.verify.approximations` grants how closely
+    about      what it computes, and how
+    lines      names, with expressions of the arguments and of the names before; the last is the result. Over the reals
+               they are the operator itself, or approximate it by a polynomial: then `symgrad.verify.approximations`
+               grants how closely
+    arguments  what the lines call the arguments
     """
 
     about: str
     lines: tuple[tuple[str, Expr | Polynomial], ...]
+    arguments: tuple[str, ...] = ("x",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +143,8 @@ def jump(at: str, holds: Callable[..., bool], *values: Fraction | int) -> tuple[
 def step(at: str) -> tuple[Kink, ...]:
     """A kink where the argument is an integer, with the derivative 0."""
     return jump(at, lambda x: bool(x == mp.floor(x)), 0)
+
+
+def everywhere(name: str) -> dict[str, str]:
+    """The spelling of what no language has."""
+    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name}
