@@ -52,6 +52,7 @@ COUNT = 2 * TERMS + 4  # coefficients that are computed
 NEAR = tuple(Fraction(n, 64) for n in (128, 64, 48, 32, 24, 16, 8, 4, 2, 1))  # how near 0 a series may take over
 FEW = 8  # terms; more are written only where they save digits
 EXACT = 2.0**-56  # what a series may leave out
+LIKE = 2.0**-40  # what a series may differ by from what it is the series of
 GOOD = 2.0  # bits that are not worth a longer series
 SETTLED = 1024  # beyond which exponentials are 0 or infinite
 
@@ -108,9 +109,16 @@ def coefficients(body: Expr) -> tuple[Any, ...] | None:
         if one_sided(body):
             inner = _at_steps(substitute(body, {X: X * X}))
             odd = inner is None or any(abs(c) > mpmath.ldexp(1, -STEP // 2) for c in inner[1::2])
-            return None if inner is None or odd else tuple(inner[::2])
-        found = _at_steps(body)
-        return None if found is None else tuple(found)
+            found = None if inner is None or odd else inner[::2]
+        else:
+            found = _at_steps(body)
+        return None if found is None or _flat(body, found) else tuple(found)
+
+
+def _flat(body: Expr, found: Sequence[Any]) -> bool:
+    """Whether all derivatives are 0, but not the function: exp(-1/x**2)."""
+    ways = [mpmath.mpf(sign) / n for n in (2, 5) for sign in (1, -1)]
+    return not any(found) and any(v and mp.isfinite(v) for v in (value_of_formula(body, {X: x}) for x in ways))
 
 
 def _at_steps(body: Expr) -> list[Any] | None:
@@ -170,7 +178,7 @@ def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
         h = mpmath.mpf(near.numerator) / near.denominator
         sizes = [abs(c) * h ** (step * n) for n, c in enumerate(rest)]
         enough = next((n for n in range(len(sizes)) if sum(sizes[n:]) <= EXACT * sizes[0]), None)
-        if enough is not None and enough <= TERMS:
+        if enough is not None and enough <= TERMS and _converges(body, place, found, h):
             possible.append((loss(body, place, (h,) if single else (h, -h), away(body, place)), enough, near))
             if enough <= FEW // 2:
                 break
@@ -180,6 +188,17 @@ def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
     good = [p for p in possible if p[0] <= least]
     _, terms, near = next((p for p in good if p[1] <= FEW), good[-1])
     return Series(tuple(_steps(rest[:terms], X if step == 1 else SQUARE, start)), step == 2, near)
+
+
+def _converges(body: Expr, place: Place, found: Sequence[Any], h: Any) -> bool:
+    """Whether the series is the formula as far as `h`: x is that of exp(-1/x) + x, and is not that."""
+    for x in (h, -h, h / 2, -h / 2):
+        with mp.workprec(STEP * 4):
+            value = value_of_formula(place.local(body), {X: x})
+        terms = [c * x**n for n, c in enumerate(found)]
+        if mp.isfinite(value) and abs(sum(terms) - value) > LIKE * sum(map(abs, terms)):
+            return False
+    return True
 
 
 def loss(body: Expr, place: Place, distances: Sequence[Any], form: Expr | None = None) -> float:

@@ -37,6 +37,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     # a mean of what is the same for all has no axis to keep
     ("f(x[n,m], z[n])[j:3] = min[s:n](atan2(x[s,j], 2 + mean[r:m](z[s])**2))", {"n": 2, "m": 4}, {}),
     ("f(x[n,m])[j:3] = x[n-1-2*j,m-1]", {"n": 6, "m": 2}, {}),
+    ("f(y[m]) = sum[j](sigmoid(0.5/(1 + y[j]**2)))", {"m": 3}, {}),
+    ("f(x, y) = exp(x)/(exp(x) + exp(y)) + log(exp(x) + exp(y))", {"...": (3,)}, {}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

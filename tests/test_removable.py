@@ -11,7 +11,9 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
+from symgrad.expr import ARGUMENT, DEFINED, apply
 from symgrad.pipeline import printed, verified
+from symgrad.removable import retold
 
 # formula: its value, slope and second derivative at 0
 LIMITS = {
@@ -248,3 +250,17 @@ def test_beyond_the_end_of_a_root_the_function_goes_on_as_far_as_rounding_gets(b
         (grad,) = code.backward(saved, np.ones(2))
     assert abs(out[0] - value) < 1e-15 and np.isfinite(grad[0])
     assert np.isnan([out[1], grad[1]]).all()
+
+
+def test_another_formula_of_the_same_name_changes_no_text():
+    before = printed(declared("sin(x)/x"), "numpy").files
+    op = next(op for op in DEFINED if op.startswith("sin_x_over_x:"))
+    retold(op, apply("sin", ARGUMENT) * (1 / ARGUMENT))
+    assert printed(declared("sin(x)/x"), "numpy").files == before
+
+
+@pytest.mark.parametrize("body", ["sigmoid(0.5/(1 + x**2))", "exp(-1/x**2)/x", "(exp(-1/x**2) + sin(x))/x"])
+def test_a_function_that_is_flat_at_a_point_is_not_its_series(body):
+    f = declared(body)
+    result = printed(f, "numpy")
+    assert verified(f, result, result.load()).ok

@@ -112,7 +112,7 @@ class C:
         functions, used = self.functions(program)
         lapack = [self._own(some) for some in c_lapack.lines({name for f in functions for name in f.calls})]
         source = "\n".join(line for f in functions for line in f.body)
-        own, more = c_helpers(source, self.options.single)
+        own, more = c_helpers(source, self.options.single, program)
         used |= more
         texts = "\n".join([source, *itertools.chain(*own)])
         helpers = [self._own(HELPERS[h]) for h in HELPERS if h in used and (h == "PI" or f"{h}(" in texts)]

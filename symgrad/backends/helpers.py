@@ -4,11 +4,12 @@ with a removable singularity (series.py)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from ..expr import DEFINED, Expr, ref, transform
+from ..expr import DEFINED, Apply, Expr, postorder, ref, transform
 from ..ir import Dtype
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
+from ..plan import Program
 from . import series
 from .c_lines import broken
 from .c_text import Text, language
@@ -18,16 +19,16 @@ from .series import as_array, documented, returned
 ROOM = 80  # columns for coefficients
 
 
-def python_helpers(text: str, printer: ArrayPrinter) -> list[list[str]]:
-    """The functions that `text` calls, and those that they call, in a language of arrays."""
+def python_helpers(text: str, printer: ArrayPrinter, program: Program) -> list[list[str]]:
+    """The functions that `text`, printed from `program`, calls, and those that they call, in a language of arrays."""
 
     def made(op: str) -> list[str]:
         return series.python_helper(op, printer) if op in DEFINED else _python(OPS[op], printer)
 
-    return [*_called(text, printer.target, made)]
+    return [*_called(text, printer.target, made, formulas(program))]
 
 
-def c_helpers(text: str, single: bool) -> tuple[list[list[str]], set[str]]:
+def c_helpers(text: str, single: bool, program: Program) -> tuple[list[list[str]], set[str]]:
     """The same in C, each after those that it calls, and the names that they use."""
     used: set[str] = set()
 
@@ -36,22 +37,39 @@ def c_helpers(text: str, single: bool) -> tuple[list[list[str]], set[str]]:
         used.update(names)
         return lines
 
-    return [*_called(text, "c", made)], used
+    return [*_called(text, "c", made, formulas(program))], used
+
+
+def formulas(program: Program) -> tuple[str, ...]:
+    """The operators of a program that stand for formulas, and those that are in the formulas. Another program's may
+    have the name of one of them, and the same formula in other words."""
+    found: dict[str, None] = {}
+    waiting = [e.body for p in (program, program.product) if p for e in p.derivative.function.statements]
+    while waiting:
+        for node in postorder(waiting.pop()):
+            if isinstance(node, Apply) and node.op in DEFINED and node.op not in found:
+                found[node.op] = None
+                waiting.append(DEFINED[node.op])
+    return tuple(found)
 
 
 def _called(
-    text: str, language: str, made: Callable[[str], list[str]], known: set[str] | None = None
+    text: str,
+    language: str,
+    made: Callable[[str], list[str]],
+    formulas: Collection[str],
+    known: set[str] | None = None,
 ) -> Iterator[list[str]]:
     """What is made of the operators whose functions `text` calls, in the order of their names."""
     known = set() if known is None else known
-    rows = [*DEFINED, *(row.name for row in ROWS if row.helper is not None)]
+    rows = [*formulas, *(row.name for row in ROWS if row.helper is not None)]
     words = {str(OPS[op].word(language)): op for op in rows}
     for word in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys()):
         if word in known:
             continue
         known.add(word)
         lines = made(words[word])
-        yield from _called("\n".join(lines[1:]), language, made, known)
+        yield from _called("\n".join(lines[1:]), language, made, formulas, known)
         yield lines
 
 

@@ -72,7 +72,7 @@ class _File(FrameworkFile):
         helpers += self._type_helpers()
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
-        helpers += python_helpers(body, self.printer("x"))
+        helpers += python_helpers(body, self.printer("x"), self.program)
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = ["import functools"] if self.options else []
         imports += ["import math"] if "math." in whole else []

@@ -259,4 +259,4 @@ class NumPyFile(PythonFile):
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         if "_windows(" in body:
             helpers.append(list(WINDOWS))
-        return [*helpers, *python_helpers(body, self.printer("x"))]
+        return [*helpers, *python_helpers(body, self.printer("x"), self.program)]

@@ -83,7 +83,7 @@ class _File(FrameworkFile):
         body = "\n".join([*self._call(), *forward, *backward, *jvp])
         helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
-        helpers += python_helpers(body, self.printer("x"))
+        helpers += python_helpers(body, self.printer("x"), self.program)
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
         return template("torch.j2").render(

@@ -105,6 +105,19 @@ _ROOT_OF_SUM = Helper(
     ("x", "y", "z"),
 )
 
+_back, _lost = map(ref, ("back", "lost"))
+
+_EXP_APART = Helper(
+    "exp(-abs(x - y)), with the part of x - y that rounding takes away, by Knuth's two-sum.",
+    (
+        ("distance", _x - _y),
+        ("back", _distance - _x),
+        ("lost", select(apply("lt", apply("abs", _distance), 1000), (_x - (_distance - _back)) - (_y + _back), ZERO)),
+        ("result", apply("exp", -apply("abs", _distance)) * (1 - apply("sign", _distance) * _lost)),
+    ),
+    ("x", "y"),
+)
+
 _half = Fraction(1, 2)
 
 ELEMENTARY: tuple[Op, ...] = (
@@ -339,6 +352,16 @@ ELEMENTARY: tuple[Op, ...] = (
         expand=lambda x: x / (1 + x),
         domain="x != -1",
         inside=0,
+    ),
+    Op(
+        "exp_apart",  # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
+        2,
+        real(lambda x, y: _exp(-abs(x - y))),
+        lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z),
+        lambda x, y: sympy.exp(-sympy.Abs(x - y)),
+        spell=everywhere("exp_apart"),
+        helper=_EXP_APART,
+        kinks=jump("x == y", lambda x, y: bool(x == y), 0, 0),
     ),
     Op(
         "softplus",

@@ -53,7 +53,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
         forward, backward = _shared(forward, backward, joint, tensors, names)
     if small and style == "arrays":
         forward = with_arguments(forward, to, tensors, names)
-    while (there := [expanded(e, to) for e in (*forward, *backward)]) != [*forward, *backward]:
+    while (there := [expanded(e, to, tensors) for e in (*forward, *backward)]) != [*forward, *backward]:
         forward, backward = there[: len(forward)], there[len(forward) :]
         if small:
             forward, backward = _shared(forward, backward, joint, tensors, names)

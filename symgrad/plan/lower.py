@@ -56,18 +56,33 @@ class Names:
         return name
 
 
-def expanded(e: Equation, target: str) -> Equation:
+def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
     """`e` with every operator that the target does not have written in others, which it may not have either."""
+
+    def given(node: Expr) -> bool:
+        return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
 
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply):
             row = OPS[node.op]
             if row.expand is not None and row.word(target) is None:
-                return row.expand(*node.args)
+                return transform(row.expand(*node.args), exactly)
         return node
+
+    def exactly(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op == "exp" and (d := distance(node.args[0])) is not None):
+            return node
+        exact = isinstance(d, Apply) and d.op == "sub" and all(map(given, d.args))
+        return apply("exp_apart", *d.args) if exact else node
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
+
+
+def distance(u: Expr) -> Expr | None:
+    """d, where `u` is -abs(d)."""
+    minus = u.args[0] if isinstance(u, Apply) and u.op == "neg" else None
+    return minus.args[0] if isinstance(minus, Apply) and minus.op == "abs" else None
 
 
 def with_powers(e: Equation) -> Equation:

@@ -26,6 +26,7 @@ from ...expr import (
 )
 from ...ir import Tensor
 from ...ops import OPS
+from ..lower import distance
 from .affine import Sizes
 from .taking import as_number
 from .tree import (
@@ -85,7 +86,7 @@ class Branches:
                 return node
             if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
                 return node
-            if row.name == "exp" and _not_positive(node.args[0]) or place and _at_least_one(node.args[1]):
+            if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
                 return node
             if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
                 return node
@@ -117,11 +118,6 @@ class Branches:
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
-
-
-def _not_positive(u: Expr) -> bool:
-    """Whether `u` is -abs(...), of which an exponential never overflows."""
-    return isinstance(u, Apply) and u.op == "neg" and isinstance(u.args[0], Apply) and u.args[0].op == "abs"
 
 
 def _at_least_one(u: Expr) -> bool:
