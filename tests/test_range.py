@@ -81,3 +81,30 @@ def test_at_a_guard_the_gradient_is_what_it_was(text):
         found = [g[:, 1:] for g in found]
     assert np.isfinite(found[0]).all()
     assert np.allclose(*found, rtol=1e-15, atol=0)
+
+
+# differences of inputs that are rounded, and infinite: value and slopes of log(exp(x) + exp(y))
+APART = [
+    ((577.1440253728009, -1.1263810322547886e-08), None),
+    ((0.00011370570490054348, 543.4861779034077), None),
+    ((0.08646909869430364, -533.1691340776854), None),
+    ((1e308, -1e308), (1e308, 1, 0)),
+    ((-np.inf, 0.0), (0, 0, 1)),
+    ((np.inf, 3.0), (np.inf, 1, 0)),
+]
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize(("point", "expected"), APART)
+def test_a_difference_of_inputs_loses_nothing(point, expected, to):
+    loaded = sg.load(sg.parse("f(x, y) = log(exp(x) + exp(y))"), to=to)
+    with np.errstate(all="ignore"):
+        out, saved = loaded.forward(*map(np.float64, point))
+        grads = loaded.backward(saved, np.float64(1))
+    if expected is not None:
+        assert (out, *grads) == expected
+        return
+    with mp.workprec(400):
+        x, y = map(mp.mpf, point)
+        truths = [1 / (1 + mp.exp(y - x)), 1 / (1 + mp.exp(x - y))]
+    assert max(bits_lost(float(g), t) for g, t in zip(grads, truths, strict=True)) < 2

@@ -317,6 +317,8 @@ def power(a: Expr, b: Expr) -> Expr:
         exponent = int(value_of(b))
         if exponent > 0 or a is not ZERO:
             return const(value_of(a) ** exponent)
+    if isinstance(a, Apply) and a.op == "neg" and is_exact(b) and value_of(b) % 2 == 0:
+        return power(a.args[0], b)
     return _apply("pow", a, b)
 
 
