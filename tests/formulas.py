@@ -39,6 +39,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,m])[j:3] = x[n-1-2*j,m-1]", {"n": 6, "m": 2}, {}),
     ("f(y[m]) = sum[j](sigmoid(0.5/(1 + y[j]**2)))", {"m": 3}, {}),
     ("f(x, y) = exp(x)/(exp(x) + exp(y)) + log(exp(x) + exp(y))", {"...": (3,)}, {}),
+    ("f(x[n,m])[i:n] = where(i % 2 == 0, x[i,0], exp(-x[n-1-i,m-1]**2))", {"n": 3, "m": 2}, {}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

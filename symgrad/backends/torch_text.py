@@ -94,17 +94,16 @@ class TorchPrinter(ArrayPrinter):
                 rest = items[1:]
                 whole = all(i in (ALL, "...") for i in rest)
                 return row if whole else f"{row}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
-            case Take(base, items) if any(map(perhaps_whole, items)):
-                found, rest = self.cut(text(base, ATOM), items)
+            case Take(base, items) if BACK in items or any(map(perhaps_whole, items)):
+                found, rest = text(base, ATOM), items
+                if any(map(perhaps_whole, items)):
+                    found, rest = self.cut(found, items)
+                if BACK in rest:
+                    found = f"{found}.flip({', '.join(map(str, backward_axes(rest)))})"
+                    rest = tuple(ALL if i == BACK else i for i in rest)
                 if all(i in (ALL, "...") for i in rest):
                     return found, ATOM
                 return f"{found}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
-            case Take(base, items) if BACK in items:
-                flipped = f"{text(base, ATOM)}.flip({', '.join(map(str, backward_axes(items)))})"
-                rest = tuple(ALL if i == BACK else i for i in items)
-                if all(i in (ALL, "...") for i in rest):
-                    return flipped, ATOM
-                return f"{flipped}[{', '.join(self._item(i, text) for i in rest)}]", ATOM
             case Permute(base, axes):
                 if tuple(axes) == (1, 0):
                     return f"{text(base, ATOM)}.T", ATOM
