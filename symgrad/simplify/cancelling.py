@@ -164,10 +164,12 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         return None
     now = _lost(bare, truths)
     if mean(now) < BAD:
-        return _shortened(body, mean(now), truths)
+        other = _shortened(body, mean(now), truths)
+        return other if other is not None and _agrees(other, _at_zeros(body, leaves, given)) else None
     there = _at_guards(body, leaves)
     if there is None:
         return None
+    fixed = [*there, *_at_zeros(body, leaves, given)]
     forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
     forms += by_roots(bare)
     forms += [transform(f, balanced) for f in forms]
@@ -175,7 +177,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms += [_with_pairs(f) for f in forms]
     short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
-    found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, there)}
+    found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, fixed)}
     if far and min(map(mean, found.values())) >= GOOD:
         first = sorted(found, key=lambda f: mean(found[f]))
         known: dict[Expr, tuple[float, ...]] = {}
@@ -271,6 +273,14 @@ def _at_guards(body: Expr, leaves: Sequence[Ref]) -> Truths | None:
                 reached.update(here)
                 found.append((at, value_of_formula(body, at)))
     return found if reached.issuperset(guards) else None
+
+
+def _at_zeros(body: Expr, leaves: Sequence[Ref], given: tuple[tuple[Expr, bool], ...]) -> Truths:
+    """Points at which one of the leaves is 0, and the value there: another form may divide by it, as abs(x)/x."""
+    start = points(tuple(leaves), frozenset())[0]
+    zeros = [{**start, leaf: mpmath.mpf(0)} for leaf in leaves]
+    with mp.workprec(DIGITS[0]):
+        return [(at, value_of_formula(body, at)) for at in zeros if _used(at, given)]
 
 
 def _with_guards(form: Expr, there: Truths) -> Expr:
