@@ -127,7 +127,7 @@ def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:
     if not mp.isfinite(x):
         return value_of_formula(body, {X: x})
     bits = mp.prec
-    with mp.workprec(2 * bits + abs(int(mp.mag(x))) + 64):
+    with mp.workprec(2 * bits + (abs(int(mp.mag(x))) if x else 0) + 64):
         off = place.sign * (x - place.at(mpmath.mpf(0)))
         off = off or mpmath.ldexp(1, -bits - 16)
     with mp.workprec(2 * bits + 8 * max(0, -int(mp.mag(off))) + 64):

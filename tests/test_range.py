@@ -108,3 +108,11 @@ def test_a_difference_of_inputs_loses_nothing(point, expected, to):
         x, y = map(mp.mpf, point)
         truths = [1 / (1 + mp.exp(y - x)), 1 / (1 + mp.exp(x - y))]
     assert max(bits_lost(float(g), t) for g, t in zip(grads, truths, strict=True)) < 2
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_a_form_divides_by_nothing_that_is_zero(to):
+    """Over a common denominator the gradient would divide by x, and abs(x)/x is none at 0 where sign(x) is."""
+    loaded = sg.load(sg.parse("f(x, w) = sqrt(1 + where(w > 0.5, w, x)**2) - abs(x)"), to=to)
+    x, w = np.array([0.0, 0.0]), np.array([0.25, 0.75])
+    assert [g.tolist() for g in loaded.backward(loaded.forward(x, w)[1], np.ones(2))] == [[0, 0], [0, 0.6]]
