@@ -308,14 +308,19 @@ def _bare(node: Expr) -> Expr:
 
 def _function_of(u: Expr, node: Expr) -> Expr | None:
     """`node` as a formula of X in place of u; None if it depends on anything else, or is not smooth."""
-    if not isinstance(node, (Apply, Ref, Const)):
-        return None
-    body = substitute(_unguarded(node), {u: X})
-    if any(isinstance(n, Ref) and n is not X or not isinstance(n, (Apply, Ref, Const)) for n in postorder(body)):
-        return None
-    return body if all(n.op in SMOOTH for n in postorder(body) if isinstance(n, Apply)) else None
+    node = _unguarded(node)
+    stack, seen = [node], {u, X}
+    while stack:  # most are none: told by the first leaf that is another one
+        at = stack.pop()
+        if at not in seen:
+            seen.add(at)
+            if not (isinstance(at, Const) or (isinstance(at, Apply) and at.op in SMOOTH)):
+                return None
+            stack.extend(at.args)
+    return substitute(node, {u: X})
 
 
+@lru_cache(maxsize=4096)
 def _unguarded(node: Expr) -> Expr:
     guards = {n: bare for n in postorder(node) if (bare := _bare(n)) is not n}
     return substitute(node, guards) if guards else node

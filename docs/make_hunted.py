@@ -1,0 +1,93 @@
+"""Draw formulas at random, print and check each, and keep what came of it; print docs/hunted.md.
+
+    python docs/make_hunted.py scalars 300 --seed 1               # in NumPy and C
+    python docs/make_hunted.py affine 50 --seed 1 --to torch,jax
+    python docs/make_hunted.py                                    # the table of what is kept
+
+What came of a formula is kept in build/hunted, a line each, as soon as it is known: what was stopped goes on. Remove it
+after a change. What fails is printed at once, whole; shrink it and give it a row of tests/formulas.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from make_tables import table
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next stands
+
+from random_formulas import affine, disagreement, scalars, tensors
+
+HERE = Path(__file__).parent
+KEPT = HERE.parent / "build" / "hunted"
+KINDS = {"scalars": (scalars, "scalars"), "affine": (affine, "affine subscripts"), "statements": (tensors, "statements")}
+LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX"}
+
+
+def hunt(kind: str, count: int, number: int, languages: list[str]) -> None:
+    """Draw formulas until `count` of this seed were no refusals."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    kept = KEPT / f"{kind}-{number}-{'-'.join(languages)}.jsonl"
+    known = {line["text"]: line for line in _lines(kept)}
+    checked = 0
+
+    @seed(number)
+    @settings(max_examples=100 * count, phases=(Phase.generate,), deadline=None, database=None,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(text=KINDS[kind][0]())
+    def one(text: str) -> None:
+        nonlocal checked
+        if checked >= count:
+            return
+        if text not in known:
+            start = time.monotonic()
+            said = {to: disagreement(text, to) for to in languages}
+            known[text] = {"kind": kind, "text": text, "said": said, "seconds": time.monotonic() - start}
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[text]) + "\n")
+            for to, report in said.items():
+                if report:
+                    print(f"{text}\n{to}: {report}\n", flush=True)
+        checked += any(s is not None for s in known[text]["said"].values())
+
+    one()
+
+
+def write() -> None:
+    """Print docs/hunted.md from what is kept."""
+    drawn: Counter[tuple[str, str]] = Counter()
+    wrong: Counter[tuple[str, str]] = Counter()
+    for line in {line["text"]: line for kept in sorted(KEPT.glob("*.jsonl")) for line in _lines(kept)}.values():
+        for to, said in line["said"].items():
+            drawn[line["kind"], to] += said is not None
+            wrong[line["kind"], to] += bool(said)
+    rows = [
+        (name, LANGUAGES[to], str(drawn[kind, to]), str(wrong[kind, to]))
+        for kind, (_, name) in KINDS.items()
+        for to in LANGUAGES
+        if drawn[kind, to]
+    ]
+    (HERE / "hunted.md").write_text(table(("kind", "in", "formulas", "disagree"), rows), encoding="utf-8")
+
+
+def _lines(kept: Path) -> list[dict]:
+    return [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Hunt for formulas whose printed code is wrong.")
+    parser.add_argument("kind", nargs="?", choices=KINDS)
+    parser.add_argument("count", nargs="?", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--to", default="numpy,c")
+    asked = parser.parse_args()
+    if asked.kind:
+        hunt(asked.kind, asked.count, asked.seed, asked.to.split(","))
+    else:
+        write()
