@@ -38,9 +38,9 @@ UNSEEN = {  # survivors, by kind: why the check cannot tell
     "results is used. The check always hands one.",
 }
 HUNTED = """\
-`HUNT=700 pytest tests/test_random_formulas.py` draws so many formulas of each of three kinds: scalars of 1 to 60
-operations, equations with affine subscripts (strides, offsets, from the end, scattered), and blocks of statements with
-reductions, conditions and loops. Each is printed, loaded and checked.
+[make_hunted.py](make_hunted.py) draws formulas of three kinds: scalars of 1 to 60 operations, equations with affine
+subscripts (strides, offsets, from the end, scattered), and blocks of statements with reductions, conditions and loops.
+Each is printed, loaded and checked in every language that is named.
 
 {figures}
 """
