@@ -5,7 +5,7 @@
     python docs/make_hunted.py                                    # the table of what is kept
 
 What came of a formula is kept in build/hunted, a line each, as soon as it is known: what was stopped goes on. Remove it
-after a change. What fails is printed at once, whole; shrink it and give it a row of tests/formulas.py.
+after a change. What fails is printed at once and shrunk; give it a row of tests/formulas.py.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from make_tables import table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next stands
 
-from random_formulas import affine, disagreement, scalars, tensors
+from random_formulas import affine, disagreement, scalars, shrunk, tensors
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "hunted"
-KINDS = {"scalars": (scalars, "scalars"), "affine": (affine, "affine subscripts"), "statements": (tensors, "statements")}
+KINDS = {
+    "scalars": (scalars, "scalars"),
+    "affine": (affine, "affine subscripts"),
+    "statements": (tensors, "statements"),
+}
 LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX"}
 
 
@@ -53,7 +57,8 @@ def hunt(kind: str, count: int, number: int, languages: list[str]) -> None:
                 file.write(json.dumps(known[text]) + "\n")
             for to, report in said.items():
                 if report:
-                    print(f"{text}\n{to}: {report}\n", flush=True)
+                    small = shrunk(text, lambda t, to=to: bool(disagreement(t, to)), most=20)
+                    print(f"{text}\n{to}: {small}\n{disagreement(small, to)}\n", flush=True)
         checked += any(s is not None for s in known[text]["said"].values())
 
     one()

@@ -1,15 +1,14 @@
 """Formulas drawn at random, printed in NumPy and C and checked by the oracle.
 
-A few short ones in every run, the same each time; with HUNT=1000 in the environment so many of each kind, of up to 60
-operations, others each time. What
-fails is shrunk, and becomes a row of tests/formulas.py.
+A few short ones, the same each time; docs/make_hunted.py draws others, as many as are asked, of up to 60 operations.
+What fails becomes a row of tests/formulas.py.
 """
 
 from __future__ import annotations
 
 import pytest
 from mathematics import both
-from random_formulas import HUNT, affine, hunt, scalars, tensors
+from random_formulas import affine, hunt, scalars, tensors
 
 KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25)}
 
@@ -18,4 +17,4 @@ KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "aff
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_formulas_agree_with_the_oracle(kind, to):
     strategy, count = KINDS[kind]
-    hunt(strategy() if not HUNT or kind != "scalars" else scalars(), to, count)
+    hunt(strategy(), to, count)

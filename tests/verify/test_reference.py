@@ -120,3 +120,13 @@ def test_differences_see_a_wrong_gradient():
     with mp.workprec(400):
         found.gradients["x"][1] *= 1 + mp.mpf(2) ** -80
     assert differences(Declaration(function), inputs, {}, seeds, found.gradients, rng) is not None
+
+
+@pytest.mark.parametrize(("slope", "agrees"), [(0, True), (1, True), (2, False)])
+def test_differences_across_a_kink_nearer_than_any_step_allow_for_its_sides(slope, agrees):
+    function = vector(lambda x, t: apply("maximum", x, apply("exp", -(t**2))))
+    inputs, seeds = {"x": np.array([0.0]), "t": np.array([88.0])}, {"out": np.array([1.0])}
+    found = truth(Declaration(function), inputs, {}, seeds)
+    found.gradients["x"][0] = mp.mpf(slope)
+    said = differences(Declaration(function), inputs, {}, seeds, found.gradients, np.random.default_rng(0))
+    assert (said is None) == agrees
