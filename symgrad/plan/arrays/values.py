@@ -5,7 +5,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,7 +71,7 @@ class Value:
         return tuple(i for i in self.axes if i is not None)
 
 
-class Evaluator(Branches, ABC):
+class Evaluator(Branches):
     """Evaluates expressions and elements over axes in a given order.
 
     tensors  the tensors by name, and what `pads` holds
@@ -339,5 +339,3 @@ def _counts(array: Array) -> bool:
 
 def _integral(array: Array) -> bool:
     return isinstance(array, Elementwise) and array.op in WHOLE
-
-
