@@ -213,8 +213,8 @@ def _contracts(e: Equation) -> bool:
 
 
 def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
-    """Those of them that are elementwise and used once, a copy, or a sum whose one reader is not itself summed: its sign
-    and factors then join the reader's."""
+    """Those of them that are elementwise and used once, a copy, or a sum whose one reader is not itself summed: its
+    sign and factors then join the reader's."""
     uses: dict[str, int] = {}
     summed: set[str] = set()
     for e in gradient:

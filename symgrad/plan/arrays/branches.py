@@ -19,6 +19,7 @@ from ...expr import (
     const,
     indices,
     is_exact,
+    postorder,
     ref,
     refs,
     transform,
@@ -30,6 +31,7 @@ from ...ir import Tensor
 from ...ops import OPS
 from ..lower import distance
 from .affine import Sizes
+from .conditions import Asked, asked_anyway, asked_of
 from .taking import as_number
 from .tree import (
     Array,
@@ -48,20 +50,28 @@ class Branches(ABC):
         self.pads = pads
         self.ties = ties
 
-    def _guarded_reads(self, node: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
-        if not (isinstance(node, Apply) and node.op == "select"):
-            return node
-        condition, then, otherwise = node.args
-        return apply(
-            "select",
-            condition,
-            self._branch(then, condition, True, extents),
-            self._branch(otherwise, condition, False, extents),
-        )
+    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
+        """`body`, each `where` with branches that can be evaluated where they are not selected, subscripts included."""
+        anyway = asked_anyway(body)
 
-    def _branch(self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr]) -> Expr:
-        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
+        def guarded(node: Expr, before: Expr) -> Expr:
+            if not (isinstance(node, Apply) and node.op == "select"):
+                return node
+            condition, then, otherwise = node.args
+            known = anyway.get(before, frozenset())
+            then = self._branch(then, condition, True, extents, known)
+            return apply("select", condition, then, self._branch(otherwise, condition, False, extents, known))
+
+        done: dict[Expr, Expr] = {}
+        for node in postorder(body):
+            done[node] = guarded(with_args(node, [done[a] for a in node.args]) if node.args else node, node)
+        return done[body]
+
+    def _branch(
+        self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr], anyway: Collection[Asked]
+    ) -> Expr:
+        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected, but those
+        that are evaluated there `anyway`."""
 
         def chosen(s: Expr, instead: Expr) -> Expr:
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
@@ -90,12 +100,13 @@ class Branches(ABC):
                 return node
             if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
                 return node
+            if asked_of(node) in anyway:
+                return node
             if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
                 return node
             if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
                 return node
-            asked = node.args[place]
-            if isinstance(asked, (Index, Const)):
+            if isinstance(node.args[place], (Index, Const)):
                 return node
             args = [chosen(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
             return with_args(node, args)

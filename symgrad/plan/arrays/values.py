@@ -21,7 +21,6 @@ from ...expr import (
     index,
     is_exact,
     postorder,
-    transform,
     value_of,
 )
 from ...ir import Dtype, Tensor
@@ -101,9 +100,6 @@ class Evaluator(Branches):
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
         return self._evaluated(self._safe(body, extents), order, extents)
-
-    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        return transform(body, lambda node: self._guarded_reads(node, extents))
 
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
