@@ -139,6 +139,13 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n], y[m]) -> o: o[i:n] = where(i > 0, y[2]*x[i], x[i])", {"n": 3, "m": 3}, {}),
     ("f(x[n], y[m])[i:n] = where(i < m, y[i]**2, x[i])", {"n": 3, "m": 2}, {}),
     ("f(x[n], y[m])[i:n+m] = where(i < n, x[i]**2, sin(y[i-n]))", {"n": 2, "m": 3}, {}),
+    # a number beside integer arrays, outside of an axis without elements
+    ("f(x[n,m])[i:n,j:3] = where(i % 2 == 0, x[n-1,m-1-j]**2, 0)", {"n": 0, "m": 3}, {}),
+    ("f(x[n,m])[i:n,j:3] = where(i % 2 == 0, x[n-1,m-1-j]**2, 0)", {"n": 2, "m": 3}, {}),
+    ("f(x[n,m])[i:n] = where(i > 1, x[2,i//2]**2, 2)", {"n": 1, "m": 2}, {}),
+    ("f(x[n,m], t[n]: int)[i:n] = where(m > 0, x[t[i],m-1]**2, 2)", {"n": 2, "m": 0}, {"t": [1, 0]}),
+    ("f(x[n,m]; k=-1)[i:n] = where((k >= 0) & (k < n), x[k,i//2]**2, 2)", {"n": 2, "m": 2}, {}),
+    ("f(x[n,m]; k=1)[i:n] = where((k >= 0) & (k < n), x[k,i//2]**2, 2)", {"n": 2, "m": 2}, {}),
     ("f(x[n,m]): o[0,j:m] = x[0,j]; o[i+1,j] = where(j > 0, o[i,0]*x[i,j], x[i,j])", {"n": 2, "m": 2}, {}),
     # options that are negative, or 0
     ("f(x[n]; k=-1)[i:n-3] = x[i-k]**2", {"n": 5}, {}),

@@ -469,3 +469,23 @@ def test_a_scan_is_one_call(text, lines):
     result = "s" if "; s" in text else "h"
     (printed,) = sg.generate(sg.parse(f"f(x[n]) -> {result}: {text}")).values()
     assert [line for line in lines if line not in printed] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        # both branches divide by y: where it is 0, there is no result to keep safe
+        ("f(x, y) = where(x > 0, x/y, 2/y)", "out = np.where(x > 0, x / y, 2 / y)"),
+        ("f(x, y) = 1/y + where(x > 0, x/y, 2)", "out = 1 / y + np.where(x > 0, x / y, 2)"),
+        # the derivative of a quotient does not go through a condition
+        ("f(x, y) = where(1/y > 5, x, x/y)", "out = np.where(1 / y > 5, x, x / np.where(1 / y > 5, 1, y))"),
+        (
+            "f(x, y) = where(x > 0, where(y > 1, x/y, 3), 2/y)",
+            "np.where(y > 1, x / np.where(mask_x, np.where(y > 1, y, 1), 1), 3)",
+        ),
+    ],
+    ids=lambda text: text.partition("=")[2].strip() if text.startswith("f(") else "",
+)
+def test_guards_stand_where_there_is_a_result_to_keep_safe(text, line):
+    (printed,) = sg.generate(sg.parse(text), to="numpy").values()
+    assert line in printed

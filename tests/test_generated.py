@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import shlex
@@ -17,13 +18,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arguments import arguments
+from numpy.testing import assert_allclose
 
-from symgrad import library
+from symgrad import library, pipeline
 from symgrad.backends import BACKENDS
+from symgrad.backends.c_load import Artefact, Library
 from symgrad.cli.files import placed, write
 from symgrad.errors import UnsupportedError
 from symgrad.ir import single, unknowns
 from symgrad.pipeline import as_function, generate
+from symgrad.verify.symmetric import made_symmetric, symmetric_inputs
 
 ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
@@ -63,10 +67,14 @@ def languages(name):
 
 
 @cache
+def in_language(name, to):
+    return pipeline.printed(getattr(library, name), to)
+
+
+@cache
 def printed(name):
     """The files of a library function in its languages."""
-    declared = getattr(library, name)
-    files = {path: text for to in languages(name) for path, text in generate(declared, to=to).items()}
+    files = {path: text for to in languages(name) for path, text in in_language(name, to).files.items()}
     return placed(GENERATED, name, files)
 
 
@@ -106,6 +114,13 @@ def test_printing_again_gives_the_same_bytes():
         assert list(dict.fromkeys(again)) == printed(name)
 
 
+def loaded(name, compiled):
+    """The C of a library function, from what it was compiled to."""
+    backend, program = BACKENDS["c"], in_language(name, "c").program
+    functions, _ = backend.functions(program)
+    return Artefact(program, Library(compiled.parent, ctypes.CDLL(compiled)), functions)
+
+
 def imported(name, language):
     path = GENERATED / name / f"{name}_{language}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -114,17 +129,49 @@ def imported(name, language):
     return module
 
 
+def drawn(values):
+    """Numbers in the shapes of arrays, or a tuple of them."""
+    if isinstance(values, tuple):
+        return tuple(map(drawn, values))
+    return np.random.default_rng(1).uniform(0.5, 1.5, np.shape(values)).astype(np.asarray(values).dtype)
+
+
+def inner(values, others):
+    """The inner product of arrays, or of tuples of them."""
+    if isinstance(values, tuple):
+        return sum(map(inner, values, others))
+    return np.vdot(values, others)
+
+
+def assert_is_slope(along, parts, step=1e-5):
+    """That the sum of `parts` is the slope at 0 of the function `along` of a number."""
+    slope = (along(step) - along(-step)) / (2 * step)
+    size = np.abs(parts).sum() + abs(along(0.0))
+    assert abs(slope - np.sum(parts)) <= 1e-6 * size, f"{np.sum(parts)} by the gradient, {slope} by differences"
+
+
 @each_function
 def test_numpy_runs(name):
     module = imported(name, "numpy")
     function = as_function(getattr(library, name))
     inputs = list(arguments(function))
     output, saved = module.forward(*inputs)
-    ones = tuple(map(np.ones_like, output)) if isinstance(output, tuple) else np.ones_like(output)
-    gradients = module.backward(saved, ones)
+    cotangent = drawn(output)
+    gradients = module.backward(saved, cotangent)
     shapes = [x.shape if x.dtype == float else None for x in inputs]
     assert [None if g is None else g.shape for g in gradients] == shapes
-    assert all(np.isfinite(g).all() for g in gradients if g is not None)
+    symmetric = symmetric_inputs(function)
+    for place, (input_name, gradient) in enumerate(zip(function.inputs, gradients, strict=True)):
+        if gradient is not None:
+            direction = drawn(inputs[place])
+            if input_name in symmetric:
+                direction = made_symmetric(direction, symmetric[input_name][0], True)
+
+            def along(step, place=place, direction=direction):
+                moved = [*inputs[:place], inputs[place] + step * direction, *inputs[place + 1 :]]
+                return inner(module.forward(*moved)[0], cotangent)
+
+            assert_is_slope(along, gradient * direction)
     assert "symgrad" not in vars(module), "printed code stands on its own"
 
 
@@ -140,16 +187,30 @@ def test_scipy_runs(name):
         assert np.isclose(u @ operator.matvec(x), x @ operator.rmatvec(u))
     else:
         value, gradient = module.fun_and_grad(x, *values.values())
+        direction = drawn(x)
+        assert_is_slope(lambda h: module.fun_and_grad(x + h * direction, *values.values())[0], gradient * direction)
         assert np.isfinite(value) and gradient.shape == module.hessp(x, x, *values.values()).shape == x.shape
     assert "symgrad" not in vars(module), "printed code stands on its own"
 
 
 @needs_cc
 @each_function_in_c
-def test_c_compiles_without_a_warning(name, tmp_path):
-    source = GENERATED / name / f"{name}.c"
-    compiled = subprocess.run([*CC, *STRICT, "-c", source, "-o", tmp_path / "a.o"], capture_output=True, text=True)
+def test_c_compiles_without_a_warning_and_computes_what_numpy_does(name, tmp_path):
+    source, library_file = GENERATED / name / f"{name}.c", tmp_path / "a.so"
+    assert source.read_text() == in_language(name, "c").files[source.name], "another program is called otherwise"
+    line = [*CC, *STRICT, "-fPIC", "-shared", source, "-o", library_file, "-lm"]
+    compiled = subprocess.run(line, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stderr
+    code, module = loaded(name, library_file), imported(name, "numpy")
+    inputs = list(arguments(as_function(getattr(library, name))))
+    results = []
+    for each in (code, module):
+        output, saved = each.forward(*inputs)
+        results.append((output, [g for g in each.backward(saved, drawn(output)) if g is not None]))
+    (output, gradients), (expected, slopes) = results
+    outputs = zip(output, expected, strict=True) if isinstance(output, tuple) else [(output, expected)]
+    for mine, other in [*outputs, *zip(gradients, slopes, strict=True)]:
+        assert_allclose(mine, other, rtol=1e-9, atol=1e-11)
 
 
 @needs_cxx

@@ -38,7 +38,7 @@ from ..expr import (
 from ..expr.sizes import never_negative
 from ..expr.text import decimal, infix
 from ..ir import Dtype
-from ..ops import OPS
+from ..ops import OPS, in_others
 from ..plan.loops import WHOLE
 from ..plan.loops.integers import sides
 from ..plan.loops.share import folded
@@ -66,14 +66,8 @@ def language(node: Expr) -> Expr:
     if node.op == "sign":
         (x,) = node.args
         return select(apply("gt", x, 0), ONE, select(apply("lt", x, 0), -ONE, x))
-    row = OPS.get(node.op)
-    if row is not None and row.expand is not None and row.word("c") is None:
-        return _expanded(row.expand(*node.args))
-    return node
-
-
-def _expanded(root: Expr) -> Expr:
-    return transform(root, language)
+    found = in_others(node, "c")
+    return node if found is None else transform(found, language)
 
 
 def _power(base: Expr, exponent: Expr) -> Expr:

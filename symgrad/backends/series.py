@@ -26,7 +26,7 @@ from ..expr import (
 )
 from ..far import ARITHMETIC
 from ..ir import Dtype
-from ..ops import OPS
+from ..ops import OPS, in_others
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
 from ..removable import PLACES
 from ..sampling import value_of_formula
@@ -142,10 +142,8 @@ def _in_words(root: Expr, target: str) -> Expr:
     """`root` in operators that the language has."""
 
     def in_words(node: Expr) -> Expr:
-        row = OPS[node.op] if isinstance(node, Apply) else None
-        if row is not None and row.expand is not None and row.word(target) is None and isinstance(node, Apply):
-            return transform(row.expand(*node.args), in_words)
-        return node
+        found = in_others(node, target)
+        return node if found is None else transform(found, in_words)
 
     return transform(root, in_words)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ..expr import Apply, Expr
 from .elementary import ELEMENTARY
 from .normal import NORMAL
 from .row import Helper, Kink, Op, Partials, Polynomial
@@ -21,4 +22,10 @@ def register(row: Op) -> None:
     _rows[row.name] = row
 
 
-__all__ = ["NAMES", "OPS", "ROWS", "Helper", "Kink", "Op", "Partials", "Polynomial", "register"]
+def in_others(node: Expr, language: str) -> Expr | None:
+    """`node` in other operators, which `language` may not have either; None where it needs none, or there are none."""
+    row = OPS.get(node.op) if isinstance(node, Apply) else None
+    return None if row is None or row.expand is None or row.word(language) is not None else row.expand(*node.args)
+
+
+__all__ = ["NAMES", "OPS", "ROWS", "Helper", "Kink", "Op", "Partials", "Polynomial", "in_others", "register"]

@@ -23,9 +23,10 @@ from ..expr import (
     size,
     substitute,
     transform,
+    with_args,
 )
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
-from ..ops import OPS
+from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .words import phrase
@@ -63,11 +64,8 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
         return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
 
     def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Apply):
-            row = OPS[node.op]
-            if row.expand is not None and row.word(target) is None:
-                return transform(row.expand(*node.args), exactly)
-        return node
+        found = in_others(node, target)
+        return node if found is None else transform(found, exactly)
 
     def exactly(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and node.op == "exp" and (d := distance(node.args[0])) is not None):
@@ -128,11 +126,11 @@ def with_arguments(
 
 def _repeats(node: Expr, target: str) -> bool:
     """Whether an operator of one argument is written in others that read it several times."""
-    row = OPS[node.op] if isinstance(node, Apply) and len(node.args) == 1 else None
-    if row is None or row.expand is None or target in row.spell:
+    if not (isinstance(node, Apply) and len(node.args) == 1):
         return False
     marker = index("#")
-    return sum(a is marker for n in postorder(row.expand(marker)) for a in n.args) > 1
+    found = in_others(with_args(node, [marker]), target)
+    return found is not None and sum(a is marker for n in postorder(found) for a in n.args) > 1
 
 
 def without_logsumexp(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..expr import Expr, Ref, indices, ref, transform
 from ..ir import Derivative, Equation, Function
+from .rewriting import is_sum
 
 
 def without_idle_axes(derivative: Derivative) -> Derivative:
@@ -21,8 +22,10 @@ def _idle(derivative: Derivative, function: Function) -> dict[str, tuple[int, ..
     own = {e.target for e in derivative.equations} - {gradient for _, gradient in derivative.gradients}
     own -= {r.name for e in function.statements if e.matrix is not None for r in e.reads}
     found: dict[str, tuple[int, ...]] = {}
-    for name in own & function.elementwise.keys():
-        e = function.elementwise[name]
+    for name in own:
+        e, *others = function.writers[name]
+        if others or e.reduce not in ("none", "sum") or not is_sum(e, function.table[name]):
+            continue
         axes = tuple(k for k, s in enumerate(e.subscripts) if not set(indices(s)) & set(indices(e.body)))
         if axes:
             found[name] = axes
@@ -41,7 +44,8 @@ def _dropped(function: Function, idle: dict[str, tuple[int, ...]]) -> Function:
         if e.target not in idle:
             return e
         subscripts = _kept(e.subscripts, idle[e.target])
-        return replace(e, subscripts=subscripts, box=tuple((i, extent) for i, extent in e.box if i in subscripts))
+        gone = {*e.subscripts} - {*subscripts}
+        return replace(e, subscripts=subscripts, box=tuple((i, extent) for i, extent in e.box if i not in gone))
 
     tensors = tuple(
         replace(t, shape=_kept(t.shape, idle[t.name])) if t.name in idle else t for t in function.tensors

@@ -23,6 +23,7 @@ from ..expr import (
     Ref,
     apply,
     conjuncts,
+    factors,
     indices,
     is_exact,
     postorder,
@@ -160,7 +161,8 @@ def _candidates(
 ) -> Iterator[Candidate]:
     few = _used_once(derivative, gradient)
     every = _mergeable(derivative, gradient)
-    inlines = list(dict.fromkeys((few, every - _multiplied(gradient), every)))
+    multiples = _multiples(derivative, gradient) & every
+    inlines = list(dict.fromkeys((few | multiples, every - _multiplied(gradient) | multiples, every)))
     costs: dict[frozenset[str], int] = {}
     better: dict[frozenset[str], list[Equation]] = {}
 
@@ -202,15 +204,17 @@ def _multiplied(gradient: Sequence[Equation]) -> set[str]:
 
 
 def _contracts(e: Equation) -> bool:
-    """Whether it is a matrix product: a sum in which nothing that is read spans the box. It stays a value of its own,
-    or a chain of layers would become one sum over all of them."""
-    box = {i for i, _ in e.box}
-    return bool(e.reduced) and not any(box <= set(indices(r)) for r in refs(e.body))
+    """Whether it is a matrix product: a sum in which nothing that is read spans what is summed. It stays a value of its
+    own, or a chain of layers would become one sum over all of them."""
+    reduced = {i for i, _ in e.reduced}
+    above, below = factors(e.body)
+    summed = [f for f in (*above, *below) if reduced & set(indices(f))]
+    return bool(reduced) and not any(set(indices(*summed)) <= set(indices(r)) for r in refs(*summed))
 
 
 def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
-    """Those of them that are elementwise and used once, a copy times a number, or a sum whose one reader is not itself
-    summed: its sign and factors then join the reader's."""
+    """Those of them that are elementwise and used once, a copy, or a sum whose one reader is not itself summed: its
+    sign and factors then join the reader's."""
     uses: dict[str, int] = {}
     summed: set[str] = set()
     for e in gradient:
@@ -226,6 +230,25 @@ def _used_once(derivative: Derivative, gradient: Sequence[Equation]) -> frozense
         if (uses.get(t, 0) == 1 and (t not in summed or all(e.reduce == "none" for e in writers[t])))
         or all(e.reduce == "none" and isinstance(e.body, Ref) for e in writers[t])
     )
+
+
+def _multiples(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
+    """Arrays that are another times a number, and read in sums alone: the number joins the readers' numbers."""
+    table, writers = derivative.function.table, by_target(gradient)
+    plain = {e.target for e in gradient if is_sum(e, table[e.target])}
+    others = {r.name for e in gradient for r in e.reads if e.target not in plain}
+    found = (t for t in plain - others if table[t].shape and len(writers[t]) == 1)
+    return frozenset(t for t in found if writers[t][0].reduce == "none" and _scaled(writers[t][0].body))
+
+
+def _scaled(body: Expr) -> bool:
+    """Whether `body` is an element times a number."""
+    while isinstance(body, Apply) and body.op in ("neg", "mul", "div"):
+        others = [a for a in body.args if not is_exact(a)]
+        if len(others) != 1 or (body.op == "div" and others[0] is body.args[1]):
+            return False
+        (body,) = others
+    return isinstance(body, Ref)
 
 
 def _bases(derivative: Derivative, forward: Sequence[Equation], gradient: Sequence[Equation]) -> list[Equation]:

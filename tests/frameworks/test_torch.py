@@ -227,3 +227,18 @@ def test_numbers_stand_beside_arrays_of_subscripts(text, torch):
 def test_second_derivative_where_a_softplus_bends(torch):
     at_zero = torch.zeros((), dtype=torch.float64)
     torch.testing.assert_close(torch.func.grad(torch.func.grad(of("mish")))(at_zero), at_zero + 0.64)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x, y) = where(y == 0, x**2, x**2/y)",
+        "f(x, y) = where(1/y > 5, x**2, x**2/y)",
+        "f(x, y) = where(x > 0, x**2, 2*x/y) + where(y == 0, 0, x/y)",
+    ],
+)
+def test_second_derivative_where_the_other_branch_has_none(text, torch):
+    f = sg.load(sg.parse(text), to="torch", check=False).module.f
+    x, y = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (3.0, 0.0))
+    (first,) = torch.autograd.grad(f(x, y), x, create_graph=True)
+    assert [g.item() for g in torch.autograd.grad(first, (x, y))] == [2, 0]

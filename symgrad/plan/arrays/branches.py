@@ -3,6 +3,7 @@ function in its domain, also where it is not selected."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,16 +19,19 @@ from ...expr import (
     const,
     indices,
     is_exact,
+    postorder,
     ref,
     refs,
     transform,
     value_of,
     with_args,
 )
+from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
 from ..lower import distance
 from .affine import Sizes
+from .conditions import Asked, asked_anyway, asked_of
 from .taking import as_number
 from .tree import (
     Array,
@@ -37,7 +41,7 @@ from .tree import (
 )
 
 
-class Branches:
+class Branches(ABC):
     """Keeps the branches of a `where` to what can be evaluated everywhere; the parameters are those of an Evaluator."""
 
     def __init__(self, tensors: dict[str, Tensor], sizes: Sizes, pads: dict[str, Array], ties: Collection[str]) -> None:
@@ -46,30 +50,31 @@ class Branches:
         self.pads = pads
         self.ties = ties
 
-    def _guarded_reads(self, node: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        """A `where` whose branches can be evaluated where they are not selected, subscripts included."""
-        if not (isinstance(node, Apply) and node.op == "select"):
-            return node
-        condition, then, otherwise = node.args
-        return apply(
-            "select",
-            condition,
-            self._branch(then, condition, True, extents),
-            self._branch(otherwise, condition, False, extents),
-        )
+    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
+        """`body`, each `where` with branches that can be evaluated where they are not selected, subscripts included."""
+        anyway = asked_anyway(body)
 
-    def _branch(self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr]) -> Expr:
-        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected."""
+        def guarded(node: Expr, before: Expr) -> Expr:
+            if not (isinstance(node, Apply) and node.op == "select"):
+                return node
+            condition, then, otherwise = node.args
+            known = anyway.get(before, frozenset())
+            then = self._branch(then, condition, True, extents, known)
+            return apply("select", condition, then, self._branch(otherwise, condition, False, extents, known))
 
-        def guarded(s: Expr, instead: Expr) -> Expr:
-            if isinstance(s, (Index, Const)):
-                return s
+        done: dict[Expr, Expr] = {}
+        for node in postorder(body):
+            done[node] = guarded(with_args(node, [done[a] for a in node.args]) if node.args else node, node)
+        return done[body]
+
+    def _branch(
+        self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr], anyway: Collection[Asked]
+    ) -> Expr:
+        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected, but those
+        that are evaluated there `anyway`."""
+
+        def chosen(s: Expr, instead: Expr) -> Expr:
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
-
-        def chosen(s: Expr) -> Expr:
-            if not indices(s) and not any(r.name in self.tensors for r in refs(s)):
-                return s  # read as a slice, of nothing where the axis ends before
-            return apply("select", condition, s, ZERO) if holds else apply("select", condition, ZERO, s)
 
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
@@ -78,38 +83,65 @@ class Branches:
                 shape = self.tensors[node.name].shape
                 pairs = zip(node.subscripts, shape, strict=True)
                 stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
-                places = [s if ok else chosen(s) for s, ok in zip(node.subscripts, stays, strict=True)]
-                return self.roomy(node, places, extents)
+                stays = [ok or self._number(s) for ok, s in zip(stays, node.subscripts, strict=True)]
+                places = [s if ok else chosen(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True)]
+                room = [
+                    not ok and not isinstance(s, Ref) and not self.never_empty(axis, extents)
+                    for s, ok, axis in zip(node.subscripts, stays, shape, strict=True)
+                ]
+                for k in self.no_slices(ref(node.name, *places), extents):
+                    s, axis = places[k], shape[k]
+                    room[k] = not self.sizes.positive(axis)
+                    places[k] = _clamped(s, axis, self.sizes.options)
+                return self.roomy(node, places, room)
             row = OPS[node.op] if isinstance(node, Apply) else None
             place = 1 if row is not None and row.name == "div" else 0
             if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
                 return node
             if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
                 return node
+            if asked_of(node) in anyway:
+                return node
             if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
                 return node
             if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
                 return node
-            args = [guarded(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
+            if isinstance(node.args[place], (Index, Const)):
+                return node
+            args = [chosen(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
             return with_args(node, args)
 
         return transform(body, rewrite)
 
-    def roomy(self, r: Ref, places: Sequence[Expr], extents: Mapping[Index, Expr]) -> Ref:
-        """`r` at places that are 0 where a condition fails: they need an element there, also in an axis of none."""
-        shape = self.tensors[r.name].shape
-        widths = [
-            (ZERO, ZERO if place is s or isinstance(s, Ref) or self.never_empty(axis, extents) else ONE)
-            for s, place, axis in zip(r.subscripts, places, shape, strict=True)
-        ]
-        if all(last is ZERO for _, last in widths):
+    def roomy(self, r: Ref, places: Sequence[Expr], room: Sequence[bool]) -> Ref:
+        """The elements of `r` at `places`, which need one element more in the axes that have `room`."""
+        if not any(room):
             return ref(r.name, *places)
-        array = Pad(Var(r.name), tuple(widths), Num(as_number(ZERO)))
+        shape = self.tensors[r.name].shape
+        array = Pad(Var(r.name), tuple((ZERO, ONE if more else ZERO) for more in room), Num(as_number(ZERO)))
         name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
         self.pads[name] = array
-        longer = tuple(axis + last for axis, (_, last) in zip(shape, widths, strict=True))
+        longer = tuple(axis + 1 if more else axis for axis, more in zip(shape, room, strict=True))
         self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
         return ref(name, *places)
+
+    def no_slices(self, r: Ref, extents: Mapping[Index, Expr]) -> list[int]:
+        """The axes in which `r` is read at a number that may be outside, and not as a slice, of nothing where the axis
+        ends before: integer arrays in other axes forbid it."""
+        found = [
+            k
+            for k, (s, axis) in enumerate(zip(r.subscripts, self.tensors[r.name].shape, strict=True))
+            if self._number(s) and not self._of_turn(s) and not self.sizes.inside(s, axis, extents)
+        ]
+        return [] if not found or self.viewed(r, extents) else found
+
+    def _number(self, s: Expr) -> bool:
+        """Whether a subscript is one number, made of sizes and options."""
+        return not indices(s) and not any(r.name in self.tensors for r in refs(s))
+
+    @abstractmethod
+    def viewed(self, r: Ref, extents: Mapping[Index, Expr]) -> bool:
+        """Whether `r` is spelled without integer arrays."""
 
     def never_empty(self, axis: Expr, extents: Mapping[Index, Expr]) -> bool:
         """Whether an axis has an element wherever the box has a point."""
@@ -125,3 +157,9 @@ def _at_least_one(u: Expr) -> bool:
     if not (isinstance(u, Apply) and u.op == "add"):
         return False
     return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"
+
+
+def _clamped(s: Expr, axis: Expr, signed: Collection[str]) -> Expr:
+    """A number as a place in an axis with one element more, which -1 is, too."""
+    s = s if certain(s + 1, signed) is True else apply("maximum", s, ZERO)
+    return s if certain(tidy(axis - s), signed) is True else apply("minimum", s, axis)

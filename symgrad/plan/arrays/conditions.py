@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from ...expr import Apply, Expr, conjunction, conjuncts, indices, postorder, refs
 from ...expr.sizes import terms, tidy
+from ...ops import OPS
 
+Asked = tuple[object, ...]  # an operator, and what it asks to be in its domain
 Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
 
 
@@ -53,3 +55,52 @@ def chosen(condition: Expr, holds: bool) -> Callable[[Expr], Expr]:
         return node.args[1 if holds else 2] if asks else node
 
     return choose
+
+
+def asked_of(node: Expr) -> Asked | None:
+    """What is asked of, where `node` is evaluated: a division asks of what it divides by alone."""
+    if not isinstance(node, Apply) or OPS[node.op].inside is None:
+        return None
+    return (node.op, *node.args[1 if node.op == "div" else 0 :])
+
+
+def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
+    """For each `where`, what is asked of at all of its points, whichever branch is selected: around it, or in both.
+
+    Nothing that conditions ask: derivatives do not go through them, and may be no numbers where values are.
+    """
+    every = [n for n in postorder(body) if isinstance(n, Apply) and n.op == "select"]
+    if not every:
+        return {}
+    both: dict[Expr, frozenset[Asked]] = {}
+
+    def told(root: Expr) -> tuple[frozenset[Asked], list[Expr]]:
+        """What is asked of where `root` is evaluated, and each `where` that then is."""
+        found, inner = set[Asked](), list[Expr]()
+        stack, seen = [root], set[Expr]()
+        while stack:
+            node = stack.pop()
+            if node in seen or not isinstance(node, Apply):
+                continue
+            seen.add(node)
+            if node.op == "select":
+                inner.append(node)
+                found |= both[node]
+                continue
+            asks = asked_of(node)
+            found |= set() if asks is None else {asks}
+            stack.extend(node.args)
+        return frozenset(found), inner
+
+    branches = {}
+    for node in every:
+        branches[node] = [told(branch) for branch in node.args[1:]]
+        both[node] = branches[node][0][0] & branches[node][1][0]
+    whole, inner = told(body)
+    around = dict.fromkeys(inner, whole)
+    for node in reversed(every):
+        for found, inner in branches[node]:
+            for other in inner if node in around else ():
+                mine = around[node] | found
+                around[other] = around[other] & mine if other in around else mine
+    return around

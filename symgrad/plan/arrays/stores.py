@@ -28,6 +28,7 @@ from ...expr import (
     transform,
     value_of,
 )
+from ...expr.sizes import at_least_zero, certain, stays_inside
 from ...ir import Equation, Tensor
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
@@ -206,11 +207,16 @@ class Stores(Fills):
             more = self.speller.laid(self.speller.value(e), plain_indices(e)).array if e.plain else value
             return Assign(e.target, Elementwise("add", (Var(e.target), more)))
         statement = self._scattered(e, guarded and repeats)
-        axes = zip(e.subscripts, self.tensors[e.target].shape, strict=True)
-        some = [apply("gt", n, ZERO) for s, n in axes if _asks(s) and not self.speller.never_empty(n, dict(e.box))]
-        if guarded and some:  # of an axis without elements there is no first one
-            return Guard((), (), (statement,), (), all_of(some))
-        return statement
+        shape, extents = self.tensors[e.target].shape, dict(e.box)
+        fixed = self.speller.no_slices(ref(e.target, *e.subscripts), extents)
+        there: list[Expr] = []
+        for k, (s, n) in enumerate(zip(e.subscripts, shape, strict=True)):
+            if k in fixed:
+                margins = [margin for margin, _ in stays_inside(s, n, {})]
+                there += [at_least_zero(m) for m in margins if certain(m, self.sizes.options) is not True]
+            elif guarded and _asks(s) and not self.speller.never_empty(n, extents):
+                there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
+        return Guard((), (), (statement,), (), all_of(there)) if there else statement
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:
         extents = dict(e.box)

@@ -5,7 +5,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,6 @@ from ...expr import (
     index,
     is_exact,
     postorder,
-    transform,
     value_of,
 )
 from ...ir import Dtype, Tensor
@@ -71,7 +70,7 @@ class Value:
         return tuple(i for i in self.axes if i is not None)
 
 
-class Evaluator(Branches, ABC):
+class Evaluator(Branches):
     """Evaluates expressions and elements over axes in a given order.
 
     tensors  the tensors by name, and what `pads` holds
@@ -101,9 +100,6 @@ class Evaluator(Branches, ABC):
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
         return self._evaluated(self._safe(body, extents), order, extents)
-
-    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        return transform(body, lambda node: self._guarded_reads(node, extents))
 
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
@@ -339,5 +335,3 @@ def _counts(array: Array) -> bool:
 
 def _integral(array: Array) -> bool:
     return isinstance(array, Elementwise) and array.op in WHOLE
-
-
