@@ -22,13 +22,14 @@ from ..expr import (
     refs,
     size,
     substitute,
+    terms_of,
     transform,
 )
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
-from .words import phrase
+from .words import LONGEST, phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
 CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
@@ -60,6 +61,9 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
     """`e` with every operator that the target does not have written in others, which it may not have either."""
 
     def given(node: Expr) -> bool:
+        """Whether it is an input, or the largest of some."""
+        if isinstance(node, Apply) and node.op == "maximum":
+            return all(isinstance(a, Const) or given(a) for a in node.args)
         return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
 
     def rewrite(node: Expr) -> Expr:
@@ -70,10 +74,12 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
         return node
 
     def exactly(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and node.op == "exp" and (d := distance(node.args[0])) is not None):
+        if not (isinstance(node, Apply) and node.op == "exp"):
             return node
-        exact = isinstance(d, Apply) and d.op == "sub" and all(map(given, d.args))
-        return apply("exp_apart", *d.args) if exact else node
+        (u,) = node.args
+        word, d = ("exp_below", u) if below_largest(u) else ("exp_apart", distance(u))
+        exact = isinstance(d, Apply) and d.op == "sub" and all(map(given, d.args)) and OPS[word].word(target)
+        return apply(word, *d.args) if exact and isinstance(d, Apply) else node
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
@@ -83,6 +89,16 @@ def distance(u: Expr) -> Expr | None:
     """d, where `u` is -abs(d)."""
     minus = u.args[0] if isinstance(u, Apply) and u.op == "neg" else None
     return minus.args[0] if isinstance(minus, Apply) and minus.op == "abs" else None
+
+
+def below_largest(u: Expr) -> bool:
+    """Whether `u` is a difference between a number and the largest of it and others: not positive."""
+    if not (isinstance(u, Apply) and u.op == "sub"):
+        return False
+    x, largest = u.args
+    while isinstance(largest, Apply) and largest.op == "maximum" and x not in largest.args:
+        largest = largest.args[0]
+    return isinstance(largest, Apply) and largest.op == "maximum"
 
 
 def with_powers(e: Equation) -> Equation:
@@ -381,5 +397,8 @@ def _word(node: Expr) -> str:
         return f"safe_{word}" if instead is ONE else f"masked_{word}"
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
-        return f"{node.word}_{names[0]}" if names else node.word
-    return phrase(node) or "common"
+        names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
+        return "_".join([node.word, *names])
+    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP}
+    alike = len(words) == 1 and all(isinstance(t, Apply) and t.word in words for t, _ in terms_of(node))
+    return phrase(node) or (f"sum_{words.pop()}" if alike else "common")
