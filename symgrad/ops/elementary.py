@@ -293,7 +293,8 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x: mp.sech(x) ** 2),
         lambda x, y: (-2 * y * apply("tanh", x),),
         lambda x: sympy.sech(x) ** 2,
-        expand=lambda x: 4 * apply("sigmoid_slope", 2 * x),
+        expand=lambda x: (1 / apply("cosh", x)) ** 2,
+        finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
     ),
     Op(
         "asinh",

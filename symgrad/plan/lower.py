@@ -66,11 +66,18 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
             return all(isinstance(a, Const) or given(a) for a in node.args)
         return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
 
+    def computed(node: Expr) -> bool:
+        """Whether it is arithmetic on inputs."""
+        if isinstance(node, Apply):
+            return node.op in ARITHMETIC and all(map(computed, node.args))
+        return not isinstance(node, Ref) or given(node)
+
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply):
             row = OPS[node.op]
             if row.expand is not None and row.word(target) is None:
-                return transform(row.expand(*node.args), exactly)
+                finer = row.finer is not None and all(computed(a) for a in node.args)
+                return transform((row.finer if finer and row.finer else row.expand)(*node.args), exactly)
         return node
 
     def exactly(node: Expr) -> Expr:
