@@ -372,7 +372,7 @@ ELEMENTARY: tuple[Op, ...] = (
         real(lambda x, y: exponential(x - y)),
         lambda x, y, z: (z, -z),
         lambda x, y: sympy.exp(x - y),
-        spell={"numpy": "_exp_apart", "c": "exp_apart"},
+        spell={"numpy": "_exp_apart", "jax": "", "c": "exp_apart"},
         helper=_EXP_APART,
         expand=lambda x, y: apply("exp", x - y),
         domain="x <= y",

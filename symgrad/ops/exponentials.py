@@ -60,8 +60,8 @@ def _softmax_row(name: str, count: int) -> Op:
 
 def _softmax_partials(*args: Expr) -> Partials:
     """1 - softmax(x, y, z) is the sum of the other two, which does not cancel."""
-    *args, y = args
-    _, *rest = (softmax(u, *others) for u, others in _each(args))
+    _, *rest = (softmax(u, *others) for u, others in _each(args[:-1]))
+    y = args[-1]
     return (y * total(rest), *(-y * p for p in rest))
 
 

@@ -72,7 +72,7 @@ class Op:
     sympy       the same function in SymPy
     names       further names that formula text and declarations accept
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}; JAX
-                calls it as NumPy does where nothing else is said
+                calls it as NumPy does where nothing else is said ("": it has none)
     expand      the same in terms of other operators, for languages that have no such function
     finer       the same where the arguments are arithmetic on inputs; of values that are rounded more, it would save
                 nothing
@@ -107,7 +107,7 @@ class Op:
         if language == "jax" and language not in self.spell:
             word = self.spell.get("numpy")
             return None if word is None else word.replace("np.", "jnp.")
-        return self.spell.get(language)
+        return self.spell.get(language) or None
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Any]:

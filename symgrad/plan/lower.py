@@ -14,7 +14,6 @@ from ..expr import (
     Ref,
     apply,
     component_name,
-    factors,
     index,
     indices,
     postorder,
@@ -29,6 +28,7 @@ from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
+from .exponents import given, of_difference
 from .words import LONGEST, phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
@@ -60,65 +60,22 @@ class Names:
 def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
     """`e` with every operator that the target does not have written in others, which it may not have either."""
 
-    def given(node: Expr) -> bool:
-        """Whether it is an input, or the largest of some."""
-        if isinstance(node, Apply) and node.op == "maximum":
-            return all(isinstance(a, Const) or given(a) for a in node.args)
-        return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
-
     def computed(node: Expr) -> bool:
         """Whether it is arithmetic on inputs."""
         if isinstance(node, Apply):
             return node.op in ARITHMETIC and all(map(computed, node.args))
-        return not isinstance(node, Ref) or given(node)
+        return not isinstance(node, Ref) or given(node, tensors)
 
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Apply):
             row = OPS[node.op]
             if row.expand is not None and row.word(target) is None:
-                finer = row.finer is not None and all(computed(a) for a in node.args)
-                return transform((row.finer if finer and row.finer else row.expand)(*node.args), exactly)
+                fine = row.finer if row.finer is not None and all(map(computed, node.args)) else row.expand
+                return transform(fine(*node.args), lambda n: of_difference(n, target, tensors))
         return node
-
-    def exactly(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and node.op == "exp"):
-            return node
-        (u,) = node.args
-        word, d = ("exp_below", u) if below_largest(u) else ("exp_apart", distance(u))
-        exact = isinstance(d, Apply) and d.op == "sub" and all(map(given, d.args)) and OPS[word].word(target)
-        return apply(word, *d.args) if exact and isinstance(d, Apply) else node
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
-
-
-def distance(u: Expr) -> Expr | None:
-    """d, where `u` is -abs(d)."""
-    minus = u.args[0] if isinstance(u, Apply) and u.op == "neg" else None
-    return minus.args[0] if isinstance(minus, Apply) and minus.op == "abs" else None
-
-
-def below_largest(u: Expr) -> bool:
-    """Whether `u` is a difference between a number and the largest of it and others: not positive."""
-    if not (isinstance(u, Apply) and u.op == "sub"):
-        return False
-    x, largest = u.args
-    while isinstance(largest, Apply) and largest.op == "maximum" and x not in largest.args:
-        largest = largest.args[0]
-    return isinstance(largest, Apply) and largest.op == "maximum"
-
-
-def with_powers(e: Equation) -> Equation:
-    """`e` with the functions of n*log(x) that are powers of x written as such, before n*log(x) is given a name."""
-
-    def rewrite(node: Expr) -> Expr:
-        row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
-        if row is None or row.expand is None or not isinstance(node, Apply):
-            return node
-        logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
-        return row.expand(*node.args) if logs else node
-
-    return replace(e, body=transform(e.body, rewrite))
 
 
 def with_arguments(
@@ -406,6 +363,6 @@ def _word(node: Expr) -> str:
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
         return "_".join([node.word, *names])
-    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP}
+    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP | {"pow"}}
     alike = len(words) == 1 and all(isinstance(t, Apply) and t.word in words for t, _ in terms_of(node))
     return phrase(node) or (f"sum_{words.pop()}" if alike else "common")

@@ -40,7 +40,7 @@ def _exponents(node: Expr, first: list[Expr] | None = None) -> list[Expr] | None
     """The exponents of a sum of three or more exponentials, behind the `first` ones; None if it is no such sum."""
     found = [*(first or [])]
     for term, sign in terms_of(node):
-        if sign < 0 or not (term is ONE or (isinstance(term, Apply) and term.op == "exp")):
+        if sign < 0 or not (term is ONE or _is_exp(term)):
             return None
         found.append(ZERO if term is ONE else term.args[0])
     return found if len(found) > 2 and len(set(found)) == len(found) else None
@@ -51,13 +51,17 @@ def _over(above: Expr, exponents: list[Expr]) -> Expr | None:
     found: list[Expr] = []
     for term, sign in terms_of(above):
         parts, below = factors(term)
-        mine = next((p for p in parts if isinstance(p, Apply) and p.op == "exp" and p.args[0] in exponents), None)
-        if mine is None and (ZERO not in exponents or any(isinstance(n, Apply) and n.op == "exp" for n in postorder(term))):
+        mine = next((p for p in parts if _is_exp(p) and p.args[0] in exponents), None)
+        if mine is None and (ZERO not in exponents or any(map(_is_exp, postorder(term)))):
             return None
-        u = mine.args[0] if isinstance(mine, Apply) else ZERO
+        u = ZERO if mine is None else mine.args[0]
         if mine is not None:
             parts.remove(mine)
         share = softmax(u, *(v for v in exponents if v is not u))
         part = product([*parts, share]) / product(below) if below else product([*parts, share])
         found.append(part if sign > 0 else -part)
     return total(found)
+
+
+def _is_exp(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op == "exp"

@@ -26,7 +26,7 @@ from ...expr import (
 )
 from ...ir import Tensor
 from ...ops import OPS
-from ..lower import distance
+from ..exponents import distance
 from .affine import Sizes
 from .taking import as_number
 from .tree import (
