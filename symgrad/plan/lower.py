@@ -364,5 +364,5 @@ def _word(node: Expr) -> str:
         names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
         return "_".join([node.word, *names])
     words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP | {"pow"}}
-    alike = len(words) == 1 and all(isinstance(t, Apply) and t.word in words for t, _ in terms_of(node))
+    alike = len(words) == 1 and all(sign > 0 and isinstance(t, Apply) and t.word in words for t, sign in terms_of(node))
     return phrase(node) or (f"sum_{words.pop()}" if alike else "common")

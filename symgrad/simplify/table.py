@@ -125,7 +125,6 @@ OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value t
     Identity("1 + tanh", 1 + apply("tanh", U), 2 * apply("sigmoid", 2 * U)),
     Identity("1 - tanh**2", _tanh_slope(U), apply("sech2", U)),
     Identity("tanh**2 - 1", apply("tanh", U) ** 2 - 1, -apply("sech2", U)),
-    Identity("slope of 1/tanh", -apply("sech2", U) / apply("tanh", U) ** 2, -((1 / apply("sinh", U)) ** 2)),
 )
 
 CLOSED: tuple[Identity, ...] = (  # for sums that cancel, where they are not part of a larger one that does
