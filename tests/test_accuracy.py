@@ -45,7 +45,15 @@ def test_bits_are_lost_as_results_are_wrong(wrong, least, most):
         assert bool(loss.worst) == (least > 0)
 
 
-@pytest.mark.parametrize("text", ["f(x) = (1 - cos(x))/x**2", "f(x, y) = log(exp(x) + exp(y))"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x) = (1 - cos(x))/x**2",
+        "f(x, y) = log(exp(x) + exp(y))",
+        "f(x, y, z) = log(exp(x) + exp(y) + exp(z))",
+        "f(x, y) = exp(x)/(1 + exp(x) + exp(y))",
+    ],
+)
 def test_what_is_printed_loses_less_than_what_is_written(text):
     for before, after in sg.accuracy(sg.parse(text)):
         assert before.name == after.name and before.count == after.count
@@ -69,6 +77,24 @@ UNITS = {
         [(739, 2.5e-6), (1e-281, 4.7e123), (-9.03e-8, 983.2), (-2000, 0.3), (3000, 0.3), (0, 5), (-0.106, 4.04)],
         8,
     ),
+    "f(x, y, z) = log(exp(x) + exp(y) + exp(z))": (
+        lambda x, y, z: mp.log(mp.exp(x) + mp.exp(y) + mp.exp(z)),
+        [(609.19, 7.25e-6, -9.8e-7), (-0.89, -3.3e-4, 274.6), (-110.5, 35.67, 1.9e-5), (1, 1, 1), (0, 0, 1e-9)],
+        4,
+    ),
+    "f(x, y, z) = exp(x)/(exp(x) + exp(y) + exp(z))": (
+        lambda x, y, z: mp.exp(x) / (mp.exp(x) + mp.exp(y) + mp.exp(z)),
+        [(609.19, 7.25e-6, 300.8), (-0.89, -3.3e-4, 274.6), (36.5, 35.67, 1.9e-5), (1, 1, 1), (0, 0, 1e-9)],
+        6,
+    ),
+    "f(x) = tanh(x)": (mp.tanh, [(0.0,), (-2.2e-3,), (0.7,), (-8.03,), (19.5,), (350.0,)], 2),
+    "f(x) = x*erfc(x)": (lambda x: x * mp.erfc(x), [(26.1,), (19.37,), (-3.3,), (5.01,), (-21.9,)], 8),
+    "f(x) = x*(1 + erf(x/sqrt(2)))/2": (
+        lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2,
+        [(-36.1,), (-19.37,), (3.3,), (-12.9,), (30.0,)],
+        12,
+    ),
+    "f(x) = exp(-0.5*x**2)": (lambda x: mp.exp(-x * x / 2), [(37.3,), (-19.37,), (1e-9,), (12.9,)], 4),
 }
 
 

@@ -91,6 +91,17 @@ APART = [
     ((1e308, -1e308), (1e308, 1, 0)),
     ((-np.inf, 0.0), (0, 0, 1)),
     ((np.inf, 3.0), (np.inf, 1, 0)),
+    ((np.inf, np.inf), (np.inf, 0.5, 0.5)),
+]
+
+# the same of log(exp(x) + exp(y) + exp(z)) and of four
+MORE_APART = [
+    ((1e308, -1e308, 0.0), (1e308, 1, 0, 0)),
+    ((1e308, -1e308, 1e308), (1e308, 0.5, 0, 0.5)),
+    ((-np.inf, 2.0, -np.inf), (2, 0, 1, 0)),
+    ((3.0, np.inf, -7.0), (np.inf, 0, 1, 0)),
+    ((np.inf, 0.0, 1e308, -np.inf), (np.inf, 1, 0, 0, 0)),
+    ((-800.0, -2000.0, 800.0, -1e308), (800, 0, 0, 1, 0)),
 ]
 
 
@@ -108,6 +119,17 @@ def test_a_difference_of_inputs_loses_nothing(point, expected, to):
         x, y = map(mp.mpf, point)
         truths = [1 / (1 + mp.exp(y - x)), 1 / (1 + mp.exp(x - y))]
     assert max(bits_lost(float(g), t) for g, t in zip(grads, truths, strict=True)) < 2
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize(("point", "expected"), MORE_APART)
+def test_the_largest_of_several_exponentials_stays_in_the_range(point, expected, to):
+    names = "wxyz"[-len(point) :]
+    text = f"f({', '.join(names)}) = log({' + '.join(f'exp({n})' for n in names)})"
+    loaded = sg.load(sg.parse(text), to=to, check=False)
+    with np.errstate(all="ignore"):
+        out, saved = loaded.forward(*map(np.float64, point))
+        assert (out, *loaded.backward(saved, np.float64(1))) == expected
 
 
 @pytest.mark.parametrize("to", ["numpy", "c"])

@@ -249,6 +249,16 @@ CANCELLED = {
     "log(x/(1 - x))": {"grad_x": "grad_output[...] / (x[...] * (1 - x[...]))"},
     "1/(exp(x) - 1)": {"grad_x": "grad_output[...] / (expm1(-x[...]) * expm1(x[...]))"},
     "tanh(x)": {"grad_x": "grad_output[...] * sech2(x[...])"},
+    "log(exp(s) + exp(x) + exp(k))": {
+        "grad_s": "grad_output[...] * softmax3(s[...], x[...], k[...])",
+        "grad_x": "grad_output[...] * softmax3(x[...], s[...], k[...])",
+    },
+    "log(1 + exp(x) + exp(k) + exp(s))": {"grad_x": "grad_output[...] * softmax4(x[...], 0, k[...], s[...])"},
+    "exp(x)/(exp(x) + exp(s) + exp(k))": {
+        "grad_s": "-grad_output[...] * out[...] * softmax3(s[...], x[...], k[...])",
+        "grad_x": "grad_output[...] * out[...] \
+* (softmax3(s[...], x[...], k[...]) + softmax3(k[...], x[...], s[...]))",
+    },
     "1/(1 + exp(-x))": {"grad_x": "grad_output[...] * sigmoid_slope(x[...])"},
     "(-k + sqrt(k**2 - 4*s*x))/(2*s)": {"grad_x": "-grad_output[...] / root_k[...]"},
     "s*erfc(-(log(s/k) + x**2/2)/(x*sqrt(2)))/2 - k*erfc(-(log(s/k) - x**2/2)/(x*sqrt(2)))/2": {

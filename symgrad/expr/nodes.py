@@ -128,10 +128,12 @@ class Apply(Expr):
     @property
     def word(self) -> str:
         """The operator as a part of a name; one that stands for a formula is called `name: formula`, and numbers are
-        scaled by a power of two."""
+        scaled by a power of two; an exponential of a difference is one."""
         (inner,) = self.args if len(self.args) == 1 else (None,)
         if self.op == "exp2" and isinstance(inner, Apply) and inner.op == "floor":
             return "scale"
+        if self.op == "exp_below":
+            return "exp"
         if ":" not in self.op:
             return self.op
         return "slope" if self.op.startswith("slope_") else "ratio"

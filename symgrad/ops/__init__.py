@@ -22,10 +22,15 @@ def register(row: Op) -> None:
     _rows[row.name] = row
 
 
-def in_others(node: Expr, language: str) -> Expr | None:
-    """`node` in other operators, which `language` may not have either; None where it needs none, or there are none."""
+def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
+    """`node` in other operators, which `language` may not have either; None where it needs none, or there are none.
+
+    finer  where its arguments are arithmetic on inputs: the form that loses fewer bits, if the row has one
+    """
     row = OPS.get(node.op) if isinstance(node, Apply) else None
-    return None if row is None or row.expand is None or row.word(language) is not None else row.expand(*node.args)
+    if row is None or row.expand is None or row.word(language) is not None:
+        return None
+    return (row.finer or row.expand if finer else row.expand)(*node.args)
 
 
 __all__ = ["NAMES", "OPS", "ROWS", "Helper", "Kink", "Op", "Partials", "Polynomial", "in_others", "register"]

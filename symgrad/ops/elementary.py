@@ -18,7 +18,8 @@ LARGE = 64  # bits before the point from which on mpmath multiplies for seconds,
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
 
 
-def _exp(x: Any) -> Any:
+def exponential(x: Any) -> Any:
+    """exp(x), also where that is no number that mpmath computes in milliseconds."""
     if not mp.isfinite(x) or mp.mag(x) <= LARGE:
         return mp.exp(x)
     with mp.workprec(mp.prec + mp.mag(x) + 20):
@@ -37,7 +38,7 @@ def _pow(x: Any, n: Any) -> Any:
     if mp.isfinite(n) and mp.mag(n) > LARGE and mp.isfinite(x) and x != 0 and n == mp.floor(n):
         with mp.workprec(mp.prec + mp.mag(n) + 20):
             exponent = n * mp.log(abs(x))
-        return _exp(exponent) * (-1 if x < 0 and n % 2 else 1)
+        return exponential(exponent) * (-1 if x < 0 and n % 2 else 1)
     return real(lambda a, b: a**b)(x, n)
 
 
@@ -105,7 +106,7 @@ _ROOT_OF_SUM = Helper(
     ("x", "y", "z"),
 )
 
-_back, _lost = map(ref, ("back", "lost"))
+_back, _lost, _decay = map(ref, ("back", "lost", "decay"))
 
 _EXP_APART = Helper(
     "exp(-abs(x - y)), with the part of x - y that rounding takes away, by Knuth's two-sum.",
@@ -113,7 +114,8 @@ _EXP_APART = Helper(
         ("distance", _x - _y),
         ("back", _distance - _x),
         ("lost", select(apply("lt", apply("abs", _distance), 1000), (_x - (_distance - _back)) - (_y + _back), ZERO)),
-        ("result", apply("exp", -apply("abs", _distance)) * (1 - apply("sign", _distance) * _lost)),
+        ("decay", apply("exp", -apply("abs", _distance)) * (1 - apply("sign", _distance) * _lost)),
+        ("result", select(apply("eq", _x, _y), ONE, _decay)),  # also of infinities
     ),
     ("x", "y"),
 )
@@ -167,7 +169,7 @@ ELEMENTARY: tuple[Op, ...] = (
         names=("where",),
     ),
     # exponentials and logarithms
-    Op("exp", 1, real(_exp), lambda x, y: (y,), sympy.exp, inside=0),
+    Op("exp", 1, real(exponential), lambda x, y: (y,), sympy.exp, inside=0),
     Op(
         "exp2",
         1,
@@ -292,6 +294,7 @@ ELEMENTARY: tuple[Op, ...] = (
         lambda x, y: (-2 * y * apply("tanh", x),),
         lambda x: sympy.sech(x) ** 2,
         expand=lambda x: (1 / apply("cosh", x)) ** 2,
+        finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
     ),
     Op(
         "asinh",
@@ -328,7 +331,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "sigmoid",
         1,
-        real(lambda x: 1 / (1 + _exp(-x))),
+        real(lambda x: 1 / (1 + exponential(-x))),
         lambda x, y: (y * (1 - y),),
         lambda x: 1 / (1 + sympy.exp(-x)),
         names=("expit",),
@@ -338,7 +341,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "sigmoid_slope",  # sigmoid(x) (1 - sigmoid(x)) without cancellation
         1,
-        real(lambda x: 1 / (2 + _exp(x) + _exp(-x))),
+        real(lambda x: 1 / (2 + exponential(x) + exponential(-x))),
         lambda x, y: (-y * apply("tanh", x / 2),),
         lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
         expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2,
@@ -356,7 +359,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "exp_apart",  # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
         2,
-        real(lambda x, y: _exp(-abs(x - y))),
+        real(lambda x, y: exponential(-abs(x - y))),
         lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z),
         lambda x, y: sympy.exp(-sympy.Abs(x - y)),
         spell=everywhere("exp_apart"),
@@ -364,9 +367,20 @@ ELEMENTARY: tuple[Op, ...] = (
         kinks=jump("x == y", lambda x, y: bool(x == y), 0, 0),
     ),
     Op(
+        "exp_below",  # exp(x - y) of inputs, y the largest of several; a language that differentiates it has no helper
+        2,
+        real(lambda x, y: exponential(x - y)),
+        lambda x, y, z: (z, -z),
+        lambda x, y: sympy.exp(x - y),
+        spell={"numpy": "_exp_apart", "jax": "", "c": "exp_apart"},
+        helper=_EXP_APART,
+        expand=lambda x, y: apply("exp", x - y),
+        domain="x <= y",
+    ),
+    Op(
         "softplus",
         1,
-        real(lambda x: mp.log1p(_exp(x))),
+        real(lambda x: mp.log1p(exponential(x))),
         lambda x, y: (apply("sigmoid", x),),
         lambda x: sympy.log(1 + sympy.exp(x)),
         spell={

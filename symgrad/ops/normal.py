@@ -194,7 +194,40 @@ _LOG_OF_ERFC = Helper(
 )
 
 
+def _in_two_factors(halved: bool) -> Helper:
+    """exp(-x**2), or its square root."""
+    by = 2 if halved else 1
+    return Helper(
+        f"exp(-x**2{'/2' * halved}), in two factors, as coarse**2 is exact.",
+        (
+            ("right", apply("abs", _x)),
+            ("coarse", _bits(_right, 32 * by)),
+            ("result", _exp(-(_coarse**2) / by) * _exp((_coarse - _right) * (_coarse + _right) / by)),
+        ),
+    )
+
+
 NORMAL: tuple[Op, ...] = (
+    Op(
+        "bell",  # exp(-x**2) of inputs; torch and JAX, which are used with few digits, have no function for it
+        1,
+        real(_bell_value),
+        lambda x, y: (-2 * x * y,),
+        lambda x: sympy.exp(-(x**2)),
+        spell={"numpy": "_bell", "jax": "", "c": "bell"},
+        helper=_in_two_factors(halved=False),
+        expand=lambda x: _exp(-(x**2)),
+    ),
+    Op(
+        "normal_bell",  # exp(-x**2/2) of inputs
+        1,
+        real(lambda x: _bell_value(x / mp.sqrt(2))),
+        lambda x, y: (-x * y,),
+        lambda x: sympy.exp(-(x**2) / 2),
+        spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell"},
+        helper=_in_two_factors(halved=True),
+        expand=lambda x: _exp(-(x**2) / 2),
+    ),
     Op(
         "erf",
         1,

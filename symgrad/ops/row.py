@@ -72,8 +72,10 @@ class Op:
     sympy       the same function in SymPy
     names       further names that formula text and declarations accept
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}; JAX
-                calls it as NumPy does where nothing else is said
+                calls it as NumPy does where nothing else is said ("": it has none)
     expand      the same in terms of other operators, for languages that have no such function
+    finer       the same where the arguments are arithmetic on inputs; of values that are rounded more, it would save
+                nothing
     helper      the same as a function of the printed file, for languages that `spell` it "_name" ("name" in C)
     result      "real", "int" (of integers), or "bool"
     domain      where it is defined, in words
@@ -92,6 +94,7 @@ class Op:
     names: tuple[str, ...] = ()
     spell: Mapping[str, str] = field(default_factory=dict)
     expand: Callable[..., Expr] | None = None
+    finer: Callable[..., Expr] | None = None
     helper: Helper | None = None
     result: str = "real"
     domain: str = "every real number"
@@ -104,7 +107,7 @@ class Op:
         if language == "jax" and language not in self.spell:
             word = self.spell.get("numpy")
             return None if word is None else word.replace("np.", "jnp.")
-        return self.spell.get(language)
+        return self.spell.get(language) or None
 
 
 def real(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .cut import cut
+from .exponents import with_bells, with_powers
 from .lower import (
     Names,
     aligned,
@@ -18,7 +19,6 @@ from .lower import (
     shared,
     tidied,
     with_arguments,
-    with_powers,
     without_logsumexp,
 )
 from .operands import with_operands
@@ -46,8 +46,9 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
-    forward = aligned([with_powers(e) for e in joint.statements if e.target in written])
-    backward = [with_powers(e) for e in joint.statements if e.target not in written]
+    statements = [with_bells(with_powers(e), to, tensors) for e in joint.statements]
+    forward = aligned([e for e in statements if e.target in written])
+    backward = [e for e in statements if e.target not in written]
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))
     if small:
         forward, backward = _shared(forward, backward, joint, tensors, names)

@@ -14,7 +14,6 @@ from ..expr import (
     Ref,
     apply,
     component_name,
-    factors,
     index,
     indices,
     postorder,
@@ -22,6 +21,7 @@ from ..expr import (
     refs,
     size,
     substitute,
+    terms_of,
     transform,
     with_args,
 )
@@ -29,7 +29,8 @@ from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
-from .words import phrase
+from .exponents import given, of_difference
+from .words import LONGEST, phrase
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
 CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
@@ -60,40 +61,19 @@ class Names:
 def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
     """`e` with every operator that the target does not have written in others, which it may not have either."""
 
-    def given(node: Expr) -> bool:
-        return isinstance(node, Ref) and node.name in tensors and tensors[node.name].role == Role.INPUT
+    def computed(node: Expr) -> bool:
+        """Whether it is arithmetic on inputs."""
+        if isinstance(node, Apply):
+            return node.op in ARITHMETIC and all(map(computed, node.args))
+        return not isinstance(node, Ref) or given(node, tensors)
 
     def rewrite(node: Expr) -> Expr:
-        found = in_others(node, target)
-        return node if found is None else transform(found, exactly)
-
-    def exactly(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and node.op == "exp" and (d := distance(node.args[0])) is not None):
-            return node
-        exact = isinstance(d, Apply) and d.op == "sub" and all(map(given, d.args))
-        return apply("exp_apart", *d.args) if exact else node
+        fine = isinstance(node, Apply) and all(map(computed, node.args))
+        found = in_others(node, target, finer=fine)
+        return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
 
     where = None if e.where is None else transform(e.where, rewrite)
     return replace(e, body=transform(e.body, rewrite), where=where)
-
-
-def distance(u: Expr) -> Expr | None:
-    """d, where `u` is -abs(d)."""
-    minus = u.args[0] if isinstance(u, Apply) and u.op == "neg" else None
-    return minus.args[0] if isinstance(minus, Apply) and minus.op == "abs" else None
-
-
-def with_powers(e: Equation) -> Equation:
-    """`e` with the functions of n*log(x) that are powers of x written as such, before n*log(x) is given a name."""
-
-    def rewrite(node: Expr) -> Expr:
-        row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
-        if row is None or row.expand is None or not isinstance(node, Apply):
-            return node
-        logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
-        return row.expand(*node.args) if logs else node
-
-    return replace(e, body=transform(e.body, rewrite))
 
 
 def with_arguments(
@@ -379,5 +359,8 @@ def _word(node: Expr) -> str:
         return f"safe_{word}" if instead is ONE else f"masked_{word}"
     if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
-        return f"{node.word}_{names[0]}" if names else node.word
-    return phrase(node) or "common"
+        names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
+        return "_".join([node.word, *names])
+    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP | {"pow"}}
+    alike = len(words) == 1 and all(sign > 0 and isinstance(t, Apply) and t.word in words for t, sign in terms_of(node))
+    return phrase(node) or (f"sum_{words.pop()}" if alike else "common")

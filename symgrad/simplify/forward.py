@@ -32,6 +32,7 @@ from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
 from ..matrices import MATRICES, sizes
 from .cancelling import overflowing
+from .exponentials import in_exponentials
 from .fresh import fresh
 from .normalised import with_normalised
 from .singular import with_filled
@@ -54,6 +55,7 @@ def stable(function: Function) -> Function:
         return function
     function = replace(function, statements=tuple(map(_unconditional, function.statements)))
     if function.stabilize:
+        function = replace(function, statements=tuple(map(in_exponentials, function.statements)))
         function = _constants(_in_form(function, STABLE))
         function = replace(function, statements=tuple(map(in_tails, function.statements)))
         own = [*function.inputs, *(o.name for o in function.options)]

@@ -83,11 +83,6 @@ STABLE: tuple[Identity, ...] = (
     Identity("log sigmoid", apply("log", _sigmoid), -apply("softplus", -U)),
     Identity("log of 1 - sigmoid", apply("log", 1 - _sigmoid), -apply("softplus", U)),
     Identity("log cosh", apply("log", apply("cosh", U)), apply("log_cosh", U)),
-    Identity(
-        "logaddexp of three",
-        apply("log", _exp(U) + _exp(V) + _exp(W)),
-        apply("logaddexp", apply("logaddexp", U, V), W),
-    ),
     Identity("logaddexp", apply("log", _exp(U) + _exp(V)), apply("logaddexp", U, V)),
     Identity("tanh", (_exp(U) - _exp(-U)) / (_exp(U) + _exp(-U)), apply("tanh", U)),
     Identity("tanh by exp(2u)", (_exp(2 * U) - 1) / (_exp(2 * U) + 1), apply("tanh", U)),

@@ -29,7 +29,7 @@ from ...expr import (
 from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
-from ..lower import distance
+from ..exponents import distance
 from .affine import Sizes
 from .conditions import Asked, asked_anyway, asked_of
 from .taking import as_number
