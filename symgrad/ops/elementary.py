@@ -105,6 +105,25 @@ _ROOT_OF_SUM = Helper(
     ("x", "y", "z"),
 )
 
+
+def _exponent(x: Expr) -> Expr:
+    """That of the power of two below abs(x)."""
+    return apply("floor", apply("log2", apply("abs", nonzero(x))))
+
+
+_m, _n, _above, _below = map(ref, ("m", "n", "above", "below"))
+
+_POWER_RATIO = Helper(
+    "x**m / y**n, of numbers scaled by powers of two, which rounds nothing: neither power leaves the range.",
+    (
+        ("above", _exponent(_x)),
+        ("below", _exponent(_y)),
+        ("ratio", (_x / apply("exp2", _above)) ** _m / (_y / apply("exp2", _below)) ** _n),
+        ("result", ref("ratio") * apply("exp2", _m * _above - _n * _below)),
+    ),
+    ("x", "m", "y", "n"),
+)
+
 _back, _lost = map(ref, ("back", "lost"))
 
 _EXP_APART = Helper(
@@ -235,6 +254,22 @@ ELEMENTARY: tuple[Op, ...] = (
         helper=_ROOT_OF_SUM,
         domain="x**2 + y z >= 0",
         inside=0,
+    ),
+    Op(
+        "power_ratio",  # x**m / y**n whose powers neither overflow nor underflow
+        4,
+        real(lambda x, m, y, n: _pow(x, m) / _pow(y, n)),
+        lambda x, m, y, n, result: (
+            m * apply("power_ratio", x, m - 1, y, n),
+            result * apply("log", nonzero(x)),
+            -n * apply("power_ratio", x, m, y, n + 1),
+            -result * apply("log", nonzero(y)),
+        ),
+        lambda x, m, y, n: x**m / y**n,
+        spell=everywhere("power_ratio"),
+        helper=_POWER_RATIO,
+        domain="y > 0, or whole n; x > 0, or whole m; y != 0",
+        inside=2,
     ),
     # trigonometry
     Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin),

@@ -45,6 +45,7 @@ from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
+from .powers import of_powers
 from .products import one_fraction
 from .reuse import operator, with_reuse
 from .saturating import saturated
@@ -175,6 +176,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [_with_pairs(f) for f in forms]
+    forms += [transform(f, of_powers) for f in forms]
     short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
     found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, fixed)}
