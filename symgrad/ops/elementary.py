@@ -124,6 +124,20 @@ _POWER_RATIO = Helper(
     ("x", "m", "y", "n"),
 )
 
+_larger, _smaller, _ratio = map(ref, ("larger", "smaller", "ratio"))
+_steep = apply("gt", apply("abs", _x), apply("abs", _y))
+
+_INVERSION = Helper(
+    "x / (x**2 + y**2), by the quotient of the smaller and the larger: no square leaves the range.",
+    (
+        ("larger", select(_steep, _x, _y)),
+        ("smaller", select(_steep, _y, _x)),
+        ("ratio", _smaller / nonzero(_larger)),
+        ("result", select(_steep, ONE, _ratio) / nonzero(_larger + _smaller * _ratio)),
+    ),
+    ("x", "y"),
+)
+
 _back, _lost = map(ref, ("back", "lost"))
 
 _EXP_APART = Helper(
@@ -254,6 +268,16 @@ ELEMENTARY: tuple[Op, ...] = (
         helper=_ROOT_OF_SUM,
         domain="x**2 + y z >= 0",
         inside=0,
+    ),
+    Op(
+        "inversion",  # in the unit circle: x / (x**2 + y**2) whose squares neither overflow nor underflow
+        2,
+        real(lambda x, y: x if x == 0 else x / (x * x + y * y)),
+        lambda x, y, result: (apply("inversion", y, x) ** 2 - result**2, -2 * result * apply("inversion", y, x)),
+        lambda x, y: x / (x**2 + y**2),
+        spell=everywhere("inversion"),
+        helper=_INVERSION,
+        kinks=origin("x == y == 0"),
     ),
     Op(
         "power_ratio",  # x**m / y**n whose powers neither overflow nor underflow

@@ -45,7 +45,7 @@ from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
-from .powers import of_powers
+from .powers import by_inversion, of_powers, over_roots, over_squares
 from .products import one_fraction
 from .reuse import operator, with_reuse
 from .saturating import saturated
@@ -61,7 +61,9 @@ ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
-ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum"})
+ARITHMETIC = frozenset(
+    {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum", "power_ratio", "inversion"}
+)
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
@@ -95,8 +97,9 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
                 other = better(body, mild)
-            e = e if other is None else replace(e, body=other)
-            changed = changed or other is not None
+            found = replace(e, body=transform(e.body if other is None else other, over_squares))
+            changed = changed or found.body is not e.body
+            e = found
         statements.append(e)
     if not changed:
         return function
@@ -173,6 +176,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     fixed = [*there, *_at_zeros(body, leaves, given)]
     forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
     forms += by_roots(bare)
+    forms += [transform(f, over_roots) for f in forms] + [other for f in forms for other in by_inversion(f)]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [_with_pairs(f) for f in forms]
@@ -189,8 +193,10 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
     best = min(found.values(), key=mean)
     good = [f for f, lost in found.items() if mean(lost) <= mean(best) + (FEW if _wrecked(lost, best) else GAIN)]
-    if good[0] is body:  # another may be as good, and half as long
-        good = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+    if good[0] is body:  # another may be better and no longer, or as good and half as long
+        shorter = [f for f in found if size(f) <= size(body) and mean(found[f]) <= mean(now) - FEW]
+        half = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+        good = sorted(shorter, key=lambda f: mean(found[f])) or half
     return min(good, key=size, default=None) if far else next(iter(good), None)
 
 

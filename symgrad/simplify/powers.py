@@ -5,9 +5,13 @@ The rounding of s/r counts twelve times in (s/r)**12, but once in s**12/r**12, w
 
 from __future__ import annotations
 
-from ..expr import Apply, Expr, apply, factors, is_exact, product, value_of
+from collections.abc import Iterator
+
+from ..expr import ONE, TWO, Apply, Expr, apply, factors, is_exact, product, value_of
+from .orders import unrolled
 from .reuse import operator
 
+POSITIVE = ("abs", "sqrt", "hypot")
 LEAST = 3  # the power of a quotient from which on it is written as a quotient of powers
 
 
@@ -44,3 +48,64 @@ def _taken(side: list[Expr], base: Expr) -> int:
     count = sum(f.key is base.key for f in side)
     side[:] = [f for f in side if f.key is not base.key]
     return count
+
+
+def by_inversion(form: Expr) -> Iterator[Expr]:
+    """u/(u**2 + v**2) as inversion(u, v): no square leaves the range, and no length that is rounded stands there twice."""
+    negative = isinstance(form, Apply) and form.op == "neg"
+    above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
+    for k, d in enumerate(below):
+        legs = _legs(d)
+        rest = [*below[:k], *below[k + 1 :]]
+        if operator(d) == "hypot":
+            if d not in rest:
+                continue
+            rest.remove(d)
+        for v, u in (legs, legs[::-1]) if legs else ():
+            if u in above:
+                left = list(above)
+                left.remove(u)
+                found = product(left) / product(rest) * apply("inversion", u, v)
+                yield -found if negative else found
+
+
+def _legs(node: Expr) -> tuple[Expr, Expr] | None:
+    """u, v where `node` is hypot(u, v), or u**2 + v**2."""
+    if not isinstance(node, Apply):
+        return None
+    if node.op == "hypot":
+        return node.args[0], node.args[1]
+    if node.op == "add" and all(isinstance(t, Apply) and t.op == "pow" and t.args[1] is TWO for t in node.args):
+        return node.args[0].args[0], node.args[1].args[0]
+    return None
+
+
+def over_squares(node: Expr) -> Expr:
+    """1/(1 + a)**2 as 1/(1 + a*(2 + a)), where a is not negative: the rounding of what is squared counts twice."""
+    if operator(node) != "div":
+        return node
+    above, below = factors(node)
+    found = [_opened(d) for d in below]
+    return node if found == below else product(above) / product(found)
+
+
+def _opened(d: Expr) -> Expr:
+    if not (isinstance(d, Apply) and d.op == "pow" and d.args[1] is TWO and operator(d.args[0]) == "add"):
+        return d
+    a, b = d.args[0].args
+    a, b = (b, a) if b is ONE else (a, b)
+    return 1 + b * (2 + b) if a is ONE and operator(b) in POSITIVE else d
+
+
+def over_roots(node: Expr) -> Expr:
+    """1/(sqrt(u)*sqrt(v)*(sqrt(u) + sqrt(v))) as 1/(u*sqrt(v) + v*sqrt(u))."""
+    if operator(node) != "div":
+        return node
+    above, below = factors(node)
+    for d in below:
+        if isinstance(d, Apply) and d.op == "add" and all(operator(t) == "sqrt" and t in below for t in d.args):
+            r, s = d.args
+            for f in (d, r, s):
+                below.remove(f)
+            return product(above) / product([*below, r.args[0] * s + s.args[0] * r])
+    return node
