@@ -34,6 +34,7 @@ from ..expr import (
     factors,
     postorder,
     product,
+    ref,
     refs,
     size,
     substitute,
@@ -48,6 +49,7 @@ from .orders import reordered, unrolled
 from .powers import by_inversion, of_powers, over_roots, over_squares
 from .products import one_fraction
 from .reuse import operator, with_reuse
+from .results import by_result
 from .saturating import saturated
 from .singular import filled_sums
 from .table import balanced, by_lengths, unguarded_divisor
@@ -86,6 +88,11 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     mild = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
     mild |= {o.name for o in function.options}
     numbers = {d.name for d in function.dims} | {o.name for o in function.options}
+    results = [
+        (ref(e.target, *e.subscripts), _inlined(e.body, locals_))
+        for e in derivative.primal.statements
+        if operator(e.body) == "select" and e.target in function.elementwise
+    ]
     statements, changed = [], False
     for e in function.statements:
         body = _inlined(e.body, locals_)
@@ -97,6 +104,8 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
                 other = better(body, mild)
+                form = body if other is None else other
+                other = next((f for f in by_result(form, results) if _as_good(f, form, dict(results), mild)), other)
             found = replace(e, body=transform(e.body if other is None else other, over_squares))
             changed = changed or found.body is not e.body
             e = found
@@ -198,6 +207,14 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         half = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
         good = sorted(shorter, key=lambda f: mean(found[f])) or half
     return min(good, key=size, default=None) if far else next(iter(good), None)
+
+
+def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], mild: frozenset[str]) -> bool:
+    """Whether `form`, which reads results, hardly loses more than `body`."""
+    leaves = tuple(n for n in values(body) if isinstance(n, Ref))
+    truths = _truths(body, points(leaves, mild, True))
+    ours, now = _lost(substitute(form, results), truths), _lost(body, truths)
+    return bool(truths) and mean(ours) <= mean(now) + FEW
 
 
 def _lost(form: Expr, truths: Truths) -> list[float]:
