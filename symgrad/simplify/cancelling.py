@@ -46,7 +46,7 @@ from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
-from .powers import by_inversion, of_powers, over_roots, over_squares
+from .powers import by_inversion, differences_first, double_angles, of_powers, over_roots, over_squares
 from .products import one_fraction
 from .reuse import operator, with_reuse
 from .results import by_result
@@ -106,9 +106,11 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 other = better(body, mild)
                 form = body if other is None else other
                 other = next((f for f in by_result(form, results) if _as_good(f, form, dict(results), mild)), other)
-            found = replace(e, body=transform(e.body if other is None else other, over_squares))
-            changed = changed or found.body is not e.body
-            e = found
+            form = e.body if other is None else other
+            for rewrite in (over_squares, differences_first, double_angles):
+                form = transform(form, rewrite)
+            changed = changed or form is not e.body
+            e = replace(e, body=form)
         statements.append(e)
     if not changed:
         return function

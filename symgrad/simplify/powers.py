@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..expr import ONE, TWO, Apply, Expr, apply, factors, is_exact, product, value_of
+from ..expr import ONE, TWO, Apply, Expr, Ref, apply, factors, is_exact, product, terms_of, total, value_of
 from .orders import unrolled
 from .reuse import operator
 
@@ -109,3 +109,35 @@ def over_roots(node: Expr) -> Expr:
                 below.remove(f)
             return product(above) / product([*below, r.args[0] * s + s.args[0] * r])
     return node
+
+
+def differences_first(node: Expr) -> Expr:
+    """u + x - y as x - y + u, where x and y are read: the difference of near numbers is exact, that of u + x and y is
+    not."""
+    if operator(node) not in ("add", "sub"):
+        return node
+    terms = terms_of(node)
+    more, less = ([t for t, sign in terms if isinstance(t, Ref) and sign == s] for s in (1, -1))
+    if len(terms) < 3 or len(more) != 1 or len(less) != 1:
+        return node
+    rest = [t if sign > 0 else -t for t, sign in terms if t not in (more[0], less[0])]
+    return total([more[0] - less[0], *rest])
+
+
+def double_angles(node: Expr) -> Expr:
+    """2 sin(t/2) cos(t/2) as sin(t)."""
+    if operator(node) not in ("mul", "div"):
+        return node
+    above, below = factors(node)
+    for f in above:
+        t = _doubled(f.args[0]) if isinstance(f, Apply) and f.op == "sin" else None
+        if t is not None and TWO in above and (other := apply("cos", *f.args)) in above:
+            for used in (f, other, TWO):
+                above.remove(used)
+            return product([*above, apply("sin", t)]) / product(below)
+    return node
+
+
+def _doubled(u: Expr) -> Expr | None:
+    """t, where `u` is t/2."""
+    return u.args[0] if isinstance(u, Apply) and u.op == "div" and u.args[1] is TWO else None
