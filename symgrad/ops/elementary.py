@@ -27,7 +27,7 @@ def _exp(x: Any) -> Any:
     return mp.ldexp(mp.exp(rest), int(doublings))
 
 
-def _pow(x: Any, n: Any) -> Any:
+def power(x: Any, n: Any) -> Any:
     if isinstance(x, int) and isinstance(n, int) and n >= 0:
         return x**n
     if x == 0 and n == 0:
@@ -105,39 +105,6 @@ _ROOT_OF_SUM = Helper(
     ("x", "y", "z"),
 )
 
-
-def _exponent(x: Expr) -> Expr:
-    """That of the power of two below abs(x)."""
-    return apply("floor", apply("log2", apply("abs", nonzero(x))))
-
-
-_m, _n, _above, _below = map(ref, ("m", "n", "above", "below"))
-
-_POWER_RATIO = Helper(
-    "x**m / y**n, of numbers scaled by powers of two, which rounds nothing: neither power leaves the range.",
-    (
-        ("above", _exponent(_x)),
-        ("below", _exponent(_y)),
-        ("ratio", (_x / apply("exp2", _above)) ** _m / (_y / apply("exp2", _below)) ** _n),
-        ("result", ref("ratio") * apply("exp2", _m * _above - _n * _below)),
-    ),
-    ("x", "m", "y", "n"),
-)
-
-_larger, _smaller, _ratio = map(ref, ("larger", "smaller", "ratio"))
-_steep = apply("gt", apply("abs", _x), apply("abs", _y))
-
-_INVERSION = Helper(
-    "x / (x**2 + y**2), by the quotient of the smaller and the larger: no square leaves the range.",
-    (
-        ("larger", select(_steep, _x, _y)),
-        ("smaller", select(_steep, _y, _x)),
-        ("ratio", _smaller / nonzero(_larger)),
-        ("result", select(_steep, ONE, _ratio) / nonzero(_larger + _smaller * _ratio)),
-    ),
-    ("x", "y"),
-)
-
 _back, _lost = map(ref, ("back", "lost"))
 
 _EXP_APART = Helper(
@@ -172,7 +139,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "pow",
         2,
-        _pow,
+        power,
         lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
         lambda a, b: a**b,
         names=("power",),
@@ -268,32 +235,6 @@ ELEMENTARY: tuple[Op, ...] = (
         helper=_ROOT_OF_SUM,
         domain="x**2 + y z >= 0",
         inside=0,
-    ),
-    Op(
-        "inversion",  # in the unit circle: x / (x**2 + y**2) whose squares neither overflow nor underflow
-        2,
-        real(lambda x, y: x if x == 0 else x / (x * x + y * y)),
-        lambda x, y, result: (apply("inversion", y, x) ** 2 - result**2, -2 * result * apply("inversion", y, x)),
-        lambda x, y: x / (x**2 + y**2),
-        spell=everywhere("inversion"),
-        helper=_INVERSION,
-        kinks=origin("x == y == 0"),
-    ),
-    Op(
-        "power_ratio",  # x**m / y**n whose powers neither overflow nor underflow
-        4,
-        real(lambda x, m, y, n: _pow(x, m) / _pow(y, n)),
-        lambda x, m, y, n, result: (
-            m * apply("power_ratio", x, m - 1, y, n),
-            result * apply("log", nonzero(x)),
-            -n * apply("power_ratio", x, m, y, n + 1),
-            -result * apply("log", nonzero(y)),
-        ),
-        lambda x, m, y, n: x**m / y**n,
-        spell=everywhere("power_ratio"),
-        helper=_POWER_RATIO,
-        domain="y > 0, or whole n; x > 0, or whole m; y != 0",
-        inside=2,
     ),
     # trigonometry
     Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin),

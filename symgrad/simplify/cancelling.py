@@ -16,7 +16,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import fmean as mean
 from typing import Any
 
@@ -48,8 +48,8 @@ from .denominator import by_roots, together
 from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, of_powers, over_roots, over_squares
 from .products import one_fraction
-from .reuse import operator, with_reuse
 from .results import by_result
+from .reuse import operator, with_reuse
 from .saturating import saturated
 from .singular import filled_sums
 from .table import balanced, by_lengths, unguarded_divisor
@@ -107,7 +107,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 form = body if other is None else other
                 other = next((f for f in by_result(form, results) if _as_good(f, form, dict(results), mild)), other)
             form = e.body if other is None else other
-            for rewrite in (over_squares, differences_first, double_angles):
+            for rewrite in (over_squares, partial(differences_first, inputs=derivative.primal.inputs), double_angles):
                 form = transform(form, rewrite)
             changed = changed or form is not e.body
             e = replace(e, body=form)

@@ -5,7 +5,7 @@ The rounding of s/r counts twelve times in (s/r)**12, but once in s**12/r**12, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..expr import ONE, TWO, Apply, Expr, Ref, apply, factors, is_exact, product, terms_of, total, value_of
 from .orders import unrolled
@@ -51,7 +51,7 @@ def _taken(side: list[Expr], base: Expr) -> int:
 
 
 def by_inversion(form: Expr) -> Iterator[Expr]:
-    """u/(u**2 + v**2) as inversion(u, v): no square leaves the range, and no length that is rounded stands there twice."""
+    """u/(u**2 + v**2) as inversion(u, v): no square leaves the range, no length that is rounded stands there twice."""
     negative = isinstance(form, Apply) and form.op == "neg"
     above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
     for k, d in enumerate(below):
@@ -65,7 +65,7 @@ def by_inversion(form: Expr) -> Iterator[Expr]:
             if u in above:
                 left = list(above)
                 left.remove(u)
-                found = product(left) / product(rest) * apply("inversion", u, v)
+                found = product(left[:-1]) * (product(left[-1:]) / product(rest)) * apply("inversion", u, v)
                 yield -found if negative else found
 
 
@@ -111,13 +111,12 @@ def over_roots(node: Expr) -> Expr:
     return node
 
 
-def differences_first(node: Expr) -> Expr:
-    """u + x - y as x - y + u, where x and y are read: the difference of near numbers is exact, that of u + x and y is
-    not."""
+def differences_first(node: Expr, inputs: Collection[str]) -> Expr:
+    """u + x - y as x - y + u, for inputs: the difference of near numbers is exact, that of u + x and y is not."""
     if operator(node) not in ("add", "sub"):
         return node
     terms = terms_of(node)
-    more, less = ([t for t, sign in terms if isinstance(t, Ref) and sign == s] for s in (1, -1))
+    more, less = ([t for t, sign in terms if isinstance(t, Ref) and t.name in inputs and sign == s] for s in (1, -1))
     if len(terms) < 3 or len(more) != 1 or len(less) != 1:
         return node
     rest = [t if sign > 0 else -t for t, sign in terms if t not in (more[0], less[0])]
