@@ -68,7 +68,7 @@ QUOTIENTS: tuple[Op, ...] = (
         lambda x, m, y, n: x**m / y**n,
         spell=everywhere("power_ratio"),
         helper=_POWER_RATIO,
-        domain="y > 0, or whole n; x > 0, or whole m; y != 0",
+        domain="x > 0, or y an integer; z > 0, or z != 0 and w an integer",
         inside=2,
     ),
 )
