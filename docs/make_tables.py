@@ -48,7 +48,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def operator(row: Op) -> tuple[str, ...]:
     """Name, derivative, values at kinks, domain."""
-    arguments = [ref(name) for name in "xyz"[: row.arity]]
+    arguments = [ref(name) for name in "xyzw"[: row.arity]]
     if row.derivative is None:
         partials = "0 wherever it exists" if row.result == "real" else ""
     else:

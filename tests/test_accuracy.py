@@ -60,6 +60,21 @@ def test_what_is_printed_loses_less_than_what_is_written(text):
         assert after.mean < 1 < before.mean
 
 
+@pytest.mark.parametrize(
+    "text, most",  # where a rounding counts once that would count several times: bits, on average
+    [
+        ("f(r, s) = 4*((s/r)**12 - (s/r)**6)", 0.7),
+        ("f(x) = x/(1 + abs(x))", 0.35),
+        ("f(x) = sqrt(x + 1) - sqrt(x)", 0.6),
+        ("f(x, y) = x/sqrt(x**2 + y**2)", 0.55),
+        ("f(x, y) = atan2(y, x)", 0.5),
+    ],
+)
+def test_a_rounding_counts_once(text, most):
+    for _, loss in sg.accuracy(sg.parse(text)):
+        assert loss.name == "out" or (loss.mean < most and loss.most < 3)
+
+
 def test_a_formula_that_loses_nothing_is_printed_as_it_is_written():
     for before, after in sg.accuracy(sg.parse("f(x[n], y[n])[i] = x[i]*y[i]")):
         assert before == after and after.most <= 1

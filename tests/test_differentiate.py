@@ -151,6 +151,7 @@ INSIDE = {  # where an operator is not defined for all real numbers
     "ndtri": [(0.125, 0.5, 0.9375)],
     "log_ratio": [(0.25, 0.75, 2.5), (0.25, 0.75, 2.5)],
     "root_of_sum": [(-2.5, 1.5, 3.0), (-0.75, 0.25), (-1.25, 2.0)],
+    "power_ratio": [(0.25, 1.5), (-2.0, 1.0, 3.0), (0.75, 3.0), (-1.0, 2.0)],
     "polygamma": [(0.0, 1.0, 3.0), EVERYWHERE],
     "hurwitz": [(2.0, 3.0, 2.5), (0.25, 1.5, 3.0)],
     "xlogy": [EVERYWHERE, (0.25, 1.5, 3.0)],
@@ -181,7 +182,7 @@ def test_every_operator_has_the_derivative_that_differences_tell(row):
     with precisely():
         h = mpmath.mpf(10) ** -40
         for at in itertools.product(*places):
-            point = dict(zip("xyz", map(mpmath.mpf, at), strict=False))
+            point = dict(zip("xyzw", map(mpmath.mpf, at), strict=False))
             for name, found in zip(point, partials(row, point), strict=True):
                 if found is None:  # the order of polygamma
                     continue

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from ..expr import Apply, Expr
 from .elementary import ELEMENTARY
 from .normal import NORMAL
+from .quotients import QUOTIENTS
 from .row import Helper, Kink, Op, Partials, Polynomial
 from .special import SPECIAL
 from .steps import STEPS
 
-ROWS: tuple[Op, ...] = (*ELEMENTARY, *STEPS, *NORMAL, *SPECIAL)
+ROWS: tuple[Op, ...] = (*ELEMENTARY, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b))
 _rows = {row.name: row for row in (*ROWS, PAIR)}

@@ -28,7 +28,7 @@ def exponential(x: Any) -> Any:
     return mp.ldexp(mp.exp(rest), int(doublings))
 
 
-def _pow(x: Any, n: Any) -> Any:
+def power(x: Any, n: Any) -> Any:
     if isinstance(x, int) and isinstance(n, int) and n >= 0:
         return x**n
     if x == 0 and n == 0:
@@ -141,7 +141,7 @@ ELEMENTARY: tuple[Op, ...] = (
     Op(
         "pow",
         2,
-        _pow,
+        power,
         lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
         lambda a, b: a**b,
         names=("power",),

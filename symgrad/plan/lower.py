@@ -26,7 +26,7 @@ from ..expr import (
     with_args,
 )
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
-from ..ops import OPS, in_others
+from ..ops import in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .exponents import given, of_difference

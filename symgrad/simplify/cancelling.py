@@ -16,7 +16,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import fmean as mean
 from typing import Any
 
@@ -34,6 +34,7 @@ from ..expr import (
     factors,
     postorder,
     product,
+    ref,
     refs,
     size,
     substitute,
@@ -45,7 +46,9 @@ from ..ops.row import nonzero
 from ..sampling import bits_lost, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
+from .powers import by_inversion, differences_first, double_angles, of_powers, over_roots, over_squares
 from .products import one_fraction
+from .results import by_result
 from .reuse import operator, with_reuse
 from .saturating import saturated
 from .singular import filled_sums
@@ -60,7 +63,9 @@ ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
-ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum"})
+ARITHMETIC = frozenset(
+    {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum", "power_ratio", "inversion"}
+)
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
@@ -83,6 +88,11 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     mild = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
     mild |= {o.name for o in function.options}
     numbers = {d.name for d in function.dims} | {o.name for o in function.options}
+    results = [
+        (ref(e.target, *e.subscripts), _inlined(e.body, locals_))
+        for e in derivative.primal.statements
+        if operator(e.body) == "select" and e.target in function.elementwise
+    ]
     statements, changed = [], False
     for e in function.statements:
         body = _inlined(e.body, locals_)
@@ -94,8 +104,13 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
                 other = better(body, mild)
-            e = e if other is None else replace(e, body=other)
-            changed = changed or other is not None
+                form = body if other is None else other
+                other = next((f for f in by_result(form, results) if _as_good(f, form, dict(results), mild)), other)
+            form = e.body if other is None else other
+            for rewrite in (over_squares, partial(differences_first, inputs=derivative.primal.inputs), double_angles):
+                form = transform(form, rewrite)
+            changed = changed or form is not e.body
+            e = replace(e, body=form)
         statements.append(e)
     if not changed:
         return function
@@ -172,9 +187,11 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     fixed = [*there, *_at_zeros(body, leaves, given)]
     forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
     forms += by_roots(bare)
+    forms += [transform(f, over_roots) for f in forms] + [other for f in forms for other in by_inversion(f)]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [_with_pairs(f) for f in forms]
+    forms += [transform(f, of_powers) for f in forms]
     short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
     found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, fixed)}
@@ -187,9 +204,19 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
     best = min(found.values(), key=mean)
     good = [f for f, lost in found.items() if mean(lost) <= mean(best) + (FEW if _wrecked(lost, best) else GAIN)]
-    if good[0] is body:  # another may be as good, and half as long
-        good = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+    if good[0] is body:  # another may be better and no longer, or as good and half as long
+        shorter = [f for f in found if size(f) <= size(body) and mean(found[f]) <= mean(now) - FEW]
+        half = [f for f in good if 2 * size(f) <= size(body) and mean(found[f]) <= mean(now)]
+        good = sorted(shorter, key=lambda f: mean(found[f])) or half
     return min(good, key=size, default=None) if far else next(iter(good), None)
+
+
+def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], mild: frozenset[str]) -> bool:
+    """Whether `form`, which reads results, hardly loses more than `body`."""
+    leaves = tuple(n for n in values(body) if isinstance(n, Ref))
+    truths = _truths(body, points(leaves, mild, True))
+    ours, now = _lost(substitute(form, results), truths), _lost(body, truths)
+    return bool(truths) and mean(ours) <= mean(now) + FEW
 
 
 def _lost(form: Expr, truths: Truths) -> list[float]:

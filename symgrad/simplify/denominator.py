@@ -225,6 +225,15 @@ def together(body: Expr, words: str = "") -> Expr | None:
     return _fraction(atoms.read(body), atoms, body)
 
 
+def in_lowest_terms(body: Expr) -> Expr | None:
+    """`body` as a quotient without common factors; roots are symbols, whatever their squares are."""
+    if _terms(body) >= MANY:
+        return None
+    atoms = _Atoms("")
+    whole = atoms.read(body)
+    return _fraction(whole, atoms, body, [root for root, _ in atoms.squares])
+
+
 def by_roots(body: Expr) -> Iterator[Expr]:
     """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
     (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
@@ -237,12 +246,12 @@ def by_roots(body: Expr) -> Iterator[Expr]:
             if square.is_polynomial(other) and sympy.degree(square, other) == 1:
                 times = sympy.diff(square, other)
                 found = whole.subs(other, (root**2 - square.subs(other, 0)) / times)
-                if (form := _fraction(found, atoms, body, root)) is not None:
+                if (form := _fraction(found, atoms, body, [root])) is not None:
                     yield form
 
 
-def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: sympy.Symbol | None = None) -> Expr | None:
-    """kept  a root whose powers stay"""
+def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: Sequence[sympy.Symbol] = ()) -> Expr | None:
+    """kept  the roots whose powers stay"""
     whole = sympy.together(found)
     gens = list(atoms.symbols.values())
     if not gens or not whole.free_symbols:
@@ -250,7 +259,7 @@ def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: sympy.Symbol |
     try:
         above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
         for symbol, square in reversed(atoms.squares):
-            if symbol is kept:
+            if symbol in kept:
                 continue
             if not square.is_polynomial(*gens):
                 return None

@@ -1,0 +1,142 @@
+"""Forms in which a rounding counts once, where it would count as often as a power says.
+
+The rounding of s/r counts twelve times in (s/r)**12, but once in s**12/r**12, which `power_ratio` keeps in the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ..expr import ONE, TWO, Apply, Expr, Ref, apply, factors, is_exact, product, terms_of, total, value_of
+from .orders import unrolled
+from .reuse import operator
+
+POSITIVE = ("abs", "sqrt", "hypot")
+LEAST = 3  # the power of a quotient from which on it is written as a quotient of powers
+
+
+def of_powers(node: Expr) -> Expr:
+    """(a/b)**k as a**k / b**k, with what else there is of a above the line and of b below it."""
+    if operator(node) not in ("mul", "div", "pow"):
+        return node
+    above, below = factors(node)
+    for f in above:
+        found = _power_ratio(f)
+        if found is not None:
+            above.remove(f)
+            a, m, b, n = found
+            m, n = m + _taken(above, a), n + _taken(below, b)
+            return product([*above, apply("power_ratio", a, m, b, n)]) / product(below)
+    return node
+
+
+def _power_ratio(node: Expr) -> tuple[Expr, int, Expr, int] | None:
+    """a, m, b, n where `node` is (a/b)**m, or is a**m / b**n already."""
+    if not isinstance(node, Apply):
+        return None
+    if node.op == "power_ratio":
+        a, m, b, n = node.args
+        return (a, int(value_of(m)), b, int(value_of(n))) if is_exact(m) and is_exact(n) else None
+    if node.op == "pow" and operator(node.args[0]) == "div" and is_exact(node.args[1]):
+        k, (a, b) = value_of(node.args[1]), node.args[0].args
+        return (a, int(k), b, int(k)) if k >= LEAST and k.denominator == 1 else None
+    return None
+
+
+def _taken(side: list[Expr], base: Expr) -> int:
+    """How often `base` is among the factors of one side, which are removed."""
+    count = sum(f.key is base.key for f in side)
+    side[:] = [f for f in side if f.key is not base.key]
+    return count
+
+
+def by_inversion(form: Expr) -> Iterator[Expr]:
+    """u/(u**2 + v**2) as inversion(u, v): no square leaves the range, no length that is rounded stands there twice."""
+    negative = isinstance(form, Apply) and form.op == "neg"
+    above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
+    for k, d in enumerate(below):
+        legs = _legs(d)
+        rest = [*below[:k], *below[k + 1 :]]
+        if operator(d) == "hypot":
+            if d not in rest:
+                continue
+            rest.remove(d)
+        for v, u in (legs, legs[::-1]) if legs else ():
+            if u in above:
+                left = list(above)
+                left.remove(u)
+                found = product(left[:-1]) * (product(left[-1:]) / product(rest)) * apply("inversion", u, v)
+                yield -found if negative else found
+
+
+def _legs(node: Expr) -> tuple[Expr, Expr] | None:
+    """u, v where `node` is hypot(u, v), or u**2 + v**2."""
+    if not isinstance(node, Apply):
+        return None
+    if node.op == "hypot":
+        return node.args[0], node.args[1]
+    if node.op == "add" and all(isinstance(t, Apply) and t.op == "pow" and t.args[1] is TWO for t in node.args):
+        return node.args[0].args[0], node.args[1].args[0]
+    return None
+
+
+def over_squares(node: Expr) -> Expr:
+    """1/(1 + a)**2 as 1/(1 + a*(2 + a)), where a is not negative: the rounding of what is squared counts twice."""
+    if operator(node) != "div":
+        return node
+    above, below = factors(node)
+    found = [_opened(d) for d in below]
+    return node if found == below else product(above) / product(found)
+
+
+def _opened(d: Expr) -> Expr:
+    if not (isinstance(d, Apply) and d.op == "pow" and d.args[1] is TWO and operator(d.args[0]) == "add"):
+        return d
+    a, b = d.args[0].args
+    a, b = (b, a) if b is ONE else (a, b)
+    return 1 + b * (2 + b) if a is ONE and operator(b) in POSITIVE else d
+
+
+def over_roots(node: Expr) -> Expr:
+    """1/(sqrt(u)*sqrt(v)*(sqrt(u) + sqrt(v))) as 1/(u*sqrt(v) + v*sqrt(u))."""
+    if operator(node) != "div":
+        return node
+    above, below = factors(node)
+    for d in below:
+        if isinstance(d, Apply) and d.op == "add" and all(operator(t) == "sqrt" and t in below for t in d.args):
+            r, s = d.args
+            for f in (d, r, s):
+                below.remove(f)
+            return product(above) / product([*below, r.args[0] * s + s.args[0] * r])
+    return node
+
+
+def differences_first(node: Expr, inputs: Collection[str]) -> Expr:
+    """u + x - y as x - y + u, for inputs: the difference of near numbers is exact, that of u + x and y is not."""
+    if operator(node) not in ("add", "sub"):
+        return node
+    terms = terms_of(node)
+    more, less = ([t for t, sign in terms if isinstance(t, Ref) and t.name in inputs and sign == s] for s in (1, -1))
+    if len(terms) < 3 or len(more) != 1 or len(less) != 1:
+        return node
+    rest = [t if sign > 0 else -t for t, sign in terms if t not in (more[0], less[0])]
+    return total([more[0] - less[0], *rest])
+
+
+def double_angles(node: Expr) -> Expr:
+    """2 sin(t/2) cos(t/2) as sin(t)."""
+    if operator(node) not in ("mul", "div"):
+        return node
+    above, below = factors(node)
+    for f in above:
+        t = _doubled(f.args[0]) if isinstance(f, Apply) and f.op == "sin" else None
+        if t is not None and TWO in above and (other := apply("cos", *f.args)) in above:
+            for used in (f, other, TWO):
+                above.remove(used)
+            return product([*above, apply("sin", t)]) / product(below)
+    return node
+
+
+def _doubled(u: Expr) -> Expr | None:
+    """t, where `u` is t/2."""
+    return u.args[0] if isinstance(u, Apply) and u.op == "div" and u.args[1] is TWO else None
