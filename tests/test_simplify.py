@@ -424,6 +424,13 @@ def test_the_same_text_is_printed_in_every_process(start):
     assert texts[0] == texts[1] == texts[2]
 
 
+@pytest.mark.parametrize("outer", ["exp", "expm1"])
+def test_an_exponential_in_the_exponent_of_another(outer):
+    """Each is asked whether the other one tells it; it had no end."""
+    derivative = derive(sg.parse(f"f(x) = {outer}(x/sqrt(x**2 + (x - expm1(3**0.5))**2))"))
+    assert [e.target for e in derivative.equations] == ["grad_x"]
+
+
 def test_an_identity_is_found_whatever_the_order_of_its_operands():
     (e,) = stable(sg.parse("f(x) = log(exp(x) + 1)")).statements
     assert e.body is apply("softplus", *e.body.args)
