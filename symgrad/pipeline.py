@@ -16,6 +16,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -55,7 +56,17 @@ class Printed:
 
 def derive(declaration: Declaration) -> Derivative:
     """The simplified vector-Jacobian product of a declaration."""
-    return simplify(differentiate(stable(as_function(declaration))))
+    function = as_function(declaration)
+    return _derived(function, tuple(repr(o.default) for o in function.options))
+
+
+@lru_cache(maxsize=256)
+def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
+    """Derived once for all languages.
+
+    defaults  as they are printed: 1 and 1.0 are equal
+    """
+    return simplify(differentiate(stable(function)))
 
 
 def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:

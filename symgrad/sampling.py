@@ -7,7 +7,7 @@ same on every machine, so that what is decided by it is the same. The functions 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,13 @@ from .ops import OPS
 
 BITS = 53  # of a double
 REACH = 2**14  # bits before the point
+GROWING = frozenset({"exp", "expm1", "sinh", "cosh"})
+GROWN = 14  # of a number with more bits before the point, these have left the reach
+HUGE = mpmath.ldexp(1, 2 * REACH)
+EXACT, NEVER, SLACK = -(10**9), 10**9, 8  # powers of 2 that bound errors, and what a bound is rounded up by
 NOTHING = 64.0  # bits lost where there is no number at all
+MANY = 2**14  # values of functions that are kept
+QUICK = frozenset("add sub mul div neg abs select eq ne lt le gt ge and or not".split())  # quicker than to look up
 
 
 @lru_cache(maxsize=4096)
@@ -42,32 +48,86 @@ def value_of_formula(root: Expr, at: Mapping[Ref, Any]) -> Any:
     """The value in mpmath at the working precision; NaN beyond a number whose sine would need all digits of pi."""
     done: dict[Expr, Any] = {}
     for node in values(root):
-        if isinstance(node, Const):
+        if isinstance(node, Apply):
+            value = _value(node.op, [done[a] for a in node.args])
+            if isinstance(value, mpmath.mpf):
+                _, mantissa, exponent, bits = value._mpf_
+                if mantissa and exponent + bits > REACH:
+                    return mp.nan
+            done[node] = value
+        elif isinstance(node, Const):
             done[node] = mpmath.mpf(node.value.numerator) / node.value.denominator
         elif isinstance(node, Ref):
             done[node] = at[node]
-        elif isinstance(node, Apply):
-            value = OPS[node.op].value(*(done[a] for a in node.args))
-            if isinstance(value, mpmath.mpf) and value and mp.isfinite(value) and mp.mag(value) > REACH:
-                return mp.nan
-            done[node] = value
     return done[root]
+
+
+def certain(root: Expr, at: Mapping[Ref, Any], digits: int) -> Any:
+    """The value in mpmath, where a bound of its error says that so many bits of it are right, whatever cancels in it;
+    None where that is not known. What stands in `at` is exact.
+    """
+    done: dict[Expr, Any] = {}
+    errors: dict[Expr, int] = {}  # each at most 2 to this power
+    sizes: dict[Expr, int] = {}
+    for node in values(root):
+        args = node.args if isinstance(node, Apply) else ()
+        if isinstance(node, Ref):
+            value, error = at[node], EXACT
+        elif isinstance(node, Const):
+            above, below = node.value.as_integer_ratio()
+            value = mpmath.mpf(above) / below
+            error = EXACT if below & (below - 1) == 0 else int(mp.mag(value)) - mp.prec
+        elif isinstance(node, Apply) and node.op in ERRORS:
+            value = mpmath.mpf(_value(node.op, [done[a] for a in args]))
+        else:
+            return None
+        _, mantissa, exponent, bits = value._mpf_
+        size = exponent + bits
+        if not mantissa or size > REACH:  # 0, infinite, or none
+            return None
+        if isinstance(node, Apply):
+            error = ERRORS[node.op](size, [sizes[a] for a in args], [errors[a] for a in args])
+            error = max(error, size - mp.prec) + SLACK
+        done[node], errors[node], sizes[node] = value, error, size
+    return done[root] if errors[root] < sizes[root] - digits else None
 
 
 def in_doubles(root: Expr, at: Mapping[Ref, Any]) -> float:
     """What floating point makes of `root`."""
     done: dict[Expr, float] = {}
-    with mp.workprec(BITS):
-        for node in values(root):
-            if isinstance(node, Const):
-                done[node] = node.value.numerator / node.value.denominator
-            elif isinstance(node, Ref):
-                done[node] = float(at[node])
-            elif isinstance(node, Apply):
-                args = [done[a] for a in node.args]
-                exactly = ROUNDED.get(node.op)
-                done[node] = exactly(*args) if exactly else float(OPS[node.op].value(*map(mpmath.mpf, args)))
+    for node in values(root):
+        if isinstance(node, Apply):
+            args = [done[a] for a in node.args]
+            exactly = ROUNDED.get(node.op)
+            done[node] = exactly(*args) if exactly else _rounded(node.op, *args)
+        elif isinstance(node, Const):
+            done[node] = node.value.numerator / node.value.denominator
+        elif isinstance(node, Ref):
+            done[node] = float(at[node])
     return done[root]
+
+
+def _value(op: str, args: Sequence[Any]) -> Any:
+    """An operator in mpmath; of a function, what was computed before: forms are compared at the same points."""
+    if op in QUICK:
+        return OPS[op].value(*args)
+    if op in GROWING and mp.isfinite(args[0]) and mp.mag(args[0]) > GROWN and (args[0] > 0 or op in ("sinh", "cosh")):
+        return HUGE
+    place = (op, mp.prec, *(getattr(a, "_mpf_", a) for a in args))
+    if place not in _known:
+        if len(_known) >= MANY:
+            _known.clear()
+        _known[place] = OPS[op].value(*args)
+    return _known[place]
+
+
+_known: dict[tuple[Any, ...], Any] = {}
+
+
+@lru_cache(maxsize=MANY)
+def _rounded(op: str, *args: float) -> float:
+    with mp.workprec(BITS):
+        return float(OPS[op].value(*map(mpmath.mpf, args)))
 
 
 def _quotient(a: float, b: float) -> float:
@@ -84,6 +144,58 @@ ROUNDED: Mapping[str, Callable[..., float]] = {  # by the processor, as the stan
     "neg": lambda a: -a,
     "abs": abs,
     "sqrt": lambda a: math.sqrt(a) if a >= 0 else math.nan,
+}
+
+
+Bound = Callable[[int, list[int], list[int]], int]
+
+
+def _relative(times: int) -> Bound:
+    """Of a function whose relative error is that of its first argument, times 2**times."""
+    return lambda size, s, e: e[0] - s[0] + size + times if e[0] < s[0] - 4 else NEVER
+
+
+def _by_slope(most: Callable[[int, int], int]) -> Bound:
+    """Of a function whose slope, near its argument, is less than 2**most(size of the result, size of the argument)."""
+    return lambda size, s, e: e[0] + most(size, s[0]) if e[0] < -max(s[0], 0) - 4 else NEVER
+
+
+def _of_numbers(size: int, s: list[int], e: list[int]) -> int:
+    """Of a function with slopes of all sizes: it is known where its arguments are exact."""
+    return EXACT if all(x == EXACT for x in e) else NEVER
+
+
+def _power(size: int, s: list[int], e: list[int]) -> int:
+    more = max(s[1], 0) + 2
+    return e[0] - s[0] + size + more if e[1] == EXACT and e[0] < s[0] - more - 2 else NEVER
+
+
+_flat, _grows = _by_slope(lambda size, s: 1), _by_slope(lambda size, s: max(size, 1) + 2)
+
+ERRORS: Mapping[str, Bound] = {  # of the result, by its size, and by the sizes and errors of the arguments
+    "pi": lambda size, s, e: EXACT,
+    "neg": lambda size, s, e: e[0],
+    "abs": lambda size, s, e: e[0],
+    "sign": lambda size, s, e: EXACT if e[0] < s[0] - 1 else NEVER,
+    "add": lambda size, s, e: max(e) + 1,
+    "sub": lambda size, s, e: max(e) + 1,
+    "maximum": lambda size, s, e: max(e),
+    "minimum": lambda size, s, e: max(e),
+    "hypot": lambda size, s, e: max(e) + 1,
+    "mul": lambda size, s, e: max(e[0] + s[1], e[1] + s[0], sum(e)) + 2,
+    "div": lambda size, s, e: max(e[0], e[1] + size) - s[1] + 3 if e[1] < s[1] - 4 else NEVER,
+    "pow": _power,
+    "sqrt": _relative(1),
+    "log": lambda size, s, e: e[0] - s[0] + 2 if e[0] < s[0] - 4 else NEVER,
+    "log_ratio": lambda size, s, e: max(e[0] - s[0], e[1] - s[1], -mp.prec) + 4 if e[1] < s[1] - 4 else NEVER,
+    "logaddexp": lambda size, s, e: max(*e, max(*s, 1) - mp.prec) + 1,
+    "exp": _by_slope(lambda size, s: size + 1),
+    "sigmoid": _by_slope(lambda size, s: size + 1),
+    "softplus": _by_slope(lambda size, s: size + 1),
+    "erfc": _by_slope(lambda size, s: size + max(s, 0) + 3),
+    **dict.fromkeys(("sin", "cos", "tanh", "atan", "asinh", "erf"), _flat),
+    **dict.fromkeys(("sinh", "cosh", "expm1"), _grows),
+    **dict.fromkeys(("asin", "acos", "atan2", "tan", "atanh", "acosh", "log1p", "log2", "log10"), _of_numbers),
 }
 
 

@@ -45,7 +45,7 @@ def worst(text: str, axes: tuple[tuple[float, ...], ...], to: str = "numpy") -> 
     names = [n for n in ("x", "y", "z") if sympy.Symbol(n) in sympy.sympify(text).free_symbols]
     symbols = sympy.symbols(names, real=True)
     body = sympy.sympify(text, locals=dict(zip(names, symbols, strict=True)))
-    slopes = [sympy.lambdify(symbols, sympy.diff(body, s), "mpmath") for s in symbols]
+    slopes = sympy.lambdify(symbols, [sympy.diff(body, s) for s in symbols], "mpmath", cse=True)
     at = list(itertools.product(*axes))
     loaded = sg.load(sg.parse(f"f({', '.join(names)}) = {text}"), to=to)
     with np.errstate(all="ignore"):
@@ -55,7 +55,7 @@ def worst(text: str, axes: tuple[tuple[float, ...], ...], to: str = "numpy") -> 
     lost = []
     for k, point in enumerate(at):
         with mp.workprec(4000):
-            truths = [slope(*map(mpmath.mpf, point)) for slope in slopes]
+            truths = slopes(*map(mpmath.mpf, point))
         lost += [(bits_lost(float(g[k]), t), (point, k)) for g, t in zip(found, truths, strict=True)]
     return max(lost, key=lambda pair: pair[0])
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar, Union
 from weakref import WeakValueDictionary
 
@@ -121,9 +122,9 @@ class Ref(Expr):
 class Apply(Expr):
     """An operator on arguments; its row stands in `symgrad.ops.OPS`."""
 
-    __slots__ = ("_args", "op")
+    __slots__ = ("args", "op")
     op: str
-    _args: tuple[Expr, ...]
+    args: tuple[Expr, ...]
 
     @property
     def word(self) -> str:
@@ -137,10 +138,6 @@ class Apply(Expr):
         if ":" not in self.op:
             return self.op
         return "slope" if self.op.startswith("slope_") else "ratio"
-
-    @property
-    def args(self) -> tuple[Expr, ...]:
-        return self._args
 
 
 def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
@@ -207,7 +204,7 @@ def ref(name: str, *subscripts: Value) -> Ref:
 def _apply(op: str, *args: Expr) -> Apply:
     def make() -> Apply:
         node = Apply()
-        node.op, node._args, node._key = op, args, None
+        node.op, node.args, node._key = op, args, None
         keys: Sequence[Expr] = tuple(a.key for a in args)
         if op in COMMUTATIVE:
             keys = sorted(keys, key=lambda k: k.serial)
@@ -541,11 +538,13 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     return done[root]
 
 
+@lru_cache(maxsize=2**13)
 def indices(*roots: Expr) -> tuple[Index, ...]:
     """The loop indices that `roots` mention, in order of first appearance."""
     return tuple(n for n in postorder(*roots) if isinstance(n, Index))
 
 
+@lru_cache(maxsize=2**13)
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
     return tuple(n for n in postorder(*roots) if isinstance(n, Ref))

@@ -43,7 +43,7 @@ from ..expr import (
 from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
 from ..ops.row import nonzero
-from ..sampling import bits_lost, in_doubles, value_of_formula, values
+from ..sampling import bits_lost, certain, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, of_powers, over_roots, over_squares
@@ -58,6 +58,7 @@ LARGE = 60  # operations; longer formulas stay as they are
 POINTS = 30
 SMALLEST, LARGEST = -20, 9  # binary exponents of the points
 DIGITS = (300, 2500, 5000)  # bits in which the truth is computed
+RIGHT = 130  # bits of the truth that are enough
 EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squares and cubes leave the range
 ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
@@ -340,13 +341,18 @@ Truths = list[tuple[dict[Ref, Any], Any]]
 
 
 def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
-    """Those of the points at which `body` is a number, and what it is there, as two precisions agree."""
+    """Those of the points at which `body` is a number, and what it is there, as a bound of the error says, or
+    as two precisions agree."""
     found = []
     calls = any(isinstance(n, Apply) and n.op not in ARITHMETIC for n in values(body))
     digits = DIGITS[1:2] if calls else DIGITS[1:]
     for at in drawn:
         with mp.workprec(DIGITS[0]):
-            last = value_of_formula(body, at)
+            known = certain(body, at, RIGHT)
+            last = value_of_formula(body, at) if known is None else known
+        if known is not None:
+            found.append((at, known))
+            continue
         for precision in digits:
             with mp.workprec(precision):
                 value = value_of_formula(body, at)

@@ -42,6 +42,7 @@ class _Atoms:
         self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
         self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
         self.sums: dict[sympy.Expr, Expr] = {}  # how the sums below the line were written
+        self.asked: set[Expr] = set()  # exponents of which it is being asked whether another exponential tells them
 
     def symbol(self, node: Expr) -> sympy.Symbol:
         if node.key not in self.symbols:
@@ -123,10 +124,13 @@ class _Atoms:
             ratio = _ratio(exponent, node.args[0])
             if ratio is not None:
                 return symbol**ratio
-        for node, symbol in there:
-            told = self._exponential(self.read(exponent) - self.read(node.args[0]))
-            if told is not None:
-                return symbol * told
+        if exponent not in self.asked:  # it is, where the other one's exponent speaks of exp(exponent)
+            self.asked.add(exponent)
+            ways = ((s, self._exponential(self.read(exponent) - self.read(n.args[0]))) for n, s in there)
+            found = next((symbol * told for symbol, told in ways if told is not None), None)
+            self.asked.remove(exponent)
+            if found is not None:
+                return found
         return self.symbol(apply("exp", exponent))
 
     def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
