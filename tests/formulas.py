@@ -41,6 +41,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x, y) = exp(x)/(exp(x) + exp(y)) + log(exp(x) + exp(y))", {"...": (3,)}, {}),
     ("f(x[n,m])[i:n] = where(i % 2 == 0, x[i,0], exp(-x[n-1-i,m-1]**2))", {"n": 3, "m": 2}, {}),
     ("f(x, w) = sqrt(1 + where(w > 0.5, w, x)**2) - abs(x)", {"...": (2,)}, {"x": [-0.25, 1.5], "w": [0.25, 0.125]}),
+    ("f(x[n,m])[i:3] = sum[s:n](x[n-1-s,3*i])", {"n": 2, "m": 7}, {}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

@@ -151,7 +151,6 @@ INSIDE = {  # where an operator is not defined for all real numbers
     "ndtri": [(0.125, 0.5, 0.9375)],
     "log_ratio": [(0.25, 0.75, 2.5), (0.25, 0.75, 2.5)],
     "root_of_sum": [(-2.5, 1.5, 3.0), (-0.75, 0.25), (-1.25, 2.0)],
-    "power_ratio": [(0.25, 1.5), (-2.0, 1.0, 3.0), (0.75, 3.0), (-1.0, 2.0)],
     "polygamma": [(0.0, 1.0, 3.0), EVERYWHERE],
     "hurwitz": [(2.0, 3.0, 2.5), (0.25, 1.5, 3.0)],
     "xlogy": [EVERYWHERE, (0.25, 1.5, 3.0)],

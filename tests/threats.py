@@ -112,7 +112,9 @@ def _is_refused(*args, fragment="", prepare=lambda: None, **environment):
 
 
 def _contents():
-    return {p: p.read_bytes() for p in Path().rglob("*") if p.is_file() and not p.is_symlink()}
+    """Of every file but what Python keeps of those that it imports."""
+    files = (p for p in Path().rglob("*") if p.is_file() and not p.is_symlink())
+    return {p: p.read_bytes() for p in files if p.parent.name != "__pycache__"}
 
 
 def _link():

@@ -13,10 +13,10 @@ from ..expr import Expr
 from ..plan.arrays.below import ARRAYS, below
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
-from ..plan.arrays.tree import ALL, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
+from ..plan.arrays.tree import ALL, BACK, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
 from .python_lines import Asked, Lines, is_negative
 from .python_text import WIDTH, assigned, called, sizes
-from .torch_text import BACK, TorchPrinter, perhaps_whole, slice_of
+from .torch_text import TorchPrinter, perhaps_whole, slice_of
 
 
 class TorchLines(Lines):

@@ -8,6 +8,7 @@ from ..expr import ATOM, ONE, Expr, const, is_exact, value_of
 from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import (
     ALL,
+    BACK,
     Array,
     BroadcastTo,
     Concatenate,
@@ -66,7 +67,6 @@ SCANS = {
 }
 REDUCED = {"max": "amax", "min": "amin"}
 ONE_OR_ZERO = (Num(const(1)), Num(const(0)))
-BACK = Slice(None, None, const(-1))
 OF_TENSORS = frozenset(
     """maximum minimum hypot atan2 copysign logaddexp fmod modulo hurwitz xlogy clip pair""".split()
 )  # their words take a number only beside or instead of tensors, and not everywhere

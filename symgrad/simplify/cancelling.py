@@ -46,7 +46,7 @@ from ..ops.row import nonzero
 from ..sampling import bits_lost, certain, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
-from .powers import by_inversion, differences_first, double_angles, of_powers, over_roots, over_squares
+from .powers import by_inversion, differences_first, double_angles, over_roots, over_squares
 from .products import one_fraction
 from .results import by_result
 from .reuse import operator, with_reuse
@@ -65,7 +65,7 @@ MANY_LEAVES = 6  # variables of a formula with guards, which are looked for wher
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 ARITHMETIC = frozenset(
-    {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum", "power_ratio", "inversion"}
+    {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum", "inversion"}
 )
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
@@ -192,7 +192,6 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
     forms += [_with_pairs(f) for f in forms]
-    forms += [transform(f, of_powers) for f in forms]
     short = [f for f in dict.fromkeys(forms[1:]) if f is not bare and size(f) <= size(bare) + LONGER]
     forms = [*short, *dict.fromkeys(f for form in forms for f in saturated(form))]
     found = {body: now} | {f: _lost(f, truths) for f in (_with_guards(f, there) for f in forms) if _agrees(f, fixed)}
@@ -214,6 +213,8 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
 
 def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], mild: frozenset[str]) -> bool:
     """Whether `form`, which reads results, hardly loses more than `body`."""
+    if any(isinstance(n, Index) for n in values(body)):
+        return False
     leaves = tuple(n for n in values(body) if isinstance(n, Ref))
     truths = _truths(body, points(leaves, mild, True))
     ours, now = _lost(substitute(form, results), truths), _lost(body, truths)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..expr import Apply, Expr, Ref, factors, product, size
+from ..expr import Apply, Expr, Ref, factors, postorder, product, refs, size
 from .denominator import in_lowest_terms
+from .orders import unrolled
 from .reuse import operator
 
 POWERS = (1, 2)
@@ -16,7 +17,7 @@ POWERS = (1, 2)
 
 def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]:
     """`body` in terms of the results, which are values with the formulas for them. x**2/s is x / s * x, which leaves
-    the range where the whole does, and only there."""
+    the range where the whole does, and only there. Nothing is divided by that was not."""
     if not isinstance(body, Apply) or body.op != "select":
         return
     for value, formula in results:
@@ -24,8 +25,16 @@ def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]
             for k in POWERS:
                 sides = [in_lowest_terms(a / b**k) for a, b in zip(body.args[1:], formula.args[1:], strict=True)]
                 rest = sides[0]
-                if rest is not None and sides[1] is not None and rest.key is sides[1].key and size(rest) < size(body):
+                if rest is None or sides[1] is None or rest.key is not sides[1].key or size(rest) >= size(body):
+                    continue
+                if _divisors(rest) <= _divisors(body) and {*refs(rest)} <= {*refs(body)}:
                     negative = operator(rest) == "neg"
                     above, below = factors(rest.args[0] if isinstance(rest, Apply) and negative else rest)
                     found = product([*above, value]) / product(below) * product([value] * (k - 1))
                     yield -found if negative else found
+
+
+def _divisors(body: Expr) -> set[Expr]:
+    """What is divided by, factor by factor."""
+    quotients = (n for n in postorder(body) if operator(n) == "div")
+    return {f.key for q in quotients for f in unrolled(factors(q.args[1])[0])}

@@ -23,7 +23,7 @@ from ..expr import (
 )
 from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
 from .match import Binding, match
-from .normal import Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
+from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
 from .products import Product
 from .reuse import operator
@@ -63,6 +63,7 @@ class Rewriting:
                 if not isinstance(node, Const):
                     self.normal.spelling.setdefault(node.key, node)
                     self.normal.order(node.key)
+        self.ratios = dict(r for e in forward for n in postorder(e.body) if (r := self._ratio(n)) is not None)
         self._seeds = [seed for _, seed in derivative.seeds]
         self.cotangents = {*self._seeds, *self.gradient}
         self.extents = _extents(derivative.function)
@@ -70,11 +71,20 @@ class Rewriting:
         self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
         self.powers = self._powers()
 
+    def _ratio(self, node: Expr) -> tuple[Monomial, Expr] | None:
+        """x/y, where `node` is a power of it."""
+        if not isinstance(node, Apply) or node.op != "pow" or operator(node.args[0]) != "div":
+            return None
+        found = list(self.normal.poly(node.args[0]).items())
+        ((monomial, coefficient),) = found if len(found) == 1 else [(UNIT, Fraction(1))]
+        both = {e > 0 for _, e in monomial} == {True, False}
+        return (monomial, node.args[0]) if both and coefficient == 1 else None
+
     def candidate(self) -> Candidate:
         targets = self._targets()
         polys = {t: self._merged(t) for t in targets}
         polys = self._shared_products(polys)
-        writer = Writer(self.normal, self._seeds, self.cotangents, self.taken)
+        writer = Writer(self.normal, self._seeds, self.cotangents, self.taken, self.ratios)
         equations: list[Equation] = []
         for target, (subscripts, box, poly) in polys.items():
             if any(self._is_sum(e) for e in self.gradient[target]):
@@ -158,7 +168,7 @@ class Rewriting:
         if isinstance(branch, (Const, Ref)) or any(operator(n) == "select" for n in postorder(branch)):
             return branch
         poly = self._by_result(self.normal.poly(branch))
-        return Writer(self.normal, self._seeds, self.cotangents, self.taken).expr(poly, self.extents)
+        return Writer(self.normal, self._seeds, self.cotangents, self.taken, self.ratios).expr(poly, self.extents)
 
     def _finished(self, poly: Poly) -> Poly:
         """The change of basis, and what vanishes in it."""

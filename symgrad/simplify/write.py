@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, postorder, ref, refs
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, const, index, postorder, ref, refs
 from ..ir import Box, Equation, Tensor
 from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
 
@@ -21,10 +21,19 @@ class Writer:
     cotangents  the tensors that carry cotangents: they lead a product when there is one seed (`grad_output * x`), and
                 end it when there are several, or it is read by component (`2 * x * g0 + y * g1`, the rows of J^T v)
     taken       the names that stand for something: of tensors, sizes and options
+    ratios      the quotients of which the author wrote powers: (x / y)**2 stays in the range where x**2 does not
     """
 
-    def __init__(self, normal: Normal, seeds: Sequence[str], cotangents: set[str], taken: set[str]) -> None:
+    def __init__(
+        self,
+        normal: Normal,
+        seeds: Sequence[str],
+        cotangents: set[str],
+        taken: set[str],
+        ratios: Mapping[Monomial, Expr],
+    ) -> None:
         self.normal = normal
+        self.ratios = ratios
         self.seeds = {name: place for place, name in enumerate(seeds)}
         self.cotangents = cotangents
         self.lead = len(seeds) == 1
@@ -204,12 +213,23 @@ class Writer:
                 if mean is not None:
                     means[atom] = mean
                     rest = rest - mean
-        above: list[Expr] = []
-        below: list[Expr] = []
+        rest, written = self._by_ratios(rest)
         for atom, exponent in sorted(rest, key=self._place):
             base = self._sum(atom, extents, means.get(atom, frozenset())) if isinstance(atom, Sum) else self._atom(atom)
-            (above if exponent > 0 else below).append(power_expr(base, abs(exponent)))
-        return above, below
+            written.append((self._place((atom, exponent)), power_expr(base, abs(exponent)), exponent > 0))
+        written.sort(key=lambda w: w[0])
+        return [power for _, power, top in written if top], [power for _, power, top in written if not top]
+
+    def _by_ratios(self, monomial: Monomial) -> tuple[Monomial, list[tuple[tuple[int, int], Expr, bool]]]:
+        """The powers of quotients that the author wrote as such, and where they stand, and what is left."""
+        found = []
+        for ratio, written in self.ratios.items():
+            mine = dict(monomial)
+            k = min(mine.get(a, Fraction(0)) / e for a, e in ratio) // 1
+            if k >= 2:
+                found.append((self._place(self.normal.ordered(ratio)[0]), written ** const(k), True))
+                monomial = merge(monomial, frozenset((a, -e * k) for a, e in ratio))
+        return monomial, found
 
     def _atom(self, atom: Expr) -> Expr:
         return self.normal.written(atom)

@@ -16,7 +16,7 @@ from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels, plain
 from .taking import Axes, packed_items, taken, whole
-from .tree import ALL, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
+from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Evaluator, Value
 
 
@@ -240,9 +240,7 @@ class Reader(Evaluator):
         array = self._total(array, left)
         standing = [p for p in left if not isinstance(p, Perhaps)]
         if any(isinstance(p, Run) and p.back for p in standing):
-            turned: list[Item] = [
-                Slice(None, None, const(-1)) if isinstance(p, Run) and p.back else ALL for p in standing
-            ]
+            turned: list[Item] = [BACK if isinstance(p, Run) and p.back else ALL for p in standing]
             array = _cut(array, turned, standing)
         for k, p in enumerate(standing):
             if isinstance(p, Turned):
@@ -289,7 +287,7 @@ class Reader(Evaluator):
             if p.count is not None:
                 trimmed[axes.index(p.index)] = Slice(None, p.count)
             if p.back:
-                trimmed[axes.index(p.inner)] = Slice(None, None, const(-1))
+                trimmed[axes.index(p.inner)] = BACK
         return Value(taken(array, trimmed_items(packed_items(trimmed, axes))), tuple(axes))
 
     def _diagonal(self, base: Array, pieces: Sequence[Piece | None], shared: set[Index]) -> Value | None:
@@ -349,10 +347,12 @@ class Reader(Evaluator):
         runs = [p for p in pieces if isinstance(p, (Point, Perhaps, Run))]
         if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
             standing = tuple(p.index if isinstance(p, Run) else None for p in runs if not isinstance(p, Point))
-            return trimmed_items(packed_items([p.item for p in runs], e.subscripts)), True, standing
-        items, axes = self._arrays(target, pieces, order, extents)
+            moving = set(indices(e.body))  # what is the same all along an axis is written to it in any direction
+            items = [ALL if isinstance(p, Run) and p.item == BACK and p.index not in moving else p.item for p in runs]
+            return trimmed_items(packed_items(items, e.subscripts)), True, standing
+        places, axes = self._arrays(target, pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
-        return trimmed_items(items), set(axes) <= alone, axes
+        return trimmed_items(places), set(axes) <= alone, axes
 
 
 def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:

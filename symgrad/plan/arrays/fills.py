@@ -28,6 +28,7 @@ from .spell import Speller
 from .taking import packed_items
 from .tree import (
     ALL,
+    BACK,
     Array,
     Concatenate,
     Elementwise,
@@ -36,14 +37,11 @@ from .tree import (
     Pad,
     Reshape,
     Roll,
-    Slice,
     Stack,
     Take,
     Var,
 )
 from .values import Value
-
-BACK = Slice(None, None, const(-1))
 
 
 class Fills:

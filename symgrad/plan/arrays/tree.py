@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Union
 
-from ...expr import Const, Expr, is_exact, value_of
+from ...expr import Const, Expr, const, is_exact, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Slice:
 
 
 ALL = Slice()
+BACK = Slice(None, None, const(-1))  # all, from behind
 
 
 @dataclass(frozen=True, slots=True)
