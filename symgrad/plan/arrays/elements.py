@@ -339,20 +339,22 @@ class Reader(Evaluator):
 
     # writing
 
-    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, Axes]:
-        """The items of `target[items] += value`, whether no element is written twice, and the axes of value."""
+    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, Axes, set[Index]]:
+        """The items of `target[items] += value`, whether no element is written twice, the axes of value, and those
+        along which it is turned round."""
         extents = dict(e.box)
         target = ref(e.target, *(self._safe(s, extents) for s in e.subscripts))
         pieces = self.pieces(target, extents)
         runs = [p for p in pieces if isinstance(p, (Point, Perhaps, Run))]
-        if len(runs) == len(pieces) and not shared_by(pieces) and not any(isinstance(p, Run) and p.back for p in runs):
+        if len(runs) == len(pieces) and not shared_by(pieces):
             standing = tuple(p.index if isinstance(p, Run) else None for p in runs if not isinstance(p, Point))
             moving = set(indices(e.body))  # what is the same all along an axis is written to it in any direction
             items = [ALL if isinstance(p, Run) and p.item == BACK and p.index not in moving else p.item for p in runs]
-            return trimmed_items(packed_items(items, e.subscripts)), True, standing
+            back = {p.index for p in runs if isinstance(p, Run) and p.back}
+            return trimmed_items(packed_items(items, e.subscripts)), True, standing, back
         places, axes = self._arrays(target, pieces, order, extents)
         alone = {s for s in e.subscripts if isinstance(s, Index)}
-        return trimmed_items(places), set(axes) <= alone, axes
+        return trimmed_items(places), set(axes) <= alone, axes, set()
 
 
 def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:

@@ -39,7 +39,10 @@ from .elements import Moving, Split, shared_by, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame
 from .spell import Speller
+from .taking import packed_items
 from .tree import (
+    ALL,
+    BACK,
     Array,
     Elementwise,
     Full,
@@ -50,6 +53,7 @@ from .tree import (
     Take,
     Var,
 )
+from .values import Value
 
 WHOLE = frozenset("add sub mul neg floordiv mod maximum minimum lt le gt ge eq ne and or not".split())
 Conditions = tuple[tuple[str, bool], ...]
@@ -229,9 +233,12 @@ class Stores(Fills):
             if any(isinstance(p, Split) for p in known):
                 return Update(e.target, self._items(e, known), self._merged(e, known, self.speller.value(e)))
         value = self.speller.value(e)
-        items, once, axes = self.speller.places(e, frame(e, self.speller.values(e), self.speller.axes))
+        items, once, axes, back = self.speller.places(e, frame(e, self.speller.values(e), self.speller.axes))
         if value.axes != axes:
             value = self.speller.laid(value, axes)
+        if back & {*value.axes}:
+            turned = packed_items([BACK if a in back else ALL for a in value.axes], value.axes)
+            value = Value(Take(value.array, trimmed_items(turned)), value.axes)
         return Update(e.target, items, value.array) if once and not repeats else AddAt(e.target, items, value.array)
 
     def _loop(self, e: Equation, r: Index, i: Index, repeats: bool) -> For:
