@@ -42,6 +42,7 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,m])[i:n] = where(i % 2 == 0, x[i,0], exp(-x[n-1-i,m-1]**2))", {"n": 3, "m": 2}, {}),
     ("f(x, w) = sqrt(1 + where(w > 0.5, w, x)**2) - abs(x)", {"...": (2,)}, {"x": [-0.25, 1.5], "w": [0.25, 0.125]}),
     ("f(x[n,m])[i:3] = sum[s:n](x[n-1-s,3*i])", {"n": 2, "m": 7}, {}),
+    ("f(x[n,m])[i:m] = where(i > 0, x[n-1,m-1-i], x[1,m-1-i])", {"n": 2, "m": 3}, {}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

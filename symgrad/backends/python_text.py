@@ -460,8 +460,9 @@ def _inside(text: str, indent: int) -> list[str]:
     """`text`, which stands in brackets, on lines of its own, each four columns in."""
     if len(text) + indent <= WIDTH:
         return [f"    {text}"]
-    arguments = _arguments(text)
-    if len(arguments) > 1:
+    alone = text.endswith(",")  # of a tuple with one member
+    arguments = _arguments(text.removesuffix(","))
+    if len(arguments) > 1 or alone:
         return [line for a in arguments for line in _piece(f"{a},", indent)]
     return _piece(text, indent)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from random_formulas import affine, hunt, scalars, tensors
+from random_formulas import affine, disagreement, hunt, scalars, tensors
 
 KINDS = {"statements": tensors, "scalars": lambda: scalars(8), "affine subscripts": affine}
 
@@ -13,3 +13,15 @@ KINDS = {"statements": tensors, "scalars": lambda: scalars(8), "affine subscript
 @pytest.mark.filterwarnings("ignore")  # of the framework, where a value overflows
 def test_random_formulas_agree_with_the_oracle(kind, to, torch, jax):
     hunt(KINDS[kind](), to, 4)
+
+
+FOUND = [  # what was drawn and was wrong
+    "f(x[n,m], z[n])[i:3] = sum[s:n](x[n-1-s,3*i]) + z[0]",
+    "f(x[n,m])[i:m] = where(i > 0, x[n-1,m-1-i], x[1,m-1-i])",
+    "f(z[n], w) -> h: q[i:2,j:3] = sigmoid(z[j+3*i]); h[a:8,j:3] = w; h[3*i+2,j] += q[i,j] + z[n-1-(2*j+3*i)]",
+]
+
+
+@pytest.mark.parametrize("text", FOUND)
+def test_what_was_found_agrees(text, torch):
+    assert disagreement(text, "torch") == ""
