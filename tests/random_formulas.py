@@ -257,11 +257,11 @@ def disagreement(text, to):
     try:
         function = sg.parse(text)
         sg.generate(function, to=to)
+        report = sg.check(function, to=to, seconds=SECONDS)
     except (DeclarationError, ShapeError, UnsupportedError):  # text that does not compile is no refusal
         return None
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    report = sg.check(function, to=to, seconds=SECONDS)
     if "no point was found where the function has a value" in str(report):
         return None  # sqrt(2**-2**x - 2**0.5) has none
     return str(report) if report.failures else ""

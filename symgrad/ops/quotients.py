@@ -9,8 +9,6 @@ from ..expr import ONE, apply, ref, select
 from .row import Helper, Op, everywhere, nonzero, origin, real
 
 _x, _y = map(ref, ("x", "y"))
-
-
 _larger, _smaller, _ratio, _below = map(ref, ("larger", "smaller", "ratio", "below"))
 _steep = apply("gt", apply("abs", _x), apply("abs", _y))
 

@@ -16,6 +16,7 @@ from ..ops.exponentials import logsumexp, softmax
 
 
 def in_exponentials(e: Equation) -> Equation:
+    """`e` with the logarithms of such sums, and the quotients by them, as operators."""
     body = transform(e.body, _spoken)
     return e if body is e.body else replace(e, body=body)
 
