@@ -43,6 +43,9 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x, w) = sqrt(1 + where(w > 0.5, w, x)**2) - abs(x)", {"...": (2,)}, {"x": [-0.25, 1.5], "w": [0.25, 0.125]}),
     ("f(x[n,m])[i:3] = sum[s:n](x[n-1-s,3*i])", {"n": 2, "m": 7}, {}),
     ("f(x[n,m])[i:m] = where(i > 0, x[n-1,m-1-i], x[1,m-1-i])", {"n": 2, "m": 3}, {}),
+    # a vector added at a matrix of places; a count of ties with an axis of length 1, read in a loop
+    ("f(x[n,m], y[m])[i:2] = sum[s:2](y[m-1-(2*s + 3*i)])", {"n": 1, "m": 6}, {}),
+    ("f(x[n,m])[i:3] = sum[r:m](max[s:3](maximum(x[2*s+3*i,r], x[i,2*i])))", {"n": 11, "m": 5}, {}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

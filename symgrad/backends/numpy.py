@@ -11,7 +11,7 @@ from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
-from ..plan.arrays.tree import Slice
+from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.build import SCIPY
 from .base import Language, template
 from .c_lines import broken
@@ -59,7 +59,10 @@ class NumPyLines(Lines):
         inner = self.text.items(s.items)
         index = f"({inner})" if len(s.items) > 1 else inner
         index = f"np.s_[{inner}]" if any(isinstance(i, Slice) for i in s.items) else index
-        return called(f"np.add.at({s.name}, {index}, {self.text(s.value)})", indent)
+        value: Array = s.value
+        if s.lacks and len(s.items) == 1:  # NumPy 2.4 reads behind a vector that is added at a matrix of places
+            value = Take(value, (None,) * s.lacks)
+        return called(f"np.add.at({s.name}, {index}, {self.text(value)})", indent)
 
 
 class NumPyFile(PythonFile):

@@ -450,4 +450,11 @@ def _not(condition: Expr) -> Expr:
 
 
 def _or(a: Expr, b: Expr) -> Expr:
-    return ONE if a.key is _not(b).key else apply("or", a, b)
+    """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
+    if isinstance(b, Apply) and b.op == "and" and b.args[0].key is _not(a).key:
+        b = b.args[1]
+    if a.key is _not(b).key:
+        return ONE
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == "eq" and b.op in ("lt", "gt") and a.args == b.args:
+        return apply("le" if b.op == "lt" else "ge", *a.args)
+    return apply("or", a, b)

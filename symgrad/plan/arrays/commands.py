@@ -44,11 +44,13 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class AddAt:
-    """`name[items] += value`, where elements may repeat."""
+    """`name[items] += value`, where elements may repeat; `lacks`: how many axes of the items `value` is repeated along
+    that it does not have."""
 
     name: str
     items: tuple[Item, ...]
     value: Array
+    lacks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,10 @@ class Reader(Evaluator):
                 names = iter(mine)
                 return Value(base, tuple(next(names) if present else None for present in self.kept[r.name]))
             return Value(base, mine)
+        if r.name in self.kept:  # read in a loop: without the axes of length 1
+            read = iter(r.subscripts)
+            places = [next(read) if present else None for present in self.kept[r.name]]
+            base = Take(base, packed_items([ZERO if p is None else ALL for p in places], places))
         pieces = self.pieces(r, extents)
         shared = shared_by(pieces)
         if None not in pieces and not shared:

@@ -239,7 +239,9 @@ class Stores(Fills):
         if back & {*value.axes}:
             turned = packed_items([BACK if a in back else ALL for a in value.axes], value.axes)
             value = Value(Take(value.array, trimmed_items(turned)), value.axes)
-        return Update(e.target, items, value.array) if once and not repeats else AddAt(e.target, items, value.array)
+        if once and not repeats:
+            return Update(e.target, items, value.array)
+        return AddAt(e.target, items, value.array, len(axes) - len(value.axes) if value.axes else 0)
 
     def _loop(self, e: Equation, r: Index, i: Index, repeats: bool) -> For:
         """`e` for one value of the index `r` after the other."""
