@@ -318,7 +318,7 @@ def _asked(declaration: Declaration, given: Mapping[str, Any]) -> tuple[Declarat
 
 def _backend(to: str, options: Mapping[str, Any]) -> tuple[Backend, tuple[str, ...]]:
     """The language, and the unknowns that were chosen for it: `scipy:w+b`."""
-    name, _, chosen = to.partition(":")
+    name, _, chosen = to.partition(":") if isinstance(to, str) else ("", "", "")
     if name not in BACKENDS or (chosen and not BACKENDS[name].products):
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
     for option in options:

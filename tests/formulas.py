@@ -46,6 +46,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     # a vector added at a matrix of places; a count of ties with an axis of length 1, read in a loop
     ("f(x[n,m], y[m])[i:2] = sum[s:2](y[m-1-(2*s + 3*i)])", {"n": 1, "m": 6}, {}),
     ("f(x[n,m])[i:3] = sum[r:m](max[s:3](maximum(x[2*s+3*i,r], x[i,2*i])))", {"n": 11, "m": 5}, {}),
+    # a series of what has no value on one side, in the branch that is not taken there
+    ("f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)", {"...": (2,)}, {"x": [-2e-5, 1e-5], "y": [-1, 1]}),
     # a number that stands under a condition on another number
     ("f(y[m], w) = where(sum[j:m](2) > 3, w - y[0], sum[j:m](2))", {"m": 2}, {}),
     # products, broadcasting

@@ -253,7 +253,7 @@ def hunt(strategy, to, count):
 
 
 def disagreement(text, to):
-    """What the oracle says against a formula, or that it does not come to an end; None if the formula is refused."""
+    """What the oracle says against a formula; None if it says nothing: a refusal, or a check that takes too long."""
     try:
         function = sg.parse(text)
         sg.generate(function, to=to)
@@ -264,7 +264,7 @@ def disagreement(text, to):
         return f"{type(error).__name__}: {error}"
     if "no point was found where the function has a value" in str(report):
         return None  # sqrt(2**-2**x - 2**0.5) has none
-    return str(report) if report.failures else ""
+    return str(report) if report.failures else "" if report.ok else None
 
 
 def shrunk(text, fails, most=200):

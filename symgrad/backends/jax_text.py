@@ -42,7 +42,10 @@ class JaxPrinter(ArrayPrinter):
         return super()._node(node, text)
 
     def _called(self, word: str, arguments: Sequence[str]) -> str:
-        return word.format(*arguments) if "{" in word else f"{word}({', '.join(arguments)})"
+        # given a number, those of jnp widen nothing; others do, or refuse it
+        number = "{}" if word.startswith("jnp.") else f"jnp.asarray({{}}, {self.dtype})"
+        given = [number.format(a) for a in arguments]
+        return word.format(*given) if "{" in word else f"{word}({', '.join(given)})"
 
 
 class JaxLines(Lines):

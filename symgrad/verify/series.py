@@ -80,7 +80,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
     def value(argument: Any) -> Number:
         x = lift(argument)
         truth = exact(x.value)
-        if near(lift(x.value)):
+        if near(lift(x.value)) and not mp.isnan(truth):  # no number: in the branch of a `where` that is not taken
             if not asked:
                 beside(x.value)
                 asked.append(x.value)

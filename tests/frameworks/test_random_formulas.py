@@ -16,12 +16,16 @@ def test_random_formulas_agree_with_the_oracle(kind, to, torch, jax):
 
 
 FOUND = [  # what was drawn and was wrong
-    "f(x[n,m], z[n])[i:3] = sum[s:n](x[n-1-s,3*i]) + z[0]",
-    "f(x[n,m])[i:m] = where(i > 0, x[n-1,m-1-i], x[1,m-1-i])",
-    "f(z[n], w) -> h: q[i:2,j:3] = sigmoid(z[j+3*i]); h[a:8,j:3] = w; h[3*i+2,j] += q[i,j] + z[n-1-(2*j+3*i)]",
+    ("torch", "f(x[n,m], z[n])[i:3] = sum[s:n](x[n-1-s,3*i]) + z[0]"),
+    ("torch", "f(x[n,m])[i:m] = where(i > 0, x[n-1,m-1-i], x[1,m-1-i])"),
+    (
+        "torch",
+        "f(z[n], w) -> h: q[i:2,j:3] = sigmoid(z[j+3*i]); h[a:8,j:3] = w; h[3*i+2,j] += q[i,j] + z[n-1-(2*j+3*i)]",
+    ),
+    ("jax", "f(x) = x*sigmoid(2) + x*erfcx(1)"),
 ]
 
 
-@pytest.mark.parametrize("text", FOUND)
-def test_what_was_found_agrees(text, torch):
-    assert disagreement(text, "torch") == ""
+@pytest.mark.parametrize(("to", "text"), FOUND)
+def test_what_was_found_agrees(text, to, torch, jax):
+    assert disagreement(text, to) == ""
