@@ -73,6 +73,7 @@ GAIN = 0.6  # bits that it must save
 FEW = 0.15  # the same, where there are points at which the other form has all digits wrong
 GOOD = 0.5  # bits on average up to which no other orders are tried
 WRECKED = 25  # bits
+CONDITIONS = 6  # in a formula: each doubles the cases
 TRIED = 2  # forms whose factors are tried in other orders
 LONGER = 4  # operations that it may have more
 SHORTER = 2  # operations that it has less, to be taken though it saves no bits
@@ -158,6 +159,8 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     given  conditions, and whether they hold where the value is used
     """
     chosen = [n for n in values(body) if operator(n) == "select" and unguarded_divisor(n) is None]
+    if len({n.args[0].key for n in chosen}) + len(given) > CONDITIONS:
+        return None
     if chosen:
         condition = chosen[0].args[0]
         branches = [_chosen(body, condition, holds) for holds in (True, False)]
