@@ -48,6 +48,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,m])[i:3] = sum[r:m](max[s:3](maximum(x[2*s+3*i,r], x[i,2*i])))", {"n": 11, "m": 5}, {}),
     # a series of what has no value on one side, in the branch that is not taken there
     ("f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)", {"...": (2,)}, {"x": [-2e-5, 1e-5], "y": [-1, 1]}),
+    # a condition that has a value only where another holds
+    ("f(x[n])[i:n] = where(i > 0, where(x[i-1] > 0, log(x[i-1]), x[i]), 0)", {"n": 4}, {}),
     # many conditions, whose cases are too many to be looked at one by one
     (
         "f(x, y) = tanh(" + "".join(f"maximum(exp({k}*x) - y, " for k in range(1, 12)) + "x" + ")" * 12,

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
-from .cut import cut
+from .arrays.cut import cut
 from .exponents import with_bells, with_powers
 from .lower import (
     Names,

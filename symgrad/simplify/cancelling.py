@@ -162,7 +162,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     if len({n.args[0].key for n in chosen}) + len(given) > CONDITIONS:
         return None
     if chosen:
-        condition = chosen[0].args[0]
+        condition = chosen[-1].args[0]  # of an outer one: others may have no value where it does not hold
         branches = [_chosen(body, condition, holds) for holds in (True, False)]
         others = [
             better(b, mild, (*given, (condition, holds))) for b, holds in zip(branches, (True, False), strict=True)

@@ -111,7 +111,7 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
             right += float(np.sum(np.asarray(grad) * steps[name]))
             scale += float(np.sum(np.abs(np.asarray(grad) * steps[name])))
     # where two differences disagree (a kink, a function too wild for float64), nothing can be said
-    if not abs(left - other) <= TOLERANCE * scale or abs(left - right) <= TOLERANCE * scale:
+    if not abs(left - other) <= TOLERANCE * size or abs(left - right) <= TOLERANCE * scale:
         return None
     shapes = ", ".join(f"{n} {np.shape(v)}" for n, v in inputs.items())
     return f"<J u, v> = {left:.12g} and <u, J^T v> = {right:.12g} for {shapes}"

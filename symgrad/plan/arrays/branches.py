@@ -11,27 +11,23 @@ from ...expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Ref,
     apply,
     const,
     indices,
-    is_exact,
     postorder,
     ref,
     refs,
     transform,
-    value_of,
     with_args,
 )
 from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
-from ..exponents import distance
 from .affine import Sizes
-from .conditions import Asked, asked_anyway, asked_of
+from .conditions import Asked, asked_anyway, asked_of, restricted
 from .taking import as_number
 from .tree import (
     Array,
@@ -94,21 +90,13 @@ class Branches(ABC):
                     room[k] = not self.sizes.positive(axis)
                     places[k] = _clamped(s, axis, self.sizes.options)
                 return self.roomy(node, places, room)
-            row = OPS[node.op] if isinstance(node, Apply) else None
-            place = 1 if row is not None and row.name == "div" else 0
+            if not restricted(node) or asked_of(node) in anyway:
+                return node
+            place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
+            assert inside is not None
             if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
                 return node
-            if row is None or row.inside is None or not any(r.subscripts for r in refs(node.args[place])):
-                return node
-            if asked_of(node) in anyway:
-                return node
-            if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
-                return node
-            if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6):
-                return node
-            if isinstance(node.args[place], (Index, Const)):
-                return node
-            args = [chosen(a, const(row.inside)) if k == place else a for k, a in enumerate(node.args)]
+            args = [chosen(a, const(inside)) if k == place else a for k, a in enumerate(node.args)]
             return with_args(node, args)
 
         return transform(body, rewrite)
@@ -150,13 +138,6 @@ class Branches(ABC):
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
-
-
-def _at_least_one(u: Expr) -> bool:
-    """Whether `u` is 1 + exp(...), which is no 0 below the line."""
-    if not (isinstance(u, Apply) and u.op == "add"):
-        return False
-    return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"
 
 
 def _clamped(s: Expr, axis: Expr, signed: Collection[str]) -> Expr:

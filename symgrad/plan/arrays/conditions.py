@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeGuard
 
-from ...expr import Apply, Expr, conjunction, conjuncts, indices, postorder, refs
+from ...expr import (
+    ONE,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    conjunction,
+    conjuncts,
+    indices,
+    is_exact,
+    postorder,
+    refs,
+    value_of,
+)
 from ...expr.sizes import terms, tidy
 from ...ops import OPS
+from ..exponents import distance
 
 Asked = tuple[object, ...]  # an operator, and what it asks to be in its domain
 Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
@@ -104,3 +119,23 @@ def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
                 mine = around[node] | found
                 around[other] = around[other] & mine if other in around else mine
     return around
+
+
+def restricted(node: Expr) -> TypeGuard[Apply]:
+    """Whether a function may have no value, or none that stays in the range, where its `where` does not select it."""
+    row = OPS[node.op] if isinstance(node, Apply) else None
+    if row is None or row.inside is None:
+        return False
+    place = 1 if row.name == "div" else 0
+    if not any(r.subscripts for r in refs(node.args[place])) or isinstance(node.args[place], (Index, Const)):
+        return False
+    if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
+        return False
+    return not (row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6))
+
+
+def _at_least_one(u: Expr) -> bool:
+    """Whether `u` is 1 + exp(...), which is no 0 below the line."""
+    if not (isinstance(u, Apply) and u.op == "add"):
+        return False
+    return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"

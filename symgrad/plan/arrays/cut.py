@@ -5,9 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Const, Expr, Index, Ref, indices, ref, refs, with_args
-from ..ir import Equation, Tensor, dtype_of_part
-from .lower import Names
+from ...expr import (
+    ONE,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    indices,
+    ref,
+    refs,
+    with_args,
+)
+from ...ir import Dtype, Equation, Tensor, dtype_of_part
+from ..lower import Names
+from .conditions import restricted
+from .layout import plain
+
+Case = tuple[Expr, bool]  # a condition, and whether it holds
 
 LONG = 40  # operations, written out, from which an expression is cut at all
 PIECE = 9  # operations, written out, of one piece
@@ -64,6 +81,8 @@ def _pieces(
     e: Equation, uses: dict[Expr, int], pieces: dict[Expr, Expr], tensors: dict[str, Tensor], names: Names
 ) -> list[Equation]:
     extents = dict(e.box)
+    within = _within(e.body)
+    own: dict[Expr, Expr] = {}  # pieces that have a value under conditions alone
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
     length: dict[Expr, int] = {}
@@ -71,22 +90,51 @@ def _pieces(
         if isinstance(node, (Const, Index, Ref)) or not isinstance(node, Apply):
             short[node], length[node] = node, 0
             continue
-        if node in pieces:
-            short[node], length[node] = pieces[node], 0
+        where = within.get(node)
+        known = pieces if where is None else own
+        if node in known:
+            short[node], length[node] = known[node], 0
             continue
         small = with_args(node, [short[a] for a in node.args])
         words = 1 + sum(length[a] for a in node.args)
         alone = (uses.get(node, 0) > 1 and words >= 2) or words >= PIECE
         if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
+            if where is not None:
+                small = _under(small, [(short[c], holds) for c, holds in where])
             at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))
             result.append(Equation(name, at, "none", small, tuple((i, extents[i]) for i in at), None, e.when))
-            pieces[node] = short[node] = ref(name, *at)
+            known[node] = short[node] = ref(name, *at)
             length[node] = 0
         else:
             short[node], length[node] = small, words
     return [*result, replace(e, body=short[e.body])]
+
+
+def _within(body: Expr) -> dict[Expr, tuple[Case, ...]]:
+    """The cases of a `where` in which alone a node is asked for that may have no value elsewhere."""
+    nodes = _outer(body)
+    cases: dict[Expr, dict[Case, None]] = {body: {}}
+    for node in reversed(nodes):  # after all that ask for it
+        mine = cases[node]
+        below = node.args if isinstance(node, Apply) else ()
+        for k, a in enumerate(below):
+            more = {(below[0], k == 1): None} if k and isinstance(node, Apply) and node.op == "select" else {}
+            here = {**mine, **more}
+            cases[a] = {c: None for c in cases[a] if c in here} if a in cases else here
+    partial: set[Expr] = set()
+    for node in nodes:
+        elsewhere = isinstance(node, Ref) and not plain(node)
+        if elsewhere or restricted(node) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
+            partial.add(node)
+    return {node: tuple(cases[node]) for node in nodes if node in partial and cases[node]}
+
+
+def _under(node: Expr, cases: Sequence[Case]) -> Expr:
+    """`node` in these cases, and any number in others."""
+    held = conjunction([c if holds else apply("not", c) for c, holds in cases])
+    return apply("and", held, node) if dtype_of_part(node) == Dtype.BOOL else apply("select", held, node, ONE)
 
 
 def _word(node: Apply) -> str:
