@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from random_formulas import affine, hunt, scalars, tensors
+from random_formulas import affine, disagreement, hunt, scalars, tensors
 
 KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25)}
 
@@ -18,3 +18,15 @@ KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "aff
 def test_random_formulas_agree_with_the_oracle(kind, to):
     strategy, count = KINDS[kind]
     hunt(strategy(), to, count)
+
+
+FOUND = [  # what was wrong
+    "f(x[n])[i:n] = where(i > 0, where(x[i-1] > 0, log(x[i-1]), x[i]), 0)",
+    "f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)",
+]
+
+
+@both
+@pytest.mark.parametrize("text", FOUND)
+def test_what_was_found_agrees(text, to):
+    assert disagreement(text, to) == ""

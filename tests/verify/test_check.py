@@ -232,6 +232,13 @@ POINTWISE = [
         True,
     ),
     (
+        "the sine of an exponential of a fourth power, too wild for differences",
+        lambda x: apply("sin", apply("exp", x**4)),
+        "np.sin(np.exp(x**4))",
+        ["4 * g * x**3 * np.exp(x**4) * np.cos(np.exp(x**4))"],
+        True,
+    ),
+    (
         "wrong where it overflows",
         lambda x: x**2 / (1 + x**2),
         "np.where(x == 1e200, 3 * x**2, x**2) / (1 + x**2)",
