@@ -2,7 +2,8 @@
 
 A subscript is linear in its indices, so it is smallest and largest at the ends of the box. What follows from the way
 the extents were inferred is proved here; the rest becomes a condition that the printed code checks before it starts.
-What stands in a branch of a `where` is its author's: it is evaluated only where its condition holds.
+What stands in a branch of a `where` is its author's: it is evaluated only where its condition holds. But an axis in
+which it is read at given places has elements, unless the condition is one on places or sizes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..errors import ShapeError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, show
 from ..expr.sizes import at_least_zero, certain, coefficient, ends, reaches, stays_inside, tidy
-from ..ir import Equation, Tensor, show_element, unguarded
+from ..ir import Dtype, Equation, Tensor, dtype_of_part, show_element, unguarded
 
 
 def bounds(
@@ -45,7 +46,40 @@ def bounds(
                             found.setdefault(apply("ge", step, ZERO))
                     for condition in _conditions(name, element, s, tensor.shape[axis], extents, options):
                         found.setdefault(condition, None)
+        for element in (r for r in _in_branches(e.body) if r.name in tensors):
+            for s, size in zip(element.subscripts, tensors[element.name].shape, strict=True):
+                given = not list(refs(s)) and not any(list(refs(extents[i])) for i in indices(s))
+                if given and certain(size - 1, options) is None:
+                    found.setdefault(at_least_zero(size - 1))
     return tuple(found)
+
+
+def _in_branches(body: Expr) -> list[Ref]:
+    """What is read in the branches of a `where` whose condition says nothing of places or sizes."""
+    found: dict[Ref, None] = {}
+    stack, seen = [(body, False)], set[tuple[Expr, bool]]()
+    while stack:
+        node, within = stack.pop()
+        if (node, within) in seen:
+            continue
+        seen.add((node, within))
+        if isinstance(node, Ref) and within:
+            found.setdefault(node, None)
+        elif isinstance(node, Apply) and node.op == "select":
+            stack += [(node.args[0], within)]
+            stack += [] if _of_places(node.args[0]) else [(branch, True) for branch in node.args[1:]]
+        else:
+            stack += [(a, within) for a in node.args]
+    return list(found)
+
+
+def _of_places(condition: Expr) -> bool:
+    """Whether a condition compares indices or sizes, as one that keeps a subscript inside does."""
+    return any(
+        dtype_of_part(n) == Dtype.BOOL
+        and not any(isinstance(m, Ref) and m.subscripts or isinstance(m, Apply) and m.op == "mod" for m in postorder(n))
+        for n in postorder(condition)
+    )
 
 
 def _asks(s: Expr, options: Collection[str]) -> bool:
