@@ -45,12 +45,16 @@ class Branches(ABC):
         self.sizes = sizes
         self.pads = pads
         self.ties = ties
+        self.roomier: set[str] = set()
 
     def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
         """`body`, each `where` with branches that can be evaluated where they are not selected, subscripts included."""
         anyway = asked_anyway(body)
 
         def guarded(node: Expr, before: Expr) -> Expr:
+            if isinstance(node, Apply) and node.op in ("and", "or"):  # the first may tell without the second
+                first, second = node.args
+                return apply(node.op, first, self._branch(second, first, node.op == "and", extents, None))
             if not (isinstance(node, Apply) and node.op == "select"):
                 return node
             condition, then, otherwise = node.args
@@ -64,16 +68,19 @@ class Branches(ABC):
         return done[body]
 
     def _branch(
-        self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr], anyway: Collection[Asked]
+        self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr], anyway: Collection[Asked] | None
     ) -> Expr:
         """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected, but those
-        that are evaluated there `anyway`."""
+        that are evaluated there `anyway` (None: all of them)."""
 
         def chosen(s: Expr, instead: Expr) -> Expr:
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
 
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
+                if node.name in self.roomier:  # read in a branch of a branch
+                    moved = {s for s in node.subscripts if isinstance(s, Apply) and s.op == "select"}
+                    return ref(node.name, *(chosen(s, ZERO) if s in moved else s for s in node.subscripts))
                 if not node.subscripts or node.name in self.pads:
                     return node
                 shape = self.tensors[node.name].shape
@@ -90,7 +97,7 @@ class Branches(ABC):
                     room[k] = not self.sizes.positive(axis)
                     places[k] = _clamped(s, axis, self.sizes.options)
                 return self.roomy(node, places, room)
-            if not restricted(node) or asked_of(node) in anyway:
+            if anyway is None or not restricted(node) or asked_of(node) in anyway:
                 return node
             place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
             assert inside is not None
@@ -109,6 +116,7 @@ class Branches(ABC):
         array = Pad(Var(r.name), tuple((ZERO, ONE if more else ZERO) for more in room), Num(as_number(ZERO)))
         name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
         self.pads[name] = array
+        self.roomier.add(name)
         longer = tuple(axis + 1 if more else axis for axis, more in zip(shape, room, strict=True))
         self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
         return ref(name, *places)
