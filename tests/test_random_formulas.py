@@ -24,6 +24,8 @@ FOUND = [  # what was wrong
     "f(x[n])[i:n] = where(i > 0, where(x[i-1] > 0, log(x[i-1]), x[i]), 0)",
     "f(x[n,m], z[n])[i:n] = sum[s:3](z[i]*where(s%2 == 0, z[s], x[i,0]))",
     "f(x[n,m], y[m])[i:2] = where(i > 0, i == 1, maximum(y[2*i], x[n-1,m-1-3*i]))",
+    "f(x[n,m])[i:2,j:n] = where(i == 1, x[n-1-j,m-1], x[n-1-i,m-1-3*i])",
+    "f(x[n,m], y[m])[i:2,j:n] = where(i == 1, x[n-1-j,2*i], y[m-1-3*i])",
     "f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)",
 ]
 

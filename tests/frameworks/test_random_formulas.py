@@ -23,6 +23,7 @@ FOUND = [  # what was drawn and was wrong
         "f(z[n], w) -> h: q[i:2,j:3] = sigmoid(z[j+3*i]); h[a:8,j:3] = w; h[3*i+2,j] += q[i,j] + z[n-1-(2*j+3*i)]",
     ),
     ("torch", "f(x[n,m], y[m])[i:2] = where(i > 0, i == 1, maximum(y[2*i], x[n-1,m-1-3*i]))"),
+    ("torch", "f(x[n,m], y[m])[i:2,j:n] = where(i == 1, x[n-1-j,2*i], y[m-1-3*i])"),
     ("jax", "f(x) = x*sigmoid(2) + x*erfcx(1)"),
 ]
 

@@ -31,8 +31,8 @@ from ...expr import (
 )
 from ...expr.sizes import certain, ends, stays_inside, tidy
 from ...ir import Dtype, Equation, Tensor
+from ..conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .affine import Extents, Sizes, linear
-from .conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .products import factors, multiplied
 from .tree import Array, Infinity, Num, Pad, Var
 from .tree import Elementwise as Entry

@@ -26,8 +26,8 @@ from ...expr import (
 from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
+from ..conditions import Asked, asked_anyway, asked_of, restricted
 from .affine import Sizes
-from .conditions import Asked, asked_anyway, asked_of, restricted
 from .taking import as_number
 from .tree import (
     Array,
@@ -88,8 +88,9 @@ class Branches(ABC):
                 stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
                 stays = [ok or self._number(s) for ok, s in zip(stays, node.subscripts, strict=True)]
                 places = [s if ok else chosen(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True)]
+                own = {i: extents[i] for i in indices(*node.subscripts)}  # where another index has no value, it is read
                 room = [
-                    not ok and not isinstance(s, Ref) and not self.never_empty(axis, extents)
+                    not ok and not isinstance(s, Ref) and not self.never_empty(axis, own)
                     for s, ok, axis in zip(node.subscripts, stays, shape, strict=True)
                 ]
                 for k in self.no_slices(ref(node.name, *places), extents):

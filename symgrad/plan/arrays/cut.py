@@ -20,8 +20,8 @@ from ...expr import (
     with_args,
 )
 from ...ir import Dtype, Equation, Tensor, dtype_of_part
+from ..conditions import restricted
 from ..lower import Names
-from .conditions import restricted
 from .layout import plain
 
 Case = tuple[Expr, bool]  # a condition, and whether it holds

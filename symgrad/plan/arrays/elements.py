@@ -315,7 +315,9 @@ class Reader(Evaluator):
         """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
         shared = shared_by(pieces)
         advanced = [
-            k for k, p in enumerate(pieces) if not (isinstance(p, Run) and not p.back and p.index not in shared)
+            k
+            for k, p in enumerate(pieces)
+            if not (isinstance(p, Run) and not p.back and p.item != BACK and p.index not in shared)
         ]
         advanced = [k for k in advanced if isinstance(r.subscripts[k], Index) or indices(r.subscripts[k])] or advanced
         mine = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]

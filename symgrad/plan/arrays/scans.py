@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, refs, substitute, transform
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
+from ..conditions import asked, chosen, difference
 from ..program import Recurrence, Step
-from .conditions import asked, chosen, difference
 from .layout import is_pack
 
 OPERATIONS = ("add", "mul", "maximum", "minimum", "logaddexp")

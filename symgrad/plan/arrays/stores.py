@@ -30,11 +30,11 @@ from ...expr import (
 )
 from ...expr.sizes import at_least_zero, certain, stays_inside
 from ...ir import Equation, Tensor
+from ..conditions import all_of, asked, chosen
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, renamed, tops, with_items
-from .conditions import all_of, asked, chosen
 from .elements import Moving, Split, shared_by, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame
@@ -213,12 +213,13 @@ class Stores(Fills):
         statement = self._scattered(e, guarded and repeats)
         shape, extents = self.tensors[e.target].shape, dict(e.box)
         fixed = self.speller.no_slices(ref(e.target, *e.subscripts), extents)
+        around = {i: extents[i] for i in indices(*e.subscripts)}
         there: list[Expr] = []
         for k, (s, n) in enumerate(zip(e.subscripts, shape, strict=True)):
             if k in fixed:
                 margins = [margin for margin, _ in stays_inside(s, n, {})]
                 there += [at_least_zero(m) for m in margins if certain(m, self.sizes.options) is not True]
-            elif guarded and _asks(s) and not self.speller.never_empty(n, extents):
+            elif guarded and _asks(s) and not self.speller.never_empty(n, around):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
         return Guard((), (), (statement,), (), all_of(there)) if there else statement
 

@@ -10,9 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from ...expr import ONE, ZERO, Const, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, refs, select
+from ...expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    conjuncts,
+    const,
+    indices,
+    product,
+    ref,
+    refs,
+    select,
+)
+from ...expr.sizes import certain, reaches
 from ...ir import Dtype, Equation, Tensor, When, cover, disjoint, once
 from ...matrices import MATRICES
+from ..conditions import all_of, keys, margins_of
 from ..operands import columns_of
 from ..program import Item, Step
 from .data import WHOLE, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
@@ -297,10 +315,23 @@ class Order:
             decided, open_ = divided(e.where, {i for i, _ in e.reduced})
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
                 before, value = self._reduction(tensor, replace(e, where=open_))
+                decided = decided if e.where is None else self._with_terms(tensor, e, decided)
                 return bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
         return bounded(e, _others(box, inner), (Store(element, e.body, how),))
+
+    def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
+        """The condition, and that there is something to be added up, if it alone does not say that the element of the
+        target is one."""
+        told = set() if e.where is None else margins_of(e.where)
+        shown = dict(e.shown)
+        ends = [m for s, axis in zip(e.subscripts, tensor.shape, strict=True) for m in (s, axis - 1 - s)]
+        inside = all(
+            keys([m]) <= told or all(certain(low) is True for low in reaches(m, shown) or [const(-1)]) for m in ends
+        )
+        missing = [c for _, n in e.reduced if not self._certain(c := apply("gt", n, ZERO))]
+        return decided if inside else all_of([*(conjuncts(decided) if decided is not None else []), *missing])
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
         """0 in every element under the leading indices."""

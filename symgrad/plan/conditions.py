@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeGuard
 
-from ...expr import (
+from ..expr import (
     ONE,
     Apply,
     Const,
@@ -19,9 +19,9 @@ from ...expr import (
     refs,
     value_of,
 )
-from ...expr.sizes import terms, tidy
-from ...ops import OPS
-from ..exponents import distance
+from ..expr.sizes import terms, tidy
+from ..ops import OPS
+from .exponents import distance
 
 Asked = tuple[object, ...]  # an operator, and what it asks to be in its domain
 Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
