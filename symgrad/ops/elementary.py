@@ -12,6 +12,7 @@ from mpmath import mp
 from ..expr import HALF, ONE, ZERO, Apply, Const, Expr, apply, ref, select
 from .row import Helper, Op, everywhere, jump, log, nonzero, origin, real, step
 
+GONE = -1100  # binary exponent of what is 0 in floating point, with some to spare
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
 
 
@@ -33,6 +34,8 @@ def power(x: Any, n: Any) -> Any:
         return x**n
     if x == 0 and n == 0:
         return mpmath.mpf(1)
+    if x == 0 and mp.isfinite(n) and mp.mag(n) < GONE:
+        return mp.nan  # 0 to the power of what would be 0, too: 0, or 1 where one of them is a number out of range
     if x < 0 and n != mp.floor(n):
         return mp.nan
     if mp.isfinite(n) and mp.mag(n) > LARGE and mp.isfinite(x) and x != 0 and n == mp.floor(n):

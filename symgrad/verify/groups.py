@@ -16,6 +16,7 @@ from .rounding import REACH
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+BLUR = 24  # last bits in which two numbers may differ that are equal
 Position = tuple[int, ...]
 Key = tuple[str, Position]  # an element: its tensor and its place
 
@@ -115,6 +116,13 @@ class Group:
             and not all(self.codes[a][0] in (CONST, INDEX) for a in args)
         ]
 
+        ordering = (*COMPARISONS, "maximum", "minimum")
+        self.ordering = [
+            (number, args)
+            for number, (kind, _, args) in enumerate(self.codes)
+            if kind == APPLY and self.ops[number] in ordering
+        ]
+
     def regular(self, function: Function) -> bool:
         """Whether the sizes alone tell where the equations write."""
         whole = {d.name for d in function.dims} | {o.name for o in function.options if o.dtype == "int"}
@@ -122,12 +130,16 @@ class Group:
         return all(r.name in whole for r in refs(*places))
 
     def decided(self, values: Sequence[Any]) -> bool:
-        """Whether all that was compared are numbers."""
+        """Whether all that was compared are numbers, and no two of them equal but for their last bits."""
         for number, args in self.deciding:
             if values[number] is not None:
                 for a in args:
                     if values[a] != values[a]:
                         return False
+        for number, (a, b) in self.ordering:
+            if values[number] is not None and values[a] != values[b] and mp.isfinite(off := values[a] - values[b]):
+                if mp.mag(off) < mp.mag(values[a]) + BLUR - mp.prec:
+                    return False
         return True
 
     def slots(self, at: Mapping[str, int], constants: list[Any], element: Any) -> tuple[list[Any], list[int] | None]:

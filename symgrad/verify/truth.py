@@ -24,7 +24,8 @@ from .reference import Declaration, Trace
 from .text import Array, Values
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
-TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision
+TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
+LARGE = 400.0  # nor does that of the exponential of a larger one's negative
 DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
@@ -61,7 +62,8 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
     """
     before: dict[str, Array] = {}
     undecided, low = 0, LADDER[0]
-    tiny = any(a is not None and np.any((a != 0) & (np.abs(np.asarray(a, float)) < TINY)) for a in inputs.values())
+    given = [np.abs(np.asarray(a, float)) for a in inputs.values() if a is not None]
+    traceless = any(np.any((a != 0) & (a < TINY) | (a > LARGE)) for a in given)
     for bits in LADDER:
         with mp.workprec(bits):
             trace = declaration.trace(inputs, options)
@@ -72,7 +74,7 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
             undecided = 0
             for name, array in after.items():
                 for position, value in np.ndenumerate(array):
-                    doubtful = tiny and value == 0 and bits != LADDER[-1]
+                    doubtful = traceless and value == 0 and bits != LADDER[-1]
                     if doubtful or not _agree(before[name][position], value):
                         undecided += 1
                         if bits == LADDER[-1]:

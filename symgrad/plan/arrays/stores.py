@@ -221,6 +221,11 @@ class Stores(Fills):
                 there += [at_least_zero(m) for m in margins if certain(m, self.sizes.options) is not True]
             elif guarded and _asks(s) and not self.speller.never_empty(n, around):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
+        fits = all(self.sizes.inside(s, n, around) for s, n in zip(e.subscripts, shape, strict=True))
+        if e.where is None and not guarded and not fits:  # where nothing is added up, the element may not be one
+            there += [
+                apply("gt", n, ZERO) for i, n in e.reduced if i not in around and certain(n - 1) is not True
+            ]
         return Guard((), (), (statement,), (), all_of(there)) if there else statement
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:
