@@ -2,18 +2,40 @@
 
 A subscript is linear in its indices, so it is smallest and largest at the ends of the box. What follows from the way
 the extents were inferred is proved here; the rest becomes a condition that the printed code checks before it starts.
-What stands in a branch of a `where` is its author's: it is evaluated only where its condition holds. But an axis in
-which it is read at given places has elements, unless the condition is one on places or sizes.
+What stands in a branch of a `where` is its author's: it is evaluated only where its condition holds. But
+where numbers alone tell at which places it is read, these are inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
 
 from ..errors import ShapeError, UnsupportedError
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, ref, refs, show
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    show,
+    substitute,
+    value_of,
+)
 from ..expr.sizes import at_least_zero, certain, coefficient, ends, reaches, stays_inside, tidy
 from ..ir import Dtype, Equation, Tensor, dtype_of_part, show_element, unguarded
+
+Case = tuple[Expr, bool]  # a condition, and whether it holds
+POINTS = 4096  # of a box, that are looked at one by one
 
 
 def bounds(
@@ -46,31 +68,65 @@ def bounds(
                             found.setdefault(apply("ge", step, ZERO))
                     for condition in _conditions(name, element, s, tensor.shape[axis], extents, options):
                         found.setdefault(condition, None)
-        for element in (r for r in _in_branches(e.body) if r.name in tensors):
-            for s, size in zip(element.subscripts, tensors[element.name].shape, strict=True):
-                given = not list(refs(s)) and not any(list(refs(extents[i])) for i in indices(s))
-                if given and certain(size - 1, options) is None:
-                    found.setdefault(at_least_zero(size - 1))
+        for element, cases in _in_branches(e.body):
+            if element.name in tensors:
+                shape = tensors[element.name].shape
+                for s, size in zip(element.subscripts, shape, strict=True):
+                    for margin in _at_given_places(s, size, cases, extents):
+                        if certain(margin, options) is False:
+                            where = show_element(element.name, element.subscripts)
+                            raise ShapeError(
+                                f"{name}: {where} is outside of {element.name} in a branch that reads it: "
+                                f"{show(s)} leaves an axis of {show(size)}. Narrow the condition."
+                            )
+                        if certain(margin, options) is None:
+                            found.setdefault(at_least_zero(margin))
     return tuple(found)
 
 
-def _in_branches(body: Expr) -> list[Ref]:
-    """What is read in the branches of a `where` whose condition says nothing of places or sizes."""
-    found: dict[Ref, None] = {}
-    stack, seen = [(body, False)], set[tuple[Expr, bool]]()
+def _in_branches(body: Expr) -> list[tuple[Ref, tuple[Case, ...]]]:
+    """What is read in the branches of a `where`, and the conditions on it: each holds, or does not."""
+    found: dict[tuple[Ref, tuple[Case, ...]], None] = {}
+    stack: list[tuple[Expr, tuple[Case, ...]]] = [(body, ())]
+    seen = set(stack)
     while stack:
-        node, within = stack.pop()
-        if (node, within) in seen:
-            continue
-        seen.add((node, within))
-        if isinstance(node, Ref) and within:
-            found.setdefault(node, None)
-        elif isinstance(node, Apply) and node.op == "select":
-            stack += [(node.args[0], within)]
-            stack += [] if _of_places(node.args[0]) else [(branch, True) for branch in node.args[1:]]
-        else:
-            stack += [(a, within) for a in node.args]
+        node, cases = stack.pop()
+        if isinstance(node, Ref) and cases:
+            found.setdefault((node, cases))
+        parts = [(a, cases) for a in node.args]
+        if isinstance(node, Apply) and node.op == "select":
+            parts[1:] = [(a, (*cases, (node.args[0], k == 0))) for k, a in enumerate(node.args[1:])]
+        fresh = [p for p in parts if p not in seen]
+        seen.update(fresh)
+        stack += fresh
     return list(found)
+
+
+def _at_given_places(s: Expr, size: Expr, cases: Sequence[Case], extents: Mapping[Index, Expr]) -> list[Expr]:
+    """What must not be negative for the subscript to stay inside in these cases, as far as numbers alone tell.
+
+    Where its indices and those of the conditions run up to numbers, each point is looked at. Conditions on data say
+    nothing of places: there is an element, then. What other conditions say of places is their author's.
+    """
+    if any(r.subscripts for r in refs(s)) or not all(is_exact(extents[i]) for i in indices(s)):
+        return []
+    if any(list(refs(c)) for c, _ in cases):
+        return [] if list(refs(s)) or any(_of_places(c) for c, _ in cases) else [size - 1]
+    mine = {i: extents[i] for i in indices(s, *(c for c, _ in cases))}
+    if not all(is_exact(n) for n in mine.values()):
+        return []
+    counts = [range(int(value_of(n))) for n in mine.values()]
+    if prod(map(len, counts)) > POINTS:
+        return []
+    least: list[Expr] = []
+    for point in product(*counts):
+        at: dict[Expr, Expr] = {i: const(k) for i, k in zip(mine, point, strict=True)}
+        if all(bool(value_of(substitute(c, at))) == holds for c, holds in cases):
+            place = substitute(s, at)
+            for margin in (tidy(place), tidy(size - 1 - place)):
+                if not any(is_exact(off := tidy(margin - m)) and value_of(off) >= 0 for m in least):
+                    least = [*(m for m in least if not is_exact(tidy(m - margin))), margin]
+    return least
 
 
 def _of_places(condition: Expr) -> bool:

@@ -21,7 +21,7 @@ LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
 COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
-SPOILED = 0.1  # elements of a gradient that may be no numbers
+SPOILED = 0.5  # of the elements of a gradient, which may be no numbers
 ROUNDING = 2.0**-50  # of a value, relative
 
 

@@ -222,24 +222,32 @@ class NumpyText:
 
 
 def _with_limit(name: str, function: FunctionType, module: dict[str, Any]) -> Any:
-    """A function that prints a series near 0: `np.where` tells its two parts."""
-    asked: list[Any] = []
+    """A function that prints a series near a point: `np.where` tells its two parts, when it is called first, second and
+    last. What it is called for in between is the formula's own."""
+    conditions: list[Any] = []
+    calls = 0
 
     def part(choose: Any) -> Any:
-        table = {**NP, "where": lambda *branches: choose(*branches)}
-        return FunctionType(function.__code__, {**module, "np": Shim("np", table)})
+        def where(*branches: Any) -> Any:
+            conditions.append(branches[0])
+            own = len(conditions) <= 2 or len(conditions) == calls or not calls
+            return choose(*branches) if own else NP["where"](*branches)
 
-    def noted(condition: Any, then: Any, otherwise: Any) -> Any:
-        asked.append(bool(condition))
-        return otherwise
+        chosen = FunctionType(function.__code__, {**module, "np": Shim("np", {**NP, "where": where})})
 
-    which, series, formula = part(noted), part(lambda c, a, b: a), part(lambda c, a, b: b)
+        def run(x: Any) -> Any:
+            conditions.clear()
+            return chosen(x)
+
+        return run
+
+    which, series, formula = part(lambda c, a, b: b), part(lambda c, a, b: a), part(lambda c, a, b: b)
 
     def near(x: Any) -> bool:
+        nonlocal calls
         which(x)
-        found = bool(asked[-1])
-        asked.clear()
-        return found
+        calls = len(conditions)
+        return bool(conditions[0])
 
     return Elementwise(with_limit(name, near, series, formula), 1)
 
