@@ -21,7 +21,6 @@ LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
 COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
-SPOILED = 0.5  # of the elements of a gradient, which may be no numbers
 ROUNDING = 2.0**-50  # of a value, relative
 
 
@@ -107,9 +106,8 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
     found = dict(zip(function.inputs, grads, strict=True))
     for name, u in steps.items():  # an element that the range of floating point spoils says nothing of the others
         spoiled = ~np.isfinite(np.asarray(found[name]))
-        if name not in symmetric and np.count_nonzero(spoiled) <= SPOILED * spoiled.size:
-            steps[name] = np.where(spoiled, 0.0, u)
-            found[name] = np.where(spoiled, 0.0, found[name])
+        if name not in symmetric and not np.all(spoiled):
+            steps[name], found[name] = np.where(spoiled, 0.0, u), np.where(spoiled, 0.0, found[name])
     left, size = _slope(function, artefact, inputs, options, steps, seeds, 1e-5)
     other, _ = _slope(function, artefact, inputs, options, steps, seeds, 2e-5)
     right, scale = 0.0, size

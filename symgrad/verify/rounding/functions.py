@@ -262,6 +262,17 @@ def _gammaln(x: Any) -> Number:
     return rounded(found.value, found.err + 16.0, 0.0)
 
 
+_angle = of(mp.atan2)
+
+
+def _atan2(y: Any, x: Any) -> Number:
+    """Of two zeros, floating point has 0 or a half turn, by the sign of the second: -x is -0 at 0."""
+    found = _angle(y, x)
+    if lift(y).value == 0 and lift(x).value == 0:
+        return Number(found.value, found.err + (4.0 / now.unit if now.unit else INF))
+    return found
+
+
 def spelled(row: Op) -> set[str]:
     """What languages call an operator, without the name of a module; templates say more than a name."""
     return {row.name, *(s.rpartition(".")[2] for s in row.spell.values() if "{" not in s)}
@@ -283,7 +294,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "asinh": of(mp.asinh),
     "acosh": of(mp.acosh),
     "atanh": of(_atanh),
-    "atan2": of(mp.atan2),
+    "atan2": _atan2,
     "exp2": of(lambda x: mpmath.mpf(2) ** x),
     "log": of(_log, name="log"),
     "log1p": of(_log1p, name="log1p"),
