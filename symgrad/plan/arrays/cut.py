@@ -25,6 +25,7 @@ from ..lower import Names
 from .layout import plain
 
 Case = tuple[Expr, bool]  # a condition, and whether it holds
+Piece = tuple[Expr, tuple[Case, ...]]  # what is named, and in which cases alone it has a value
 
 LONG = 40  # operations, written out, from which an expression is cut at all
 PIECE = 9  # operations, written out, of one piece
@@ -35,7 +36,7 @@ def cut(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names)
 
     Pieces are shared by all equations of one box and condition. Linear in the number of operations.
     """
-    known: dict[tuple[object, ...], dict[Expr, Expr]] = {}
+    known: dict[tuple[object, ...], dict[Piece, Expr]] = {}
     result: list[Equation] = []
     for e in equations:
         cost, uses = _costs(e.body)
@@ -44,7 +45,19 @@ def cut(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names)
             continue
         pieces = known.setdefault((e.box, e.when), {})
         result += _pieces(e, uses, pieces, tensors, names)
-    return result
+    made = {r.name for pieces in known.values() for r in pieces.values() if isinstance(r, Ref)}
+    return _read(result, made)
+
+
+def _read(equations: Sequence[Equation], made: set[str]) -> list[Equation]:
+    """The equations without pieces of what another piece stands for as a whole."""
+    result: list[Equation] = []
+    used: set[str] = set()
+    for e in reversed(equations):
+        if e.target in used or e.target not in made:
+            used.update(r.name for r in e.reads)
+            result.append(e)
+    return result[::-1]
 
 
 def _outer(body: Expr) -> list[Expr]:
@@ -78,11 +91,10 @@ def _costs(body: Expr) -> tuple[dict[Expr, int], dict[Expr, int]]:
 
 
 def _pieces(
-    e: Equation, uses: dict[Expr, int], pieces: dict[Expr, Expr], tensors: dict[str, Tensor], names: Names
+    e: Equation, uses: dict[Expr, int], pieces: dict[Piece, Expr], tensors: dict[str, Tensor], names: Names
 ) -> list[Equation]:
     extents = dict(e.box)
     within = _within(e.body)
-    own: dict[Expr, Expr] = {}  # pieces that have a value under conditions alone
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
     length: dict[Expr, int] = {}
@@ -90,22 +102,21 @@ def _pieces(
         if isinstance(node, (Const, Index, Ref)) or not isinstance(node, Apply):
             short[node], length[node] = node, 0
             continue
-        where = within.get(node)
-        known = pieces if where is None else own
-        if node in known:
-            short[node], length[node] = known[node], 0
+        where = within.get(node, ())
+        if (node, where) in pieces:
+            short[node], length[node] = pieces[node, where], 0
             continue
         small = with_args(node, [short[a] for a in node.args])
         words = 1 + sum(length[a] for a in node.args)
         alone = (uses.get(node, 0) > 1 and words >= 2) or words >= PIECE
         if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
-            if where is not None:
+            if where:
                 small = _under(small, [(short[c], holds) for c, holds in where])
             at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))
             result.append(Equation(name, at, "none", small, tuple((i, extents[i]) for i in at), None, e.when))
-            known[node] = short[node] = ref(name, *at)
+            pieces[node, where] = short[node] = ref(name, *at)
             length[node] = 0
         else:
             short[node], length[node] = small, words
