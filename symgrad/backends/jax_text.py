@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Apply, Expr, postorder, refs
@@ -40,6 +41,10 @@ class JaxPrinter(ArrayPrinter):
             case Whole(kind, args) if kind in CALLS:
                 return CALLS[kind].format(*(text(a, 0) for a in args)), ATOM
         return super()._node(node, text)
+
+    def traced(self, number: str) -> bool:
+        """Under jax.jit what JAX computes is no number, even of numbers."""
+        return re.search(r"\b(jnp|jax|linalg|special)\.|\b_\w+\(", number) is not None
 
     def _called(self, word: str, arguments: Sequence[str]) -> str:
         # given a number, those of jnp widen nothing; others do, or refuse it

@@ -267,16 +267,23 @@ class ArrayPrinter:
         return f"{word}({', '.join(inner)})" if args else word, ATOM
 
     def _plain(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
+        inner = [text(a, 0) for a in args]
+        if any(map(self.traced, inner)):
+            other = "where" if op == "select" else op
+            return self._called(OPS[op].word(self.target) or f"{self.module}.{other}", inner), ATOM
         if op == "select":
             condition, then, otherwise = (text(a, 3) for a in args)
             return f"{then} if {condition} else {otherwise}", 2
-        inner = [text(a, 0) for a in args]
         word = {"abs": "abs", "maximum": "max", "minimum": "min"}.get(op)
         if word is None and hasattr(math, op) and (op in _ANYWHERE or self._finite(op, args)):
             word = f"math.{op}"
         if word is None:
             return self._called(OPS[op].word(self.target) or f"{self.module}.{op}", inner), ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def traced(self, number: str) -> bool:
+        """Whether the text of a plain number is one that Python's own functions refuse."""
+        return False
 
     def _called(self, word: str, arguments: Sequence[str]) -> str:
         """A function of the language, called with plain numbers where Python's own would raise."""
@@ -307,8 +314,8 @@ class ArrayPrinter:
 
 def _finite(a: Array, options: Collection[str], needs: Collection[Expr]) -> bool:
     """Whether a number of Python's is certain to be one, whatever the sizes are: no 1/n, which raises where n is 0."""
-    if not any(isinstance(b, (SizeOf, Var)) for b in below(a)):
-        return True  # of constants: refused before where it is none
+    if not any(isinstance(b, (SizeOf, Var)) for b in below(a)):  # refused before, but 1/0 where it is not selected
+        return not any(isinstance(b, Elementwise) and b.op == "div" and _zero(b.args[1]) for b in below(a))
     match a:
         case Elementwise("div", (above, divisor)):
             constant = not any(isinstance(b, (SizeOf, Var)) for b in below(divisor))
@@ -322,6 +329,10 @@ def _finite(a: Array, options: Collection[str], needs: Collection[Expr]) -> bool
             return op in _TAME and all(_finite(x, options, needs) for x in args)
         case _:
             return isinstance(a, SizeOf)
+
+
+def _zero(a: Array) -> bool:
+    return isinstance(a, Num) and a.value.value == 0
 
 
 _TAME = frozenset({"add", "sub", "mul", "neg", "abs", "sin", "cos", "tanh", "atan", "erf", "erfc"})

@@ -212,7 +212,7 @@ class TorchPrinter(ArrayPrinter):
         return self._number(text(array, 0)) if plain_number(array) else text(array, 0)
 
     def _number(self, text: str) -> str:
-        return f"torch.tensor({text}, dtype={self.like}.dtype, device={self.like}.device)"
+        return f"torch.as_tensor({text}, dtype={self.like}.dtype, device={self.like}.device)"
 
 
 def perhaps_whole(item: Item) -> bool:

@@ -314,7 +314,7 @@ def rounded(value: Any, err: float, own: float) -> Number:
         if raw[2] + raw[3] > REACH:
             value, err, now.notes.beyond = mp.sign(value) * mp.inf, INF, True
     elif size < now.tiny and raw[1]:
-        err += now.lost
+        err += now.lost * max(1.0, own)
     result = Number.__new__(Number)
     result.value, result.err, result.size = value, err, size
     return result
