@@ -651,6 +651,25 @@ def test_an_option_that_does_not_fit_is_refused(text, k, said, to):
         loaded(text, to).forward(np.ones(6), k=k)
 
 
+BRANCHES = [  # what a branch reads at places that numbers alone tell
+    ("f(x[n]) = sum[s:4](where(s % 2 == 0, x[s], 0))", 2, "needs 3 <= n"),
+    ("f(x[n])[i:2] = where(i > 0, x[2*i], x[n-1])", 2, "3 <= n"),
+    ("f(x[n])[i:3] = where(i < 2, x[n-2+i], 0)", 1, "2 <= n|n - 2 >= 0"),
+]
+
+
+@both
+@pytest.mark.parametrize(("text", "n", "said"), BRANCHES)
+def test_places_that_a_branch_reads_are_inside(text, n, said, to):
+    with pytest.raises(ValueError, match=said):
+        loaded(text, to).forward(np.ones(n))
+
+
+def test_a_branch_that_always_reads_outside_is_refused():
+    with pytest.raises(sg.ShapeError, match="in a branch that reads it"):
+        sg.parse("f(x[n], z[3])[i:4] = where(i > 1, z[i], x[i])")
+
+
 UNDEFINED = [  # an option outside of the domain gives what NumPy gives, and raises nothing
     ("f(x; k=2.0) = x*exp(k)", 1000.0, np.inf),
     ("f(x; k=2.0) = x*log(k)", 0.0, -np.inf),
