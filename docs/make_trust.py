@@ -40,7 +40,9 @@ UNSEEN = {  # survivors, by kind: why the check cannot tell
 HUNTED = """\
 [make_hunted.py](make_hunted.py) draws formulas of three kinds: scalars of 1 to 60 operations, equations with affine
 subscripts (strides, offsets, from the end, scattered), and blocks of statements with reductions, conditions and loops.
-Each is printed, loaded and checked in every language that is named.
+Each is printed, loaded and checked in every language that is named. Formulas that are refused, or whose check takes
+longer than half a minute, are not counted. What disagreed when it was drawn was mended, checked again, and is a test:
+of tests/formulas.py, tests/test_random_formulas.py, or tests/frameworks/test_random_formulas.py.
 
 {figures}
 """

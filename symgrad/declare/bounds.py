@@ -35,6 +35,7 @@ from ..expr.sizes import at_least_zero, certain, coefficient, ends, reaches, sta
 from ..ir import Dtype, Equation, Tensor, dtype_of_part, show_element, unguarded
 
 Case = tuple[Expr, bool]  # a condition, and whether it holds
+CASES = 8  # in which an element is read, that are looked at one by one
 POINTS = 4096  # of a box, that are looked at one by one
 
 
@@ -85,21 +86,24 @@ def bounds(
 
 
 def _in_branches(body: Expr) -> list[tuple[Ref, tuple[Case, ...]]]:
-    """What is read in the branches of a `where`, and the conditions on it: each holds, or does not."""
-    found: dict[tuple[Ref, tuple[Case, ...]], None] = {}
-    stack: list[tuple[Expr, tuple[Case, ...]]] = [(body, ())]
-    seen = set(stack)
-    while stack:
-        node, cases = stack.pop()
-        if isinstance(node, Ref) and cases:
-            found.setdefault((node, cases))
-        parts = [(a, cases) for a in node.args]
-        if isinstance(node, Apply) and node.op == "select":
-            parts[1:] = [(a, (*cases, (node.args[0], k == 0))) for k, a in enumerate(node.args[1:])]
-        fresh = [p for p in parts if p not in seen]
-        seen.update(fresh)
-        stack += fresh
-    return list(found)
+    """What is read in the branches of a `where`, and the conditions on it: each holds, or does not.
+
+    What is read in many cases is left out.
+    """
+    nodes = list(postorder(body))
+    known: dict[Expr, dict[tuple[Case, ...], None]] = {body: {(): None}}
+    for node in reversed(nodes):  # after all that read it
+        for k, a in enumerate(node.args):
+            within = known.setdefault(a, {})
+            branch = isinstance(node, Apply) and node.op == "select" and k > 0
+            for cases in list(known[node]) if len(within) <= CASES else ():
+                within.setdefault((*cases, (node.args[0], k == 1)) if branch else cases)
+    return [
+        (node, cases)
+        for node in nodes
+        if isinstance(node, Ref) and () not in known[node] and len(known[node]) <= CASES
+        for cases in known[node]
+    ]
 
 
 def _at_given_places(s: Expr, size: Expr, cases: Sequence[Case], extents: Mapping[Index, Expr]) -> list[Expr]:

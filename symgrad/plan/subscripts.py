@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import reduce
 
-from ..expr import Apply, Expr, Index, Ref, apply, conjunction, conjuncts, ref, refs, substitute, transform
+from ..expr import Apply, Expr, Index, Ref, apply, conjunction, conjuncts, postorder, ref, refs, substitute, transform
 from ..expr.sizes import equal
 from ..ir import Equation, Function
 from .program import Subscript
@@ -19,7 +19,7 @@ def subscripts(primal: Function) -> tuple[Subscript, ...]:
     """
     found: dict[tuple[Ref, Expr], dict[Expr, None] | None] = {}  # the conditions; None where there is none
     for e in primal.statements:
-        for element, asked in _reads(e):
+        for element, asked in _reads(e, primal.table):
             tensor = primal.table.get(element.name)
             for s, extent in zip(element.subscripts, tensor.shape, strict=True) if tensor else ():
                 if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
@@ -32,15 +32,21 @@ def subscripts(primal: Function) -> tuple[Subscript, ...]:
     return tuple(Subscript(s, extent, _any(conditions)) for (s, extent), conditions in found.items())
 
 
-def _reads(e: Equation) -> Iterator[tuple[Ref, list[Expr]]]:
-    """Every element that an equation names, with the conditions under which it does."""
+def _reads(e: Equation, table: Container[str]) -> Iterator[tuple[Ref, list[Expr]]]:
+    """Every element that an equation names at subscripts from data, with the conditions under which it does."""
+    holding: set[Expr] = set()
+    for n in postorder(e.body, *e.subscripts, *([] if e.where is None else [e.where])):
+        taken = isinstance(n, Ref) and any(isinstance(s, Ref) and s.name in table for s in n.subscripts)
+        if taken or any(a in holding for a in n.args):
+            holding.add(n)
     always = [] if e.where is None else conjuncts(e.where)
-    stack: list[tuple[Expr, list[Expr]]] = [(ref(e.target, *e.subscripts), always), (e.body, always)]
+    target = ref(e.target, *e.subscripts)
+    stack: list[tuple[Expr, list[Expr]]] = [(target, always), (e.body, always)]
     stack += [] if e.where is None else [(e.where, [])]
     done: set[tuple[Expr, frozenset[Expr]]] = set()
     while stack:
         node, asked = stack.pop()
-        if (node, frozenset(asked)) in done:
+        if (node not in holding and node is not target) or (node, frozenset(asked)) in done:
             continue
         done.add((node, frozenset(asked)))
         if isinstance(node, Ref):
