@@ -31,6 +31,7 @@ FOUND = [  # what was wrong
     "f(x) = x*sigmoid(log(sqrt(x)))**2",
     "f(x, y) = atan2(x, -y)",
     "f(x, y) -> a, b: s = x**-2; a = atan2(y, cosh(cosh(cosh(s**2)))); b = y",
+    "f(x[n,m], y[m])[i:m,j:2] = where(i > 0, x[j,i], y[i])",
     "f(x[n,m], w)[i:3] = maximum(w, mean[r:n](x[3*i,0]))",
     "f(x, z) = log(softplus(z)**2 + 1)**sigmoid(sqrt(x) + z)**2",
     "f(x, y) = 1/tanh(cosh((sqrt(sinh(log(1 + exp(x))))*(log(2 - cos(y**3)) + 1 - cos(x)))**-2))**2",

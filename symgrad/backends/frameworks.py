@@ -36,7 +36,7 @@ class _Framework:
             if grad_output is None or len(grad_output) != len(outputs):
                 raise ValueError(f"{self._primal.name}: pass a tuple of {len(outputs)} gradients")
             return list(grad_output)
-        if grad_output is None and np.ndim(outputs[0]):
+        if grad_output is None and np.ndim(outputs[0]) and self._is_real(self._primal.outputs[0]):
             raise ValueError(f"{self._primal.name}: grad can be implicitly created only for scalar outputs")
         return [grad_output]
 

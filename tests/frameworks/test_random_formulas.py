@@ -24,6 +24,8 @@ FOUND = [  # what was drawn and was wrong
     ),
     ("torch", "f(x[n,m], y[m])[i:2] = where(i > 0, i == 1, maximum(y[2*i], x[n-1,m-1-3*i]))"),
     ("torch", "f(x[n,m], y[m])[i:2,j:n] = where(i == 1, x[n-1-j,2*i], y[m-1-3*i])"),
+    ("torch", "f(x[n,m], y[m])[i:m,j:2] = where(i > 0, x[j,i], y[i])"),
+    ("torch", "f(x[n])[i] = x[i] > 0"),
     ("torch", "f(x) = abs(log(1 + x)) - x"),
     ("torch", "f(x, y) = where(x > y, x, 1/(where(x > y, 1, y) - y))"),
     ("torch", "f(x) = x*log1p(sigmoid(2))"),

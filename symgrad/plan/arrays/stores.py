@@ -221,11 +221,12 @@ class Stores(Fills):
                 there += [at_least_zero(m) for m in margins if certain(m, self.sizes.options) is not True]
             elif guarded and _asks(s) and not self.speller.never_empty(n, around):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
-        fits = all(self.sizes.inside(s, n, around) for s, n in zip(e.subscripts, shape, strict=True))
-        if e.where is None and not guarded and not fits:  # where nothing is added up, the element may not be one
-            there += [
-                apply("gt", n, ZERO) for i, n in e.reduced if i not in around and certain(n - 1) is not True
-            ]
+        if e.where is None and not guarded:  # where the box has no point, an element may not be one
+            open_ = [s for s, n in zip(e.subscripts, shape, strict=True) if not self.sizes.inside(s, n, around)]
+            given = [s for s in open_ if indices(s) and all(is_exact(extents[i]) for i in indices(s))]
+            others = [n for i, n in e.reduced if open_ and i not in around]
+            others += [n for i, n in e.shown if any(i not in indices(s) for s in given)]
+            there += [apply("gt", n, ZERO) for n in others if certain(n - 1) is not True]
         return Guard((), (), (statement,), (), all_of(there)) if there else statement
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:
