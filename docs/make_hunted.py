@@ -68,10 +68,13 @@ def write() -> None:
     """Print docs/hunted.md from what is kept."""
     drawn: Counter[tuple[str, str]] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()
-    for line in {line["text"]: line for kept in sorted(KEPT.glob("*.jsonl")) for line in _lines(kept)}.values():
+    seen: set[tuple[str, str]] = set()
+    for line in (line for kept in sorted(KEPT.glob("*.jsonl")) for line in _lines(kept)):
         for to, said in line["said"].items():
-            drawn[line["kind"], to] += said is not None
-            wrong[line["kind"], to] += bool(said)
+            if (line["text"], to) not in seen:
+                seen.add((line["text"], to))
+                drawn[line["kind"], to] += said is not None
+                wrong[line["kind"], to] += bool(said)
     rows = [
         (name, LANGUAGES[to], str(drawn[kind, to]), str(wrong[kind, to]))
         for kind, (_, name) in KINDS.items()

@@ -44,6 +44,9 @@ class _Framework:
 class TorchArtefact(_Framework):
     """Printed torch."""
 
+    flushes = True  # its sigmoid(-728) is 0, and so is its log1p of the smallest number
+    powers = True  # it has no cbrt
+
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         import torch
 

@@ -209,7 +209,8 @@ class _Checking:
 
     def _format(self, chosen: Format) -> Format:
         """The format in which the artefact computes."""
-        return replace(chosen, flushes=bool(getattr(self.artefact, "flushes", False)))
+        own = {name: bool(getattr(self.artefact, name, False)) for name in ("flushes", "powers")}
+        return replace(chosen, **own)
 
     def _witnesses(self, case: Case, found: Truth) -> None:
         if found.kinked or not case.count or case.strided:

@@ -27,6 +27,7 @@ FOUND = [  # what was drawn and was wrong
     ("torch", "f(x[n,m], y[m])[i:m,j:2] = where(i > 0, x[j,i], y[i])"),
     ("torch", "f(x[n])[i] = x[i] > 0"),
     ("torch", "f(x) = abs(log(1 + x)) - x"),
+    ("torch", "f(y, z) = log((z**2 - cbrt(1/(1 + exp(-y))))**2 + 1)"),
     ("torch", "f(x, y) = where(x > y, x, 1/(where(x > y, 1, y) - y))"),
     ("torch", "f(x) = x*log1p(sigmoid(2))"),
     ("jax", "f(x) = x*sigmoid(2) + x*erfcx(1)"),

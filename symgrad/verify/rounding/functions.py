@@ -262,6 +262,18 @@ def _gammaln(x: Any) -> Number:
     return rounded(found.value, found.err + 16.0, 0.0)
 
 
+_root = of(lambda x: mp.sign(x) * mp.cbrt(abs(x)))
+
+
+def _cbrt(x: Any) -> Number:
+    """As a power, 1/3 is rounded: what that is off by counts as often as x has factors of e."""
+    found = _root(x)
+    if not now.format.powers or not mp.isfinite(found.value) or not found.value:
+        return found
+    factors = abs(float(mp.log(abs(lift(x).value))))
+    return Number(found.value, found.err + (factors + 4.0) * abs(float(found.value)))
+
+
 _angle = of(mp.atan2)
 
 
@@ -301,7 +313,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log2": of(lambda x: _log(x) / mp.ln2),
     "log10": of(lambda x: _log(x) / mp.ln10),
     "sqrt": _sqrt,
-    "cbrt": of(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
+    "cbrt": _cbrt,
     "hypot": of(mp.hypot),
     "pow": power,
     "erf": of(mp.erf),

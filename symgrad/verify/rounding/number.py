@@ -33,12 +33,13 @@ REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e15
 @dataclass(frozen=True, slots=True)
 class Format:
     """A floating-point format: bits of the significand, the smallest normal number and the largest; whether smaller
-    numbers than that count as 0."""
+    numbers than that count as 0, and whether cube roots are powers of a rounded 1/3."""
 
     bits: int
     tiny: float
     huge: float
     flushes: bool = False
+    powers: bool = False
 
     @property
     def unit(self) -> float:
