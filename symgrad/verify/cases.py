@@ -12,7 +12,7 @@ import numpy as np
 
 from .draws import edges
 from .reference import Declaration
-from .rounding import SINGLE
+from .rounding import DOUBLE, SINGLE
 from .symmetric import symmetric_inputs
 from .text import Array, Values, full_shape
 
@@ -60,6 +60,21 @@ def in_single(case: Case) -> Case | None:
         if not np.all((size == 0) | (SINGLE.tiny < size) & (size < SINGLE.huge)):
             return None
     return replace(case, inputs=inputs, seeds=seeds, single=True)
+
+
+def in_normal(case: Case) -> Case:
+    """The case with the smallest normal number for each that is smaller, and not 0: what they are is 0 to some."""
+    if case.strided:
+        return case
+    least = SINGLE.tiny if case.single else DOUBLE.tiny
+
+    def moved(value: Any) -> Any:
+        if value is None or np.asarray(value).dtype.kind != "f":
+            return value
+        array = np.asarray(value)
+        return np.where((array != 0) & (np.abs(array) < least), np.copysign(least, array), array)
+
+    return replace(case, inputs={n: moved(v) for n, v in case.inputs.items()})
 
 
 class Sampler(ABC):

@@ -24,7 +24,7 @@ from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
-from .cases import Case, in_single
+from .cases import Case, in_normal, in_single
 from .compare import Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .findings import Findings
@@ -140,6 +140,8 @@ class _Checking:
         points = sample(self.declaration, self.full, self.seed)
         if self.single:
             points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))
+        if getattr(self.artefact, "flushes", False):
+            points = replace(points, cases=tuple(map(in_normal, points.cases)))
         if self.only is not None:
             points = replace(points, cases=tuple(c for c in points.cases if c.number == self.only))
         self.found.discarded = points.discarded
