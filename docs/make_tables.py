@@ -25,8 +25,8 @@ import symgrad as sg
 from symgrad import library
 from symgrad.errors import UnsupportedError
 from symgrad.expr import ref, show
-from symgrad.matrices import MATRICES
 from symgrad.ops import ROWS, Op
+from symgrad.ops.matrices import MATRICES
 from symgrad.pipeline import derive
 from symgrad.plan import plan
 from symgrad.verify import Report

@@ -30,11 +30,11 @@ from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError, UnsupportedError
 from .expr import ONE, Expr, Ref, ref, transform
 from .ir import Derivative, Dtype, Function, Role, alive, as_declared, names_of, single, unknowns, with_names
-from .losses import Loss, losses
 from .plan import Program, plan
 from .simplify import simplify, stable
 from .verify import Report
 from .verify import check as verify
+from .verify.accuracy import Loss, losses
 
 Declaration = Function | Declared
 

@@ -8,8 +8,8 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.losses import losses
 from symgrad.pipeline import printed
+from symgrad.verify.accuracy import losses
 
 SCALED = sg.parse("f(x) = 4*x")
 

@@ -13,7 +13,7 @@ from symgrad.differentiate import differentiate, tangent
 from symgrad.errors import SymgradError, UnsupportedError
 from symgrad.ir import as_declared, interpret
 from symgrad.library import least_squares
-from symgrad.matrices import MATRICES
+from symgrad.ops.matrices import MATRICES
 from symgrad.simplify import simplify, stable
 from symgrad.verify.reference import Declaration
 from symgrad.verify.rounding import DOUBLE, rounding

@@ -11,9 +11,9 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
+from symgrad.accuracy.removable import retold
 from symgrad.expr import ARGUMENT, DEFINED, apply
 from symgrad.pipeline import printed, verified
-from symgrad.removable import retold
 
 # formula: its value, slope and second derivative at 0
 LIMITS = {

@@ -8,6 +8,10 @@ from fractions import Fraction
 import mpmath
 from mpmath import mp
 
+from ..accuracy.floating import value_of_formula
+from ..accuracy.overflow import ARITHMETIC
+from ..accuracy.removable import PLACES
+from ..accuracy.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..errors import UnsupportedError
 from ..expr import (
     ARGUMENT,
@@ -24,13 +28,9 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..far import ARITHMETIC
 from ..ir import Dtype
 from ..ops import OPS, in_others
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
-from ..removable import PLACES
-from ..sampling import value_of_formula
-from ..taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from .c_lines import broken
 from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned

@@ -32,7 +32,7 @@ from ..expr import (
 )
 from ..expr.sizes import Quotient, multiples, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
-from ..matrices import MATRICES
+from ..ops.matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read

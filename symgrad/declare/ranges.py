@@ -25,8 +25,8 @@ from ..expr import (
 )
 from ..expr.sizes import coefficient, largest, most, tidy
 from ..ir import Tensor, When, show_element
-from ..matrices import MATRICES
-from ..matrices import sizes as row_sizes
+from ..ops.matrices import MATRICES
+from ..ops.matrices import sizes as row_sizes
 
 EXTENT = "#extent"  # ref(EXTENT, i) is the extent of the index i, until it is known
 

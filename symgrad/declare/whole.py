@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import ShapeError
 from ..expr import ONE, ZERO, Expr, Index, apply, index, ref
-from ..matrices import MATRICES
+from ..ops.matrices import MATRICES
 from .draft import Draft, fresh_indices
 
 # what formula text calls them: the kinds by their names, NumPy's names for some, and sort

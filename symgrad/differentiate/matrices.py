@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ..expr import ONE, TWO, ZERO, Expr, Index, apply, index, indices, ref, select, substitute
 from ..ir import Box, Equation, names_of
-from ..matrices import MATRICES, sizes
+from ..ops.matrices import MATRICES, sizes
 
 if TYPE_CHECKING:
     from .rule import Sweep

@@ -8,7 +8,7 @@ What is reduced is implied: the indices of the box that the target does not show
 (concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
 element that no equation writes is 0; a product over nothing is 1, a maximum or logsumexp -oo, a minimum oo. Nothing is
 evaluated outside `where`, subscripts included. A function of whole matrices is a kind of reduction too; how its indices
-count says symgrad/matrices.py.
+count says symgrad/ops/matrices.py.
 
 The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
 axes under one plain index; its size is a tuple, and its extent their product.
@@ -23,8 +23,8 @@ from functools import cached_property
 
 from ..expr import Apply, Expr, Index, Number, Ref, index, indices, ref, refs, substitute, transform
 from ..expr.sizes import equal
-from ..matrices import MATRICES, Matrix
 from ..ops import OPS
+from ..ops.matrices import MATRICES, Matrix
 
 
 class Dtype(StrEnum):

@@ -23,6 +23,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
+from ..accuracy.floating import bits_lost, certain, in_doubles, value_of_formula, values
 from ..expr import (
     ONE,
     Apply,
@@ -43,7 +44,6 @@ from ..expr import (
 from ..ir import Derivative, Equation, Function, Role
 from ..ops import OPS
 from ..ops.row import nonzero
-from ..sampling import bits_lost, certain, in_doubles, value_of_formula, values
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, over_roots, over_squares

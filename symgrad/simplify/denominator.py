@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import sympy
 
+from ..accuracy.floating import values
 from ..expr import (
     ONE,
     Apply,
@@ -23,7 +24,6 @@ from ..expr import (
     total,
     value_of,
 )
-from ..sampling import values
 from .reuse import operator
 
 MANY = 300  # terms of a polynomial that is not multiplied out

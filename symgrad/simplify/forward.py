@@ -30,7 +30,7 @@ from ..expr import (
 )
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
-from ..matrices import MATRICES, sizes
+from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
 from .exponentials import in_exponentials
 from .fresh import fresh

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from ..accuracy.removable import PLACES, is_plain, retold
+from ..accuracy.taylor import ORIGIN
 from ..differentiate import differentiate
 from ..expr import (
     ARGUMENT,
@@ -37,8 +39,6 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
-from ..removable import PLACES, is_plain, retold
-from ..taylor import ORIGIN
 from .axes import without_idle_axes
 from .cancelling import better, with_cancelled
 from .denominator import together

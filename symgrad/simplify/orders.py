@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..accuracy.floating import BITS, NOTHING, in_doubles
 from ..expr import ONE, Apply, Const, Expr, Ref, apply, factors, is_exact, product, select, value_of
-from ..sampling import BITS, NOTHING, in_doubles
 
 MANY = 10  # factors and divisors; longer products stay as they are
 GOOD = 0.6  # bits, on average, up to which an order is good enough

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from ..accuracy.removable import SMOOTH, cancels, cancels_at, filled, is_plain, is_removable, removable_at
+from ..accuracy.taylor import ORIGIN, ROOT, X, coefficients, limit
 from ..expr import (
     ZERO,
     Apply,
@@ -34,8 +36,6 @@ from ..expr import (
 )
 from ..expr import total as summed
 from ..ir import Equation, Function, Role, names_of
-from ..removable import SMOOTH, cancels, cancels_at, filled, is_plain, is_removable, removable_at
-from ..taylor import ORIGIN, ROOT, X, coefficients, limit
 from .fresh import fresh
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 

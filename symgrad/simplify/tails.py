@@ -15,6 +15,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
+from ..accuracy.floating import value_of_formula, values
 from ..expr import (
     HALF,
     ONE,
@@ -33,7 +34,6 @@ from ..expr import (
     value_of,
 )
 from ..ir import Equation
-from ..sampling import value_of_formula, values
 
 DIGITS = 240  # bits to which two formulas are compared
 SIMPLE = 1000  # the largest denominator of a factor that is told

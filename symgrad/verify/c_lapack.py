@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..matrices import MATRICES
+from ..ops.matrices import MATRICES
 from .c_memory import Pointer
 from .rounding.array import filled
 from .rounding.matrices import LinAlgError, whole

@@ -14,7 +14,7 @@ import mpmath
 from mpmath import mp
 
 from ..ir import nested
-from ..matrices import Matrix
+from ..ops.matrices import Matrix
 from .groups import Block, Fibre, Group, Position, Visit, place
 
 STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...expr import ATOM, ONE, Expr, Index, Printer, Ref, indices, refs, show, substitute
 from ...ir import Equation, show_element, show_matrix
-from ...matrices import MATRICES
+from ...ops.matrices import MATRICES
 from ..draft import fresh_indices
 
 _MOST = 8  # reductions that are written within one formula

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
 from ...expr.sizes import decided
-from ...matrices import MATRICES
+from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_indices
 from .formula import Line
 from .graph import (

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
-from ...matrices import MATRICES, sizes
+from ...ops.matrices import MATRICES, sizes
 from .arithmetic import broadcast, elementwise, matmul, reduced
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
 from .scope import current, here

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...ir import Equation, Role
-from ...matrices import MATRICES, Matrix
+from ...ops.matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .below import ARRAYS, below, sizes_in, sizes_of

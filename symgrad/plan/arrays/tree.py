@@ -110,7 +110,7 @@ class Eye:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A function of whole matrices, by the name of its row in `symgrad.matrices` or of a call with several results."""
+    """A function of whole matrices, by the name of its row in `ops.matrices` or of a call with several results."""
 
     kind: str
     args: tuple[Array, ...]

@@ -54,7 +54,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of whole matrices, one of `symgrad/matrices.py`; its operands share no memory with what it writes.
+    """A function of whole matrices, one of `symgrad/ops/matrices.py`; its operands share no memory with what it writes.
 
     sizes    how far its axes go: one extent for each
     results  per result of the function, in their order, where it goes; None where nobody reads it

@@ -29,7 +29,7 @@ from ...expr import (
 )
 from ...expr.sizes import certain, reaches
 from ...ir import Dtype, Equation, Tensor, When, cover, disjoint, once
-from ...matrices import MATRICES
+from ...ops.matrices import MATRICES
 from ..conditions import all_of, keys, margins_of
 from ..operands import columns_of
 from ..program import Item, Step

@@ -26,7 +26,7 @@ import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
-from ...matrices import MATRICES, Matrix
+from ...ops.matrices import MATRICES, Matrix
 from .array import Array, Exact, exact, filled
 from .number import INF, Number, lift, now, rounded
 

@@ -14,8 +14,8 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from .expr import Apply, Const, Expr, Ref
-from .ops import OPS
+from ..expr import Apply, Const, Expr, Ref
+from ..ops import OPS
 
 BITS = 53  # of a double
 REACH = 2**14  # bits before the point

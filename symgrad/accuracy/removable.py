@@ -21,7 +21,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from .expr import (
+from ..expr import (
     DEFINED,
     ONE,
     ZERO,
@@ -35,8 +35,8 @@ from .expr import (
     terms_of,
     value_of,
 )
-from .ops import OPS, Op, register
-from .sampling import value_of_formula
+from ..ops import OPS, Op, register
+from .floating import value_of_formula
 from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, series
 
 LOST = 4.0  # bits for which a sum is worth a series

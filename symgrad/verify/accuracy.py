@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from .ir import Function
-from .sampling import bits_lost
-from .verify.adjoint import Artefact
-from .verify.calls import Call
-from .verify.cases import Case
-from .verify.execution import expected_of
-from .verify.points import one_point, refuses_infinity, refuses_nothing
-from .verify.reference import Declaration
-from .verify.report import brief
-from .verify.sampling import sample
-from .verify.text import Array
-from .verify.truth import truth
+from ..accuracy.floating import bits_lost
+from ..ir import Function
+from .adjoint import Artefact
+from .calls import Call
+from .cases import Case
+from .execution import expected_of
+from .points import one_point, refuses_infinity, refuses_nothing
+from .reference import Declaration
+from .report import brief
+from .sampling import sample
+from .text import Array
+from .truth import truth
 
 
 @dataclass(frozen=True, slots=True)

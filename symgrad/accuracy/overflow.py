@@ -20,9 +20,9 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from .expr import ARGUMENT, ZERO, Apply, Const, Expr, apply, const, factors, is_exact, postorder, transform, value_of
-from .expr import total as summed
-from .sampling import NOTHING, bits_lost, in_doubles, value_of_formula
+from ..expr import ARGUMENT, ZERO, Apply, Const, Expr, apply, const, factors, is_exact, postorder, transform, value_of
+from ..expr import total as summed
+from .floating import NOTHING, bits_lost, in_doubles, value_of_formula
 
 X = ARGUMENT
 SIZES = (3, 7, 13, 45, 130, 400, 600, 704, 713, 731, 747, 801, 1501)  # exponentials leave the range at 709 and -745

@@ -29,8 +29,8 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from .expr import Expr, apply
-from .expr.sizes import whole
+from ..expr import Expr, apply
+from ..expr.sizes import whole
 
 Rows = list[list[Any]]
 

@@ -21,7 +21,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from .expr import (
+from ..expr import (
     ARGUMENT,
     ONE,
     ZERO,
@@ -36,9 +36,9 @@ from .expr import (
     transform,
     value_of,
 )
-from .expr import total as summed
-from .far import far
-from .sampling import bits_lost, in_doubles, value_of_formula
+from ..expr import total as summed
+from .floating import bits_lost, in_doubles, value_of_formula
+from .overflow import far
 
 X = ARGUMENT
 ROOT = apply("sqrt", X)
