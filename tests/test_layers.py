@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
 ORDER = """errors expr ops evaluate accuracy ir declare differentiate simplify plan
-    backends verify pipeline library cli""".split()
+    source backends verify pipeline library cli""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 
 FORBIDDEN = {"verify": {"differentiate", "simplify", "plan"}}  # the oracle shares nothing with what derives

@@ -1,0 +1,97 @@
+"""Lines of at most 88 columns, cut where a reader would.
+
+A statement is a sequence of pieces: text, and a `Cut` wherever the line may end. A cut says how weak the operator is
+that stands there; cuts inside of brackets are stronger than all outside of them, and brackets of subscripts count
+twice. The weakest one is taken, and the last of those that fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+LIMIT = 88
+INDENT = 4
+SHORTEST = 8  # columns that a line has at least before it is cut
+_DEEPER = {"(": 1, ")": -1, "{": 1, "}": -1, "[": 2, "]": -2}  # subscripts stay together if anything else can be cut
+_LEVELS = 8  # more than there are strengths of operators, two for one bracket
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A space, at which a line may end: before an operator, the weaker the smaller `strength`; 0 is a comma's.
+
+    whole     the strength where all that follows then fits into a line
+    """
+
+    strength: int
+    whole: int | None = None
+
+
+COMMA = Cut(0)
+EQUALS = Cut(15, 6)  # better than inside of brackets if the rest then fits
+
+Piece = Union[str, Cut]
+
+
+def laid_out(pieces: Iterable[Piece], indent: int, limit: int = LIMIT) -> list[str]:
+    """A statement as lines of at most `limit` columns; those that go on stand four columns further in."""
+    text, cuts = _joined(pieces)
+    lines: list[str] = []
+    pad, start = indent, 0
+    while len(text) - start + pad > limit:
+        place = _best(text, cuts, start, limit - pad, limit - indent - INDENT)
+        if place is None:
+            break
+        lines.append(" " * pad + text[start:place].rstrip())
+        start = place + 1
+        pad = indent + INDENT
+    return [*lines, " " * pad + text[start:]]
+
+
+def _joined(pieces: Iterable[Piece]) -> tuple[str, list[tuple[int, Cut]]]:
+    """The text on one line, and where its cuts are."""
+    parts: list[str] = []
+    cuts: list[tuple[int, Cut]] = []
+    length = 0
+    for piece in pieces:
+        if isinstance(piece, Cut):
+            cuts.append((length, piece))
+            piece = " "
+        parts.append(piece)
+        length += len(piece)
+    return "".join(parts), cuts
+
+
+def _best(text: str, cuts: Sequence[tuple[int, Cut]], start: int, room: int, later: int) -> int | None:
+    """The cut to take of a line that starts at `start` and has `room` columns; the lines after it have `later`."""
+    depth, seen, best, found = 0, start, 0, None
+    for place, cut in cuts:
+        if place < start:
+            continue
+        if place > start + room:
+            break
+        depth += sum(_DEEPER.get(letter, 0) for letter in text[seen:place])
+        seen = place
+        if place - start < SHORTEST:
+            continue
+        fits = cut.whole is not None and len(text) - place - 1 <= later
+        strength = cut.whole if fits and cut.whole is not None else cut.strength
+        rank = _LEVELS * depth + strength
+        if found is None or rank <= best:
+            best, found = rank, place
+    return found
+
+
+def aligned(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list[str]:
+    """`head` and the items behind it, broken between items, aligned under the first."""
+    lines = [" " * indent + head]
+    column = indent + len(head)
+    for number, item in enumerate(items):
+        text = item + (tail if number == len(items) - 1 else ",")
+        if number and len(lines[-1]) + 1 + len(text) > LIMIT:
+            lines.append(" " * column + text)
+        else:
+            lines[-1] += (" " if number else "") + text
+    return lines if items else [f"{lines[0]}{tail}"]

@@ -1,0 +1,309 @@
+"""Source code as a tree, in no language.
+
+A back end builds a `Module`, and a printer of its language writes it: what a name stands for, of which type a value is
+and where an equation is computed is said here as data, so that nobody has to read it out of the text again.
+
+Expressions have operators of `symgrad.ops` (`add`, `select`, `lt` ...), and the few that a language adds to them
+(`at`: what a pointer points to). How tightly an operator binds, how it is spelled and where a line may be cut are
+matters of the printer; so is the word for a type, which makes `float` a choice of the printer alone.
+
+Names are those that are printed: `names.py` has given them. Nodes are shared where an expression is read several times,
+and are compared and remembered by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Union
+
+from ..ir import Equation
+
+# what values are of: real numbers, sizes and subscripts, signed integers, conditions; then elements in memory
+REAL, SIZE, INT, BOOL = "real", "size", "int", "bool"
+INTEGER, FLAG = "integer", "flag"  # an element of an array of integers; of one of booleans
+
+# what a parameter is to who calls the function
+ROLES = "size option presence input saved cotangent output gradient work".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A number of the kind `of`, or memory of such numbers; `constant` if it is only read."""
+
+    of: str
+    pointer: bool = False
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function.
+
+    role     one of ROLES; what has none is a local function's
+    tensor   the tensor, size, option or optional input that it stands for, by the name in the declaration; the input of
+             a gradient, the output of a cotangent
+    nullable whether it may be left out: an input that is absent, a result that is not wanted
+    length   the number of elements, where it is known
+    """
+
+    name: str
+    role: str
+    type: Type
+    tensor: str = ""
+    nullable: bool = False
+    length: int | None = None
+
+
+# expressions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name:
+    """A variable, a constant or a function, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """A number as it is written; a real one has digits behind the point."""
+
+    text: str
+    real: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """An operator and what it is applied to."""
+
+    op: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A function that is called; as a statement, for what it does."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """An element of an array."""
+
+    array: Expression
+    subscripts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast:
+    """A value as one of another type."""
+
+    type: Type
+    value: Expression
+
+
+Expression = Union[Name, Number, Operation, Call, Element, Cast]
+
+
+# statements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """A new variable and its value, which is constant unless `changes`."""
+
+    name: str
+    type: Type
+    value: Expression
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """Memory for a number of elements; or a table of numbers that never change."""
+
+    name: str
+    type: Type
+    length: Expression | None
+    values: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """A value goes to a variable or an element: `how` is =, +=, -=, *= or /=."""
+
+    target: Expression
+    value: Expression
+    how: str = "="
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """`index` runs over first <= index < end; from the last one down if `reverse`.
+
+    tag  parallel: no turn reads what another writes; reduction: turns add to the same elements; serial: in this order
+    """
+
+    index: str
+    first: Expression
+    end: Expression
+    body: Block
+    reverse: bool = False
+    tag: str = "serial"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If:
+    """The body runs where the condition holds, the other one where it does not."""
+
+    condition: Expression
+    body: Block
+    otherwise: Block = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return:
+    """The end of the function, and its result if it has one."""
+
+    value: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comment:
+    """Words for who reads the code: the lines, and the equations that are computed below, if it says such."""
+
+    lines: tuple[str, ...]
+    equations: tuple[Equation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unused:
+    """A parameter of the interface that the body does not speak of."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """An empty line between two thoughts."""
+
+
+Statement = Union[Local, Array, Store, Loop, If, Call, Return, Comment, Unused, Space]
+Block = tuple[Statement, ...]
+
+
+# functions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Macro:
+    """An expression of sizes that who calls needs a name for: how much room a workspace must have.
+
+    work  the parameter that has the room
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    value: Expression
+    work: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One function.
+
+    role    forward, backward, or batch of one of them (`forward_batch`): part of the interface; or local
+    result  of what type the result is; None if there is none
+    about   what it does, a line for each sentence
+    macros  the sizes of its workspaces
+    """
+
+    role: str
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Block
+    result: Type | None = None
+    about: tuple[str, ...] = ()
+    macros: tuple[Macro, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verbatim:
+    """A local function whose lines are written by hand in one language, the words for types filled in."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A number with a name, known to the whole file."""
+
+    name: str
+    value: Number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """A file: what it includes, in order; its constants; its functions, the local ones first."""
+
+    includes: tuple[str, ...]
+    constants: tuple[Constant, ...]
+    functions: tuple[Function | Verbatim, ...]
+
+    @property
+    def interface(self) -> tuple[Function, ...]:
+        """The functions that others call."""
+        return tuple(f for f in self.functions if isinstance(f, Function) and f.role != "local")
+
+
+Node = Union[Expression, Statement]
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """What stands inside of a node."""
+    match node:
+        case Operation(operands=inner) | Call(arguments=inner):
+            return inner
+        case Element(array, subscripts):
+            return (array, *subscripts)
+        case Cast(value=value) | Local(value=value):
+            return (value,)
+        case Array(length=length, values=values):
+            return (*(() if length is None else (length,)), *values)
+        case Store(target, value):
+            return (target, value)
+        case Loop(first=first, end=end, body=body):
+            return (first, end, *body)
+        case If(condition, body, otherwise):
+            return (condition, *body, *otherwise)
+        case Return(value) if value is not None:
+            return (value,)
+        case _:
+            return ()
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """Every node, each before what is inside of it; one that is shared once."""
+    stack, seen = list(reversed(roots)), set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def names_in(*roots: Node) -> dict[str, None]:
+    """The names that nodes speak of, functions among them, in order."""
+    found: dict[str, None] = {}
+    for node in walk(*roots):
+        if isinstance(node, Name):
+            found[node.name] = None
+        elif isinstance(node, Call):
+            found[node.function] = None
+    return found
