@@ -235,6 +235,12 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"n": 2, "m": 3},
         {"c": [[1, 0, 1], [0, 1, 1]]},
     ),
+    (
+        "f(x[n,m], c[n,m]: bool): s[i,j] = where(c[i,j], x[i,j], -oo); top[i] = max[j](s[i,j]); "
+        "out[i,j] = exp(s[i,j] - top[i]) + maximum(s[i,j], 0.25)",
+        {"n": 2, "m": 3},
+        {"c": [[1, 0, 1], [0, 1, 1]]},
+    ),
     ("f(x[n,n])[i,j] = where(j <= i, exp(x[i,j]), 0)/sum[k](where(k <= i, exp(x[i,k]), 0))", {"n": 3}, {}),
     # recurrences
     ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),

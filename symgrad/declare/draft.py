@@ -21,9 +21,9 @@ from ..expr import (
     Number,
     Ref,
     apply,
+    conjunction,
     index,
     indices,
-    postorder,
     product,
     ref,
     refs,
@@ -36,10 +36,11 @@ from ..ops.matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
+from .infinity import NO_INFINITY, inlined, is_infinite, settled, without_neutral
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
-from .reductions import INFINITY, NO_INFINITY, reduction_name, repeated, without_neutral
+from .reductions import reduction_name, repeated
 
 
 class Draft:
@@ -159,7 +160,7 @@ class Draft:
         given = dict(extents or {})
         word = kind
         if where is None:
-            body, where = without_neutral(kind, body)
+            body, where = without_neutral(kind, settled(body))
         if kind == "mean":
             kind, body = "sum", body / product(self.extent(i) for i in over)
         mentioned = indices(body, *(() if where is None else (where,)))
@@ -204,7 +205,7 @@ class Draft:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
         if where is None:
-            body, where = without_neutral(reduce, body)
+            body, where = without_neutral(reduce, settled(body))
         shown = set(indices(*subs))
         mentioned = (*indices(body, *(() if where is None else (where,))), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
@@ -224,10 +225,15 @@ class Draft:
                     f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
                     f"Say what counts without it: given({loose[0]}, then, otherwise)."
                 )
-            if INFINITY in postorder(body):
-                raise DeclarationError(f"{self.name}: {NO_INFINITY}")
+            body, finite = without_neutral(pending.reduce, settled(body))
+            where = (
+                pending.where
+                if finite is None
+                else conjunction([*(() if pending.where is None else (pending.where,)), finite])
+            )
             check_numbers(self.name, body)
-            self._pending.append(self._without_idle(replace(pending, body=body, when=when), pending.order))
+            found = replace(pending, body=body, where=where, when=when)
+            self._pending.append(self._without_idle(found, pending.order))
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
         """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
@@ -259,6 +265,9 @@ class Draft:
         UnsupportedError for a recurrence.
         """
         self._check_references(outputs)
+        if not self.scratch:
+            self._pending = inlined(self._pending, outputs)
+            self._check_infinities()
         self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
         extents, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending, self.unfinished).solve()
@@ -292,6 +301,12 @@ class Draft:
             formula=formula,
             source=source,
         )
+
+    def _check_infinities(self) -> None:
+        for p in self._pending:
+            if is_infinite(p.body, *(() if p.where is None else (p.where,))):
+                place = show_element(p.target, p.subscripts)
+                raise DeclarationError(f"{self.name}: {place} is infinite, and {NO_INFINITY}")
 
     def _check_references(self, outputs: Sequence[str]) -> None:
         if not outputs:

@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from ..expr import ONE, Apply, Expr, Ref, apply, component_name, factors, is_exact, product, refs
 from ..expr.sizes import count
 from .ranges import EXTENT
 
 LONGEST = 24  # letters of a name that is made of two
-INFINITY = apply("oo")  # lives only until the reduction that it is neutral for has been read
-NO_INFINITY = (
-    "oo is a value only where it changes nothing: max[i](where(c, a, -oo)), min[i](where(c, a, oo)), "
-    "logsumexp[i](where(c, a, -oo)), exp(where(c, a, -oo))."
-)
-_NEUTRAL: Mapping[str, Expr] = {
-    "max": apply("neg", INFINITY),
-    "argmax": apply("neg", INFINITY),
-    "logsumexp": apply("neg", INFINITY),
-    "min": INFINITY,
-}
-
-
-def without_neutral(kind: str, body: Expr) -> tuple[Expr, Expr | None]:
-    """`where(c, a, neutral)` in a reduction as a and the condition c; the branches may be the other way round, and
-    nested."""
-    where: Expr | None = None
-    neutral = _NEUTRAL.get(kind)
-    while neutral is not None and isinstance(body, Apply) and body.op == "select" and neutral in body.args[1:]:
-        condition, then, otherwise = body.args
-        condition = condition if otherwise is neutral else apply("not", condition)
-        body = then if otherwise is neutral else otherwise
-        where = condition if where is None else apply("and", where, condition)
-    return body, where
 
 
 def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> Expr:

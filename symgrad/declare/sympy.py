@@ -22,6 +22,7 @@ from ..ir import Function
 from ..ir.text import show_inputs
 from ..ops import OPS, ROWS
 from .draft import Draft
+from .infinity import INFINITY
 from .python.formula import Line, formula
 
 Input: TypeAlias = sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol
@@ -183,7 +184,7 @@ class _Reader:
         return tuple(node.args)
 
     def _refuse(self, node: Any) -> None:
-        unreal = (sympy.I, sympy.zoo, sympy.nan, sympy.oo, -sympy.oo)
+        unreal = (sympy.I, sympy.zoo, sympy.nan)
         if node in unreal:
             raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.")
         if isinstance(node, AppliedUndef):
@@ -252,6 +253,8 @@ class _Reader:
             return const(float(node))
         if isinstance(node, (BooleanTrue, BooleanFalse)):
             return const(int(isinstance(node, BooleanTrue)))
+        if node in (sympy.oo, -sympy.oo):
+            return INFINITY if node is sympy.oo else -INFINITY
         if node is sympy.pi:
             return apply("pi")
         if node is sympy.E:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, as_expr, is_exact, show, value_of
-from ..reductions import INFINITY
+from ..infinity import INFINITY
 from .graph import (
     Node,
     Value,

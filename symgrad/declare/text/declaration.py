@@ -9,6 +9,7 @@ from ...expr import ZERO, Expr, Index, const, index, indices, is_exact, product,
 from ...ir import Function
 from ...ops import NAMES
 from ..draft import Draft
+from ..infinity import settled
 from ..whole import WHOLE, arity, rank_of
 from .header import HeaderReader
 from .names import PACK, check_own_name
@@ -306,6 +307,7 @@ class _Declaration(HeaderReader):
             return
         given = dict(extents)
         body, where, kind = self._body(name, given)
+        body = settled(body)
         self.check_constants(token, body)
         if PACK in subscripts:
             given[PACK] = ref("...")

@@ -10,13 +10,14 @@ from ...errors import FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, postorder, ref, refs, select
 from ...ops import NAMES, OPS
 from ..draft import Draft
-from ..reductions import INFINITY, NO_INFINITY, without_neutral
+from ..infinity import NO_INFINITY, in_branches, is_infinite, settled, without_neutral
 from ..whole import WHOLE, Named, arity, define_whole
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .tokenizer import Formula, Token
 
 _LOGICAL = frozenset({"maximum", "minimum", "and", "or"})  # of any number of arguments
+
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -109,8 +110,8 @@ class ExpressionReader(Names):
         self.expect(")", f"at the end of {first.text}")
         extents = {i: self.extents[i] for i in over if i in self.extents}
         self.bound, self.extents = outer, given
-        body, where = without_neutral(first.text, body)
-        if INFINITY in postorder(body):
+        body, where = without_neutral(first.text, settled(body))
+        if is_infinite(body) and not (_asks_presence(body) and in_branches(body)):
             raise self.error(first, NO_INFINITY)
         mentioned = indices(body, *(() if where is None else (where,)))
         for i, token in zip(over, named, strict=True):
@@ -230,10 +231,6 @@ class ExpressionReader(Names):
         if len(args) != arity:
             takes = f"{arity} argument{'s' if arity > 1 else ''}" if op not in _LOGICAL else "at least 2 arguments"
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
-        if op == "exp":  # exp(where(c, a, -oo)) is where(c, exp(a), 0)
-            exponent, where = without_neutral("logsumexp", args[0])
-            if where is not None:
-                return select(where, self.build(token, op, exponent), ZERO)
         return self.build(token, op, *args)
 
     def _no_function(self, token: Token) -> FormulaError:
@@ -343,6 +340,10 @@ class ExpressionReader(Names):
                 self._presences.pop()
         self.expect(")", "behind given(mask, then, otherwise)")
         return apply("given", mask, *branches)
+
+
+def _asks_presence(body: Expr) -> bool:
+    return any(isinstance(node, Apply) and node.op == "given" for node in postorder(body))
 
 
 def _plain_decimal(text: str) -> str:

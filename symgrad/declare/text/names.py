@@ -12,8 +12,8 @@ from ...ir import Dtype
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..dtypes import dtype_of
+from ..infinity import INFINITY
 from ..names import check_name
-from ..reductions import INFINITY
 from ..whole import WHOLE
 from .operators import SUM, Operators
 from .tokenizer import Formula, Token
