@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
-ORDER = """errors expr ops evaluate accuracy ir declare differentiate simplify plan
+ORDER = """errors expr ops domain evaluate accuracy ir declare differentiate simplify plan
     source backends verify pipeline library cli""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 

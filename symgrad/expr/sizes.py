@@ -7,7 +7,6 @@ largest over a box with each index at the end where it is largest.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from math import prod
 
 from .nodes import (
     ONE,
@@ -26,8 +25,7 @@ from .nodes import (
     transform,
     value_of,
 )
-
-LARGEST_PRODUCT = 10_000  # terms of a polynomial that are multiplied out
+from .polynomials import Monomial, polynomial
 
 
 def coefficient(s: Expr, i: Index) -> Expr | None:
@@ -38,49 +36,18 @@ def coefficient(s: Expr, i: Index) -> Expr | None:
     return _rebuild(a, slope) if a is not None and a == b else None
 
 
-Polynomial = dict[tuple[Expr, ...], int]
-
-
-def terms(s: Expr) -> Polynomial | None:
-    """An integer expression as a polynomial of its atoms; None if it is no polynomial with integer coefficients."""
-    done: dict[Expr, Polynomial | None] = {}
-    for node in postorder(s):
-        value: Polynomial | None
-        if isinstance(node, Const):
-            value = {(): int(node.value)} if node.value.denominator == 1 else None
-            value = {} if value == {(): 0} else value
-        elif isinstance(node, Apply) and node.op in ("add", "sub", "mul", "neg"):
-            parts = [done[a] for a in node.args]
-            known = [p for p in parts if p is not None]
-            large = node.op == "mul" and prod(len(p) for p in known) > LARGEST_PRODUCT
-            value = None if large or len(known) < len(parts) else _combine(node.op, known)
-        else:
-            value = {(node.key,): 1}
-        done[node] = value
-    return done[s]
-
-
-def _combine(op: str, parts: list[Polynomial]) -> Polynomial:
-    result: Polynomial = {}
-    if op == "mul":
-        for m, c in parts[0].items():
-            for n, d in parts[1].items():
-                monomial = tuple(sorted((*m, *n), key=lambda e: e.serial))
-                result[monomial] = result.get(monomial, 0) + c * d
-    else:
-        signs = {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op]
-        for sign, part in zip(signs, parts, strict=True):
-            for m, c in part.items():
-                result[m] = result.get(m, 0) + sign * c
-    return {m: c for m, c in result.items() if c}
+def terms(s: Expr) -> Mapping[Monomial, int] | None:
+    """The terms of an integer expression as a polynomial; None if it is none."""
+    found = polynomial(s)
+    return None if found is None else found.terms
 
 
 def whole(s: Expr) -> int | None:
     """The value of an integer expression in which every name cancels; None where one is left."""
-    polynomial = terms(s)
-    if polynomial is None or any(polynomial.keys() - {()}):
+    collected = terms(s)
+    if collected is None or any(collected.keys() - {()}):
         return None
-    return polynomial.get((), 0)
+    return collected.get((), 0)
 
 
 Quotient = tuple[Expr, Expr]  # a and S of a//S
@@ -88,14 +55,14 @@ Quotient = tuple[Expr, Expr]  # a and S of a//S
 
 def multiples(s: Expr, known: Collection[Quotient] | None = None) -> tuple[Expr, list[Quotient]]:
     """`s` with `a` for every S * (a//S), and the quotients that must have no rest; only those `known`, if given."""
-    polynomial = terms(s)
-    if polynomial is None:
+    collected = terms(s)
+    if collected is None:
         return s, []
     keys = None if known is None else {(a.key, step.key) for a, step in known}
     found: list[Quotient] = []
     written = {node.key: node for node in postorder(s)}
     result: Expr = ZERO
-    for monomial, c in polynomial.items():
+    for monomial, c in collected.items():
         term: Expr = const(c)
         rest = list(monomial)
         for atom in monomial:
@@ -120,14 +87,14 @@ def multiples(s: Expr, known: Collection[Quotient] | None = None) -> tuple[Expr,
     return (tidy(result), found) if found else (s, [])
 
 
-def _rebuild(polynomial: Polynomial, s: Expr) -> Expr:
+def _rebuild(collected: Mapping[Monomial, int], s: Expr) -> Expr:
     """The polynomial of `s` as an expression, its factors as and in the order in which `s` names them."""
     written: dict[Expr, Expr] = {}
     for node in postorder(s):
         written.setdefault(node.key, node)
     place = {key: number for number, key in enumerate(written)}
     result = ZERO
-    for monomial, c in sorted(polynomial.items(), key=lambda term: term[1] < 0):  # k - 1 - r, not -r + k - 1
+    for monomial, c in sorted(collected.items(), key=lambda term: term[1] < 0):  # k - 1 - r, not -r + k - 1
         term: Expr = const(abs(c))
         for atom in sorted(monomial, key=place.__getitem__):
             term = term * written[atom]
@@ -137,8 +104,8 @@ def _rebuild(polynomial: Polynomial, s: Expr) -> Expr:
 
 def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
-    polynomial = terms(s)
-    return s if polynomial is None else _rebuild(polynomial, s)
+    collected = terms(s)
+    return s if collected is None else _rebuild(collected, s)
 
 
 def equal(a: Expr, b: Expr) -> bool:
@@ -177,8 +144,8 @@ def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
         falling = is_exact(step) and value_of(step) < 0
         ends[i] = ZERO if falling else extents[i] - 1
     last = substitute(s, ends)
-    polynomial = terms(last)
-    return None if polynomial is None else _rebuild(polynomial, last)
+    collected = terms(last)
+    return None if collected is None else _rebuild(collected, last)
 
 
 def ends(s: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, Expr] | None:
@@ -230,10 +197,10 @@ def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tup
 def reaches(s: Expr, extents: Mapping[Index, Expr], signed: Collection[str] = ()) -> list[Expr] | None:
     """What must not be negative for `s` never to be, over the box: `s` may have minimum, maximum, abs, mod and floor
     division of linear expressions in it. None if it has anything else."""
-    polynomial = terms(s)
-    if polynomial is None:
+    collected = terms(s)
+    if collected is None:
         return None
-    for monomial, c in polynomial.items():
+    for monomial, c in collected.items():
         atom = next((a for a in monomial if isinstance(a, Apply) and indices(a)), None)
         if atom is None:
             continue
@@ -297,11 +264,11 @@ def without_floor(margin: Expr) -> Expr:
 
 def at_least_zero(margin: Expr) -> Expr:
     """The condition that an integer expression is not negative: `left + 1 <= n` for n - left - 1."""
-    polynomial = terms(margin)
-    if polynomial is None or all(c > 0 for c in polynomial.values()):
+    collected = terms(margin)
+    if collected is None or all(c > 0 for c in collected.values()):
         return apply("ge", margin, ZERO)
-    below = _rebuild({m: -c for m, c in polynomial.items() if c < 0}, margin)
-    return apply("le", below, _rebuild({m: c for m, c in polynomial.items() if c > 0}, margin))
+    below = _rebuild({m: -c for m, c in collected.items() if c < 0}, margin)
+    return apply("le", below, _rebuild({m: c for m, c in collected.items() if c > 0}, margin))
 
 
 def certain(value: Expr, signed: Collection[str] = ()) -> bool | None:
@@ -338,11 +305,11 @@ def decided(body: Expr, extents: Mapping[Index, Expr]) -> Expr:
 
 def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
     """The smallest value of a linear integer expression over the box; None where sizes or data have a say in it."""
-    polynomial = terms(s)
-    if polynomial is None or any(indices(*m) and (len(m) > 1 or m[0] not in extents) for m in polynomial):
+    collected = terms(s)
+    if collected is None or any(indices(*m) and (len(m) > 1 or m[0] not in extents) for m in collected):
         return None
     corner: dict[Expr, Expr] = {}
-    for m, c in polynomial.items():
+    for m, c in collected.items():
         i = m[0] if m else None
         if isinstance(i, Index) and i in extents:
             corner[i] = ZERO if c > 0 else extents[i] - 1

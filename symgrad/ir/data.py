@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Index, Number, Ref, index, indices, ref, refs, substitute, transform
 from ..expr.sizes import equal
 from ..ops import OPS
@@ -116,6 +117,10 @@ class Equation:
         shown = set(indices(*self.subscripts))
         return tuple((i, extent) for i, extent in self.box if i in shown)
 
+    def domain(self, facts: Facts = NOTHING) -> Domain:
+        """The points at which the equation is evaluated; `facts` are those of its function."""
+        return Domain.of(self.box, self.where, facts)
+
     @property
     def matrix(self) -> Matrix | None:
         """The row of the function of matrices that the reduction is, if it is one."""
@@ -199,6 +204,13 @@ class Function:
     def table(self) -> Mapping[str, Tensor]:
         """The tensors by name."""
         return {t.name: t for t in self.tensors}
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of the sizes and options: the constraints hold wherever an equation is evaluated."""
+        numbers = [o.name for o in self.options if o.dtype == Dtype.INT]
+        tensors = [t.name for t in self.tensors if t.dtype == Dtype.INT]
+        return Facts.of((d.name for d in self.dims), (*numbers, *tensors), self.constraints)
 
     @cached_property
     def writers(self) -> Mapping[str, tuple[Equation, ...]]:

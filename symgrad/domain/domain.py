@@ -1,0 +1,332 @@
+"""When is an equation evaluated, and is each subscript inside? One data structure answers.
+
+Each answer has a direction. `empty`, `entails`, `bounds` and `needs` look at more points than there are (what is not
+proved is not false); `project(dark=True)` and `inhabited` look at fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..expr import Expr, Index, Ref, apply, indices, postorder
+from ..expr.polynomials import Polynomial, polynomial, symbol
+from .atoms import GE, NE, NEVER, Affine, Atom, Opaque, alternatives, conjunction_of, definitions, linear
+from .elimination import TooMany, eliminated, tidy
+from .facts import NOTHING, Facts, fixed
+
+Box = tuple[tuple[Index, Expr], ...]
+ROOM = 4  # atoms by which the elimination of a size may lengthen a proof: more are seldom of use
+
+
+@dataclass(frozen=True)
+class Need:
+    """What keeps a subscript inside: one of `conditions` must hold, at each point of `where`; none can: never.
+
+    where  the domain of the indices in the elements of data that the conditions speak of; without indices where they
+           speak of sizes and options alone, and may be tested before anything runs
+    """
+
+    where: Domain
+    conditions: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The points of `indices` (integers, outermost first) where all atoms hold, at sizes and options of which `facts`
+    are known. There is no box beside it: an extent n of i is the atom n - 1 - i >= 0."""
+
+    indices: tuple[Index, ...]
+    atoms: tuple[Atom, ...] = ()
+    facts: Facts = NOTHING
+
+    @staticmethod
+    def of(box: Box, where: Expr | None = None, facts: Facts = NOTHING) -> Domain:
+        """The domain of an equation: 0 <= i < extent for each index of its box, and its condition."""
+        return _of(box, where, facts)
+
+    @property
+    def affine(self) -> tuple[Affine, ...]:
+        """The atoms that are affine."""
+        return tuple(a for a in self.atoms if isinstance(a, Affine))
+
+    @property
+    def opaque(self) -> tuple[Opaque, ...]:
+        """The atoms that are not."""
+        return tuple(a for a in self.atoms if isinstance(a, Opaque))
+
+    def meet(self, *atoms: Atom) -> Domain:
+        """The part where these hold, too."""
+        return replace(self, atoms=tuple(dict.fromkeys((*self.atoms, *atoms)))) if atoms else self
+
+    def under(self, condition: Expr, holds: bool = True) -> Domain:
+        """The part where a condition holds (does not, for holds=False); what has alternatives is one opaque atom."""
+        return self.meet(*conjunction_of(condition if holds else apply("not", condition), self.facts))
+
+    def pieces(self, condition: Expr, holds: bool = True) -> list[Domain]:
+        """The part where a condition holds (does not), as disjoint domains without those proved to be empty."""
+        ways = (self.meet(*atoms) for atoms in alternatives(condition, self.facts, holds))
+        return [piece for piece in ways if not piece.empty()]
+
+    def without(self, *atoms: Atom) -> list[Domain]:
+        """The part where not all of `atoms` hold, as disjoint domains."""
+        found: list[Domain] = []
+        here = self
+        for atom in atoms:
+            ways = (here.meet(part) for part in atom.negated().split())
+            found += [piece for piece in ways if not piece.empty()]
+            here = here.meet(atom)
+        return found
+
+    def at(self, values: Mapping[Expr, Expr], others: Collection[Index] = ()) -> Domain:
+        """With expressions of the indices `others` for its indices."""
+        kept = [i for i in self.indices if i not in values]
+        return Domain(
+            (*kept, *(i for i in others if i not in kept)), tuple(a.at(values) for a in self.atoms), self.facts
+        )
+
+    # -- proofs
+
+    def empty(self) -> bool:
+        """True: there is no point, at any sizes. False: not proved."""
+        return _empty(self)
+
+    def entails(self, *atoms: Atom) -> bool:
+        """True: each atom holds at every point. False: not proved."""
+        return all(a in self.atoms or self._entails(a) for a in atoms)
+
+    def _entails(self, atom: Atom) -> bool:
+        if isinstance(atom, Affine) and atom.relation == GE:
+            form = atom.form
+            if any(a.relation != NE and self.facts.nonnegative(form - a.form) for a in self.affine):
+                return True
+        return all(self._about(part).meet(part).empty() for part in atom.negated().split())
+
+    def holds(self, condition: Expr) -> bool:
+        """True: the condition holds at every point. False: not proved."""
+        return all(self.meet(*atoms).empty() for atoms in alternatives(condition, self.facts, False))
+
+    def fails(self, condition: Expr) -> bool:
+        """True: the condition holds at no point. False: not proved."""
+        return all(self.meet(*atoms).empty() for atoms in alternatives(condition, self.facts))
+
+    def inside(self, subscript: Expr, size: Expr) -> bool:
+        """True: 0 <= subscript < size at every point. False: not proved, or not affine."""
+        ends = self._ends(subscript, size)
+        return ends is not None and self.entails(*map(Affine, ends))
+
+    def inhabited(self) -> tuple[Affine, ...] | None:
+        """Conditions on sizes and options under which there is a point, () for always; None: not known."""
+        if self.opaque:
+            return None
+        here, _ = self.project(self.indices, dark=True)
+        return None if NEVER in here.atoms or any(not _of_sizes(a) for a in here.affine) else here.affine
+
+    def _about(self, atom: Atom) -> Domain:
+        """Only the atoms that speak, directly or through others, of the same indices: more points, fewer atoms."""
+        near = set(atom.uses & set(self.indices)) or set(self.indices)
+        kept: dict[Atom, None] = {}
+        while more := [a for a in self.atoms if a not in kept and (a.uses & near or not a.uses)]:
+            kept.update(dict.fromkeys(more))
+            near.update(*(a.uses for a in more))
+        return replace(self, atoms=tuple(a for a in self.atoms if a in kept))
+
+    # -- shadows
+
+    def project(self, gone: Collection[Index], dark: bool = False) -> tuple[Domain, bool]:
+        """The points of the other indices for which there is a value of those `gone`, and whether that is exact.
+
+        If not it is too large: opaque atoms on what is gone are dropped, elements of data have any value; or, with
+        `dark`, too small.
+        """
+        hidden = [i for i in self.indices if i in gone]
+        kept = tuple(i for i in self.indices if i not in gone)
+        opaque = [a for a in self.opaque if not a.uses & set(hidden)]
+        exact = len(opaque) == len(self.opaque)
+        if dark and not exact:
+            return Domain(kept, (NEVER,), self.facts), False
+        atoms, data = self._defined()
+        atoms = tidy(atoms, self.facts)
+        data = [s for s in data if set(indices(s)) & set(hidden)]
+        if dark and any(isinstance(s, Ref) for s in data):
+            return Domain(kept, (NEVER,), self.facts), False
+        try:
+            for s in (*data, *reversed(hidden)):
+                atoms, sharp = eliminated(atoms, s, self.facts, dark)
+                exact = exact and sharp and not isinstance(s, Ref)
+        except TooMany:
+            few = [NEVER] if dark else [a for a in self.affine if not a.uses & set(hidden)]
+            return Domain(kept, (*few, *opaque), self.facts), False
+        return Domain(kept, (*atoms, *opaque), self.facts), exact
+
+    def _defined(self) -> tuple[list[Affine], list[Expr]]:
+        """The affine atoms with what defines the quotients in them; and the symbols that vary and are no index, those
+        that stand in others last."""
+        atoms = list(self.affine)
+        seen: dict[Expr, None] = {}
+        for a in atoms:  # grows
+            for s in sorted(a.form.symbols - seen.keys(), key=repr):
+                seen[s] = None
+                atoms += definitions(s, self.facts)
+        return atoms, [s for s in seen if not fixed(s) and not isinstance(s, Index)]
+
+    # -- loops and checks
+
+    def bounds(self, index: Index, outer: Collection[Index], tight: bool = False) -> tuple[list[Bound], list[Bound]]:
+        """Lower and upper bounds of `index` in loops over `outer`; none follows from the others.
+
+        They are the atoms whose last index it is. What these imply together with inner indices is added where a side
+        has none, or if `tight`.
+        """
+        here = {*outer, index}
+        own = [part for a in self.affine if a.uses <= here and self._bounds(a, index) for part in _halves(a)]
+        sides = {self._side(a, index) for a in own}
+        if tight or not {1, -1} <= sides:
+            inner = [i for i in self.indices if i not in here]
+            shadow = self.project(inner)[0].affine if inner else ()
+            implied = [part for a in shadow if self._bounds(a, index) for part in _halves(a)]
+            own += [a for a in implied if tight or self._side(a, index) not in sides]
+        kept = list(dict.fromkeys(own))
+        known = [a for a in self.affine if a.uses <= set(outer)]
+        for a in sorted(kept, key=lambda a: (-len(a.form.terms), str(a))):
+            others = [k for k in kept if k is not a]
+            if any(self._side(k, index) == self._side(a, index) for k in others):
+                smaller = replace(self, atoms=(*known, *others))
+                if smaller.entails(a):
+                    kept.remove(a)
+        lower: list[Bound] = []
+        upper: list[Bound] = []
+        for a in kept:
+            step, rest = a.form.split(index)
+            if self._side(a, index) > 0:
+                lower.append(Bound(-rest, step, True))
+            else:
+                upper.append(Bound(rest, -step, False))
+        return lower, upper
+
+    def conditions(self, index: Index | None, outer: Collection[Index]) -> list[Atom]:
+        """The atoms that are no limits of a loop: to be tested first in the loop over `index` that stands in loops
+        over `outer`, which is as far outside as can be; for None, before all loops."""
+        here = {*outer, *(() if index is None else (index,))}
+        mine = [a for a in self.atoms if a.uses & set(self.indices) <= here and (index is None or index in a.uses)]
+        return [a for a in mine if index is None or not (isinstance(a, Affine) and self._bounds(a, index))]
+
+    def _bounds(self, atom: Affine, index: Index) -> bool:
+        """Whether an atom limits an index: its step has a known sign, and nothing else in it moves with the index."""
+        if atom.relation == NE or index not in atom.form.symbols:
+            return False
+        if any(index in indices(s) for s in atom.form.symbols if s is not index):
+            return False
+        return bool(self.facts.sign(atom.form.split(index)[0]))
+
+    def _side(self, atom: Affine, index: Index) -> int:
+        return self.facts.sign(atom.form.split(index)[0]) or 0
+
+    def needs(self, subscript: Expr, size: Expr, granted: Domain | None = None) -> list[Need] | None:
+        """What keeps a subscript inside of an axis at every point; None if it is no affine one.
+
+        Opaque atoms are ignored, so that the conditions suffice. `granted` is a larger domain, such as that of the
+        whole equation, of which it is taken for granted that it has points.
+        """
+        ends = self._ends(subscript, size)
+        if ends is None:
+            return None
+        found: list[Need] = []
+        for end in ends:
+            outside = Affine(-end - 1)
+            about = self._about(outside)
+            there = about.meet(outside)
+            if there.empty():
+                continue
+            data = [s for a in there.affine for s in a.form.symbols if not fixed(s) and isinstance(s, Ref)]
+            looked = tuple(i for i in self.indices if any(i in indices(s) for s in data))
+            others = [i for i in self.indices if i not in looked]
+            shadow, _ = there.project(others)
+            given, _ = (granted or self)._about(outside).project(others)
+            new = [a for a in shadow.affine if not given.entails(a)]
+            where = about.project(others)[0] if data else Domain((), (), self.facts)
+            found.append(Need(where, tuple(n for a in new for n in a.negated().split())))
+        return found
+
+    def _ends(self, subscript: Expr, size: Expr) -> tuple[Polynomial, Polynomial] | None:
+        """What is not negative where a subscript is inside of an axis."""
+        low, axis = polynomial(subscript), polynomial(size)
+        if low is None or axis is None or not linear(low) or not linear(axis):
+            return None
+        return low, axis - 1 - low
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(i.name for i in self.indices) + " : " + " & ".join(map(str, self.atoms)) + "}"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """ceil(form / by) if `low`, else floor(form / by); by > 0."""
+
+    form: Polynomial
+    by: Polynomial
+    low: bool
+
+    @property
+    def limit(self) -> Expr:
+        """The first value, or one past the last."""
+        if self.by.number == 1:
+            return (self.form if self.low else self.form + 1).expression()
+        above = self.form + self.by - 1 if self.low else self.form
+        quotient = apply("floordiv", above.expression(), self.by.expression())
+        return quotient if self.low else quotient + 1
+
+
+def _halves(a: Affine) -> tuple[Affine, ...]:
+    return (a,) if a.relation == GE else (Affine(a.form), Affine(-a.form))
+
+
+def _of_sizes(a: Affine) -> bool:
+    return all(map(fixed, a.form.symbols))
+
+
+@lru_cache(maxsize=2**12)
+def _of(box: Box, where: Expr | None, facts: Facts) -> Domain:
+    sized = replace(facts, integers=facts.integers | _sizes_in(box)) if box else facts
+    atoms: list[Atom] = []
+    for i, extent in box:
+        for atom in conjunction_of(apply("lt", i, extent), sized):
+            atoms += [Affine(symbol(i)), atom]
+    if where is not None:
+        atoms += conjunction_of(where, sized)
+    return Domain(tuple(i for i, _ in box), tuple(dict.fromkeys(atoms)), facts)
+
+
+def _sizes_in(box: Box) -> frozenset[str]:
+    """The names in extents, which are integers."""
+    return frozenset(n.name for _, extent in box for n in postorder(extent) if isinstance(n, Ref))
+
+
+@lru_cache(maxsize=2**14)
+def _empty(domain: Domain) -> bool:
+    facts = domain.facts
+    if any(a.negated() in domain.opaque for a in domain.opaque):
+        return True
+    try:
+        atoms, data = domain._defined()
+        atoms = tidy(atoms, facts)
+        for s in (*data, *reversed(domain.indices)):
+            atoms, _ = eliminated(atoms, s, facts)
+    except TooMany:
+        return False
+    atoms = tidy([*atoms, *map(Affine, facts.more)], facts)
+    done: set[Expr] = set()
+    while atoms and NEVER not in atoms:  # sizes, too, may have any value that the facts allow
+        left = {s for a in atoms for s in a.form.symbols} - done
+        if not left:
+            return False
+        s = min(left, key=repr)
+        done.add(s)
+        low = facts.least_of(s)
+        known = [*definitions(s, facts), *([] if low is None else [Affine(symbol(s) - low)])]
+        try:
+            atoms, _ = eliminated([*atoms, *known], s, facts, most=len(atoms) + ROOM)
+        except TooMany:
+            atoms = [a for a in atoms if s not in a.form.symbols]  # fewer atoms prove less
+    return NEVER in atoms

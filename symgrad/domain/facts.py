@@ -1,0 +1,144 @@
+"""What is known of sizes and options, and so the signs of polynomials of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref
+from ..expr.polynomials import Polynomial, constant, polynomial, symbol
+
+Least = int | None  # a lower bound; None where there is none
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds wherever a function runs.
+
+    least     lower bounds of sizes and options: 0 for a size, 1 for a stride that must be positive
+    integers  the names of what holds integers: sizes, options, tensors; comparisons of anything else are opaque
+    more      further polynomials of sizes and options that are not negative
+    """
+
+    least: frozenset[tuple[Expr, int]] = frozenset()
+    integers: frozenset[str] = frozenset()
+    more: tuple[Polynomial, ...] = ()
+    _least: dict[Expr, Least] = field(default_factory=dict, compare=False, repr=False)
+    _lower: dict[Polynomial, Least] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, sizes: Iterable[str], integers: Iterable[str] = (), constraints: Iterable[Expr] = ()) -> Facts:
+        """Facts of a function: its sizes, which are not negative; its other names of integers (options, tensors); and
+        the conditions on both that are tested before anything runs."""
+        least: dict[Expr, int] = {ref(n): 0 for n in sizes}
+        known = cls(integers=frozenset((*(r.name for r in least if isinstance(r, Ref)), *integers)))
+        more: dict[Polynomial, None] = {}
+        for condition in (c for constraint in constraints for c in conjuncts(constraint)):
+            for form in known.margins(condition):
+                (single, *others) = form.symbols or (None,)
+                if single is not None and not others and form.terms.get((single,)) == 1 and isinstance(single, Ref):
+                    least[single] = max(least.get(single, -form.terms.get((), 0)), -form.terms.get((), 0))
+                else:
+                    more[form] = None
+        return cls(frozenset(least.items()), known.integers, tuple(more))
+
+    def margins(self, condition: Expr) -> list[Polynomial]:
+        """What is not negative where a comparison of integers holds; empty for anything else, `!=` among it."""
+        if not isinstance(condition, Apply) or condition.op not in ("lt", "le", "gt", "ge", "eq"):
+            return []
+        if not all(self.integer(a) for a in condition.args):
+            return []
+        a, b = (polynomial(a) for a in condition.args)
+        if a is None or b is None:
+            return []
+        margin = a - b if condition.op in ("ge", "gt", "eq") else b - a
+        if condition.op == "eq":
+            return [margin, -margin]
+        return [margin - 1 if condition.op in ("lt", "gt") else margin]
+
+    def integer(self, s: Expr) -> bool:
+        """Whether an expression has integer values only."""
+        for node in postorder(s):
+            if isinstance(node, Const):
+                known = node.value.denominator == 1
+            elif isinstance(node, Ref):
+                known = node.name in self.integers
+            else:
+                known = isinstance(node, Index) or isinstance(node, Apply) and node.op in INTEGER
+            if not known:
+                return False
+        return True
+
+    def lower(self, p: Polynomial) -> int | None:
+        """A lower bound: in the distances of its symbols from their least values no coefficient is negative."""
+        if p not in self._lower:
+            self._lower[p] = self._bound(p)
+        return self._lower[p]
+
+    def _bound(self, p: Polynomial) -> int | None:
+        least = {s: self.least_of(s) for s in p.symbols}
+        if None in least.values():
+            return None
+        from_least = {s: symbol(s) + v for s, v in least.items() if v}
+        moved = p
+        if from_least:
+            moved = constant(0)
+            for m, c in p.terms.items():
+                moved = moved + prod((from_least.get(s, symbol(s)) for s in m), start=constant(c))
+        rest = {m: c for m, c in moved.terms.items() if m}
+        return moved.terms.get((), 0) if all(c > 0 for c in rest.values()) else None
+
+    def least_of(self, s: Expr) -> int | None:
+        """A lower bound of a symbol."""
+        if s not in self._least:
+            self._least[s] = self._least_of(s)
+        return self._least[s]
+
+    def _least_of(self, s: Expr) -> int | None:
+        if isinstance(s, Ref):
+            return dict(self.least).get(s)
+        if not isinstance(s, Apply):
+            return None
+        parts = [None if p is None else self.lower(p) for p in map(polynomial, s.args)]
+        known = [p for p in parts if p is not None]
+        if s.op == "maximum":
+            return max(known, default=None)
+        if s.op == "minimum" and len(known) == len(parts):
+            return min(known)
+        if s.op in ("floordiv", "mod") and len(known) == 2 and known[1] >= 1:
+            return 0 if s.op == "mod" or known[0] >= 0 else None
+        if s.op == "mod" and known and parts[1] is not None and parts[1] >= 1:
+            return 0
+        return 0 if s.op == "abs" else None
+
+    def unbounded(self, p: Polynomial) -> frozenset[tuple[tuple[Expr, ...], int]]:
+        """The terms with a symbol that has no least value: `p >= q` can only be told where they are the same."""
+        return frozenset((m, c) for m, c in p.terms.items() if any(self.least_of(s) is None for s in m))
+
+    def nonnegative(self, p: Polynomial) -> bool:
+        """Whether `p >= 0` follows. False: not proved."""
+        low = self.lower(p)
+        return low is not None and low >= 0
+
+    def sign(self, p: Polynomial) -> int | None:
+        """1 or -1 where that is certain, 0 of nothing; None where it is not known."""
+        if not p.terms:
+            return 0
+        return 1 if self.nonnegative(p - 1) else -1 if self.nonnegative(-p - 1) else None
+
+    def direction(self, p: Polynomial) -> int | None:
+        """As `sign`, but 1 or -1 also where it may be 0 besides."""
+        return 0 if not p.terms else 1 if self.nonnegative(p) else -1 if self.nonnegative(-p) else None
+
+
+INTEGER = frozenset(
+    {"add", "sub", "mul", "neg", "floordiv", "mod", "minimum", "maximum", "abs"}
+)  # integers of integers
+
+NOTHING = Facts()
+
+
+def fixed(s: Expr) -> bool:
+    """Whether a symbol is one number for the whole function: it mentions no index, and no element of a tensor."""
+    return not indices(s) and not any(isinstance(n, Ref) and n.subscripts for n in postorder(s))
