@@ -15,7 +15,7 @@ from .base import Language, template
 from .frameworks import JaxArtefact
 from .helpers import python_helpers
 from .jax_text import JaxLines, JaxPrinter
-from .python_checks import checked_options, inputs_helper, promoted, raised
+from .python_checks import checked_options, inputs_helper, promoted, raised, range_refused
 from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
     as_stored,
@@ -68,7 +68,9 @@ class _File(FrameworkFile):
     def text(self, header: Sequence[str]) -> str:
         functions = self.functions()
         body = "\n".join(line for lines in functions.values() if not isinstance(lines, str) for line in lines)
-        helpers = [inputs_helper(self.program, promoted(self.primal), "_outside({name}, {extent})", self.printer(""))]
+        refused = range_refused("_outside({name}, {extent})", self.printer(""))
+        helper = inputs_helper(self.program, refused, promoted(self.primal))
+        helpers = [["@jax.ensure_compile_time_eval()", *helper] if self.program.indexed else helper]
         helpers += self._type_helpers()
         checks = "\n".join(line for helper in helpers for line in helper)
         helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
@@ -122,7 +124,10 @@ class _File(FrameworkFile):
     def errors(self) -> tuple[str, ...]:
         said = ["TypeError and ValueError tell which argument has another type or shape."]
         if self.program.indexed:
-            said.append("IndexError tells which subscript is out of range; under jax.jit JAX clamps it.")
+            said += [
+                "IndexError tells which subscript is out of range, unless it is traced by JAX:",
+                "a negative one counts from the end then, others are clamped and add nothing.",
+            ]
         if self.options:
             said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)

@@ -16,7 +16,16 @@ from ..plan.build import SCIPY
 from .base import Language, template
 from .c_lines import broken
 from .helpers import python_helpers
-from .python_checks import WINDOWS, checked_options, cotangent_helper, cotangents_helper, inputs_helper, type_helper
+from .python_checks import (
+    RANGE,
+    WINDOWS,
+    checked_options,
+    cotangent_helper,
+    cotangents_helper,
+    inputs_helper,
+    range_refused,
+    type_helper,
+)
 from .python_file import PythonFile, module_from
 from .python_lines import (
     Lines,
@@ -242,7 +251,7 @@ class NumPyFile(PythonFile):
     def _helpers(self, body: str) -> list[list[str]]:
         helpers = []
         if self.primal.inputs:
-            helpers.append(inputs_helper(self.program))
+            helpers.append(inputs_helper(self.program, range_refused(RANGE, ArrayPrinter(""))))
         text = "\n".join(line for h in helpers for line in h)
         for word, kind, check in (
             ("_real", "floating point", "np.floating"),

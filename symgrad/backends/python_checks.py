@@ -5,7 +5,8 @@ Each is a list of lines; the messages name the function, the tensor, the size, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..expr import ZERO, Apply, Const, Expr, Ref, ref, refs, show, substitute, transform
 from ..ir import Dtype, Function, Tensor, show_shape
@@ -23,17 +24,35 @@ def promoted(primal: Function) -> list[str]:
     return reals if len(reals) > 1 else []
 
 
-def inputs_helper(
-    program: Program, one_type: Sequence[str] = (), outside: str = RANGE, text: ArrayPrinter | None = None
-) -> list[str]:
+@dataclass(frozen=True)
+class RangeCheck:
+    """That the integers in an input are subscripts of an axis.
+
+    name    the input
+    given   what asks whether it is there; empty for one that always is
+    extent  the text of how long the axis is
+    asked   the condition under which its elements are read; None if all are
+    said    what they must be, in words
+    """
+
+    name: str
+    given: str
+    extent: str
+    asked: Array | None
+    said: str
+
+
+Refuse = Callable[[Function, RangeCheck], list[str]]
+
+
+def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[str] = ()) -> list[str]:
     """`_inputs`, which checks types and shapes.
 
+    refuse    the lines that refuse subscripts out of range; None if they are refused later
     one_type  inputs that get one dtype
-    outside   what asks whether a subscript `name` is out of range; empty if nothing does
-    text      how arrays are printed, if not as NumPy's
     """
     primal = program.derivative.primal
-    options = checked_options(program) if outside else []
+    options = checked_options(program) if refuse is not None else []
     lines = [
         f"def _inputs({parameters('_inputs', [*primal.inputs, *options])}):",
         '    """Return the inputs as arrays; refuse what is of another type or shape."""',
@@ -50,8 +69,9 @@ def inputs_helper(
         if primal.table[name].optional and checks:
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
-    if outside:
-        lines += [f"    {line}" for line in _index_checks(program, bound, outside, text or ArrayPrinter(""))]
+    if refuse is not None:
+        checks = _range_checks(program, {size: where for size, (where, _) in bound.items()})
+        lines += [f"    {line}" for check in checks for line in refuse(primal, check)]
     if one_type:
         names = ", ".join(one_type)
         lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]
@@ -104,35 +124,41 @@ def _axis_check(
     return [*if_lines(f"{text} != {other}", indent), *raised("ValueError", message, indent)]
 
 
-def _index_checks(
-    program: Program, bound: Mapping[str, tuple[str, str]], outside: str, text: ArrayPrinter
-) -> list[str]:
+def _range_checks(program: Program, told: Mapping[str, str]) -> Iterator[RangeCheck]:
+    """What is asked of the integers in inputs; `told` is the text of each size."""
     primal = program.derivative.primal
     options = [o.name for o in primal.options]
-    lines = []
     for subscript in program.indexed:
         name, extent = subscript.element.name, subscript.extent
         if name not in primal.inputs:
             continue
-        limit = show(substitute(extent, {r: ref(bound[r.name][0]) for r in refs(extent) if r.name in bound}))
-        given = primal.table[name].optional
-        asked, where, block = name, "", []
+        limit = show(substitute(extent, {r: ref(told[r.name]) for r in refs(extent) if r.name in told}))
+        asked, said = None, f"range({show(extent)})"
         if subscript.where is not None:
-            asked = "places" if "places" not in (*primal.inputs, *options) else "places_"
             condition = transform(subscript.where, lambda n: ref(n.name) if isinstance(n, Ref) else n)
-            where = f" where {show(condition)}"
-            places = Elementwise("select", (_array(condition, options), Var(name), Num(as_number(ZERO))))
-            block = assigned(asked, text(places), 8 if given else 4)
-        test = outside.format(name=asked, extent=limit)
-        block += [
-            *if_lines(f"{name} is not None and {test}" if given and not where else test, 8 if given and where else 4),
-            *raised(
-                "IndexError",
-                f"{primal.name}: {name} must be in range({show(extent)}){where}, here range({{{limit}}})",
-                8 if given and where else 4,
-            ),
-        ]
-        lines += [f"if {name} is not None:", *(f"    {line}" for line in block)] if given and where else block
+            asked, said = _array(condition, options), f"{said} where {show(condition)}"
+        given = f"{name} is not None" if primal.table[name].optional else ""
+        yield RangeCheck(name, given, limit, asked, said)
+
+
+def range_refused(outside: str, text: ArrayPrinter) -> Refuse:
+    """Subscripts are looked at: `outside` asks whether those in `name` reach out of range(`extent`)."""
+
+    def lines(primal: Function, check: RangeCheck) -> list[str]:
+        taken = (*primal.inputs, *(o.name for o in primal.options))
+        name, given, block = check.name, check.given, []
+        if check.asked is not None:
+            name = "places" if "places" not in taken else "places_"
+            places = Elementwise("select", (check.asked, Var(check.name), Num(as_number(ZERO))))
+            block = assigned(name, text(places), 8 if given else 4)
+        test = outside.format(name=name, extent=check.extent)
+        nested = bool(given and block)
+        indent = 8 if nested else 4
+        message = f"{primal.name}: {check.name} must be in {check.said}, here range({{{check.extent}}})"
+        block += if_lines(f"{given} and {test}" if given and not nested else test, indent)
+        block += raised("IndexError", message, indent)
+        return [f"if {given}:", *(f"    {line}" for line in block)] if nested else block
+
     return lines
 
 

@@ -13,7 +13,7 @@ from ..plan.arrays.commands import Guard
 from .base import Language, template
 from .frameworks import TorchArtefact
 from .helpers import python_helpers
-from .python_checks import inputs_helper, promoted, raised
+from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, raised
 from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
     conditions,
@@ -81,8 +81,9 @@ class _File(FrameworkFile):
         forward, setup, backward = self._forward(), self._setup(), self._backward()
         jvp = self._jvp() if self.forward_mode else []
         body = "\n".join([*self._call(), *forward, *backward, *jvp])
-        helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
-        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body]
+        helpers = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
+        text = "\n".join([body, *helpers[0]])
+        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in text]
         helpers += python_helpers(body, self.printer("x"), self.program)
         whole = "\n".join([body, *(line for helper in helpers for line in helper)])
         imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
@@ -117,17 +118,28 @@ class _File(FrameworkFile):
         result = called(f"return {self.class_name}.apply({arguments})", 8 + len(shown))
         result[-1] += shown
         return [
-            *assigned(names, f"_inputs({names})", 4),
+            *assigned(names, f"_inputs({', '.join([*self.primal.inputs, *checked_options(self.program)])})", 4),
             f"with _no_autocast({sure}):",
             *(f"    {line}" for line in result),
         ]
 
     @property
     def errors(self) -> tuple[str, ...]:
-        said = ["TypeError and ValueError tell which argument has another type or shape."]
-        if self.program.indexed:
-            said.append("Subscripts out of range are treated as torch treats them.")
-        return tuple(said)
+        if not self.program.indexed:
+            return super().errors
+        return (
+            *super().errors,
+            "On a device, compiled, exported or under torch.vmap it is torch that refuses them.",
+        )
+
+    def _in_range(self, primal: Function, check: RangeCheck) -> list[str]:
+        """Subscripts are refused at once, or made such that torch refuses them."""
+        said = f'"{primal.name}: {check.name} must be in {check.said}"'
+        asked = [] if check.asked is None else [self.printer(check.name)(check.asked)]
+        call = f"_in_range({', '.join([check.name, check.extent, said, *asked])})"
+        if not check.given:
+            return assigned(check.name, call, 4)
+        return [f"if {check.given}:", *indented(assigned(check.name, call, 8))]
 
     # the class
 

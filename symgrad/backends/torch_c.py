@@ -99,7 +99,7 @@ class _File(PythonModule):
 
     def text(self, header: Sequence[str]) -> str:
         name = self.primal.name
-        helpers = [inputs_helper(self.program, promoted(self.primal), outside=""), *type_helpers(self.primal)]
+        helpers = [inputs_helper(self.program, None, promoted(self.primal)), *type_helpers(self.primal)]
         whole = [self._forward(), self._results(), self._backward(), self._gradients()]
         used = any("math." in line for lines in whole for line in lines)
         return template("torch_c.j2").render(

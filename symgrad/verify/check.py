@@ -167,8 +167,7 @@ class _Checking:
             said = "no point was found where the function has a value"
             said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
-        own = self.language == self.to
-        if own and not self.found.failures and self.text is not None and self.text.example is not None:
+        if not self.found.failures and self.text is not None and self.text.example is not None:
             example = self.text.example
             self._calling("refusals", example)
             for stage, said, case in refusals(self.declaration, self.text.text, self.artefact, self.to, example):
