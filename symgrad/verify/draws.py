@@ -26,6 +26,7 @@ DRAWS: Mapping[str, Draw] = {
     "negative offset": lambda rng, shape: rng.standard_normal(shape) - 800,
     "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
     "edges": lambda rng, shape: rng.choice(EDGES, shape),
+    "zeros": lambda rng, shape: np.zeros(shape),
 }
 
 

@@ -1,22 +1,25 @@
 """Points exactly at a kink of an operator of the formula, wherever it stands: relu(2*x - y) at y = 2*x.
 
-From a point where the function has a value, one input moves until what decides there is 0: an argument, the difference
-of two, or of one and a whole or half number; or two elements of a maximum are equal. The zero of the formula is found
-by secants, and rounded to a double. Where that misses the kink by a rounding, the point is still worth asking: the
-code may come out on either side.
+From a point where the function has a value, the inputs move until what decides there is 0: an argument, the difference
+of two, or of one and a whole or half number; or two elements of a maximum are equal.
+
+First all inputs at once, down the gradient of what decides: sum(r**2) > 0 has its edge where every r is 0, and no one
+of them alone leads there. Then one input by itself, by secants, rounded to a double. Where that misses the kink by a
+rounding, the point is still worth asking: the code may come out on either side.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mp
 
-from .groups import COMPARISONS, Group
+from .groups import COMPARISONS, Group, Visit
 from .partials import at_kink
 from .reference import Declaration, Trace
 from .symmetric import symmetric_inputs
@@ -25,28 +28,57 @@ from .text import Array, Values
 BITS = 200
 SECANTS = 24
 COORDINATES = 4  # inputs that are moved for one kink
+DESCENTS = 6  # steps of all inputs at once
+ORDERS = (1, 2, 4)  # of a zero: Newton's step for it is so many times the plain one, and exact for a power of a norm
+GRID = 64  # inputs are tried at multiples of 1/GRID, where sums and products of them are exact
 ORDERED = ("max", "min", "argmax")
 
 Spot = tuple[Any, ...]  # where something is decided: a slot of a group at a point of its box, or a reduced element
 Coordinate = tuple[str, int]  # an element of an input
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What decides at one place: its arguments, and the slots that they are the values of."""
+
+    args: tuple[Any, ...]
+    slots: tuple[tuple[Visit, int], ...]
+
+
 def at_kinks(
-    declaration: Declaration, inputs: Values, options: Mapping[str, Any], rng: np.random.Generator, budget: int
+    declaration: Declaration,
+    inputs: Values,
+    options: Mapping[str, Any],
+    rng: np.random.Generator,
+    budget: int,
+    operators: Container[str] | None = None,
 ) -> Iterator[Values]:
     """Inputs near `inputs` at which something of the formula is at its kink, and the two doubles beside each.
 
-    One for each operator of the declaration that has a kink; `budget` evaluations at most.
+    One for each operator of the declaration that has a kink, of those in `operators` if they are given; `budget`
+    evaluations at most.
     """
     with mp.workprec(BITS):
         search = _Search(declaration, inputs, options, budget)
         for spot in search.spots(rng):
-            found = search.zero(spot, rng)
-            if found is None:
-                continue
-            (name, position), value = found
-            for near in (value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)):
-                yield {**inputs, name: _moved(inputs[name], position, near)}
+            if operators is None or spot[1] in operators:
+                yield from search.around(spot, rng)
+
+
+def at_conditions(
+    declaration: Declaration, inputs: Values, options: Mapping[str, Any], rng: np.random.Generator, budget: int
+) -> Iterator[Values]:
+    """Of `at_kinks` those at which the two sides of a comparison are equal, without the points beside."""
+    yield from itertools.islice(at_kinks(declaration, inputs, options, rng, budget, COMPARISONS), 0, None, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the declaration does at one point."""
+
+    inputs: Values
+    trace: Trace
+    decisions: Mapping[Spot, Decision]
 
 
 class _Search:
@@ -54,42 +86,87 @@ class _Search:
 
     def __init__(self, declaration: Declaration, inputs: Values, options: Mapping[str, Any], budget: int) -> None:
         self.declaration, self.inputs, self.options, self.left = declaration, inputs, options, budget
-        self.start = decisions(declaration.trace(inputs, options))
+        trace = declaration.trace(inputs, options)
+        self.start = _Look(inputs, trace, decisions(trace))
         table = declaration.function.table
         symmetric = symmetric_inputs(declaration.function)  # one element alone cannot move
-        self.coordinates: list[Coordinate] = [
-            (name, position)
-            for name, value in inputs.items()
-            if value is not None and table[name].dtype == "real" and name not in symmetric
-            for position in range(value.size)
+        self.movable = [
+            name
+            for name, v in inputs.items()
+            if v is not None and table[name].dtype == "real" and name not in symmetric
         ]
+        self.coordinates: list[Coordinate] = [(n, k) for n in self.movable for k in range(np.asarray(inputs[n]).size)]
 
     def spots(self, rng: np.random.Generator) -> list[Spot]:
         """One place of each operator that decides something, drawn at random."""
         places: dict[Any, list[Spot]] = {}
-        for spot in self.start:
+        for spot in self.start.decisions:
             places.setdefault(spot[:2], []).append(spot)
         return [spots[int(rng.integers(len(spots)))] for spots in places.values()]
 
-    def zero(self, spot: Spot, rng: np.random.Generator) -> tuple[Coordinate, float] | None:
-        """An input and a value of it at which the `spot` is at its kink, or as near as doubles come."""
+    def around(self, spot: Spot, rng: np.random.Generator) -> Iterator[Values]:
+        """Inputs at which the `spot` is at its kink, and the two doubles beside; none if that is not found."""
+        found = self._descended(spot, rng) or self._by_secants(spot, rng)
+        if found is not None:
+            inputs, (name, position) = found
+            value = np.asarray(inputs[name]).ravel()[position]
+            for near in (value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)):
+                yield {**inputs, name: _moved(inputs[name], position, near)}
+
+    def _descended(self, spot: Spot, rng: np.random.Generator) -> tuple[Values, Coordinate] | None:
+        """Inputs that are multiples of 1/GRID at which the `spot` is at its kink, and one that counts there."""
+        for gap in gaps(spot, self.start.decisions[spot].args):
+            here: _Look | None = self.start
+            for _ in range(DESCENTS):
+                if here is None:
+                    break
+                value = gap.of(here.decisions[spot].args)
+                slopes, counting = self._slopes(gap, here, spot)
+                length = sum((s * s for a in slopes.values() for s in a.ravel()), mpmath.mpf(0))
+                if not counting or not mp.isfinite(length):
+                    break
+                nearer, nearest = None, abs(value)
+                for order in ORDERS:
+                    new = {n: _stepped(here.inputs[n], s, -order * value / length) for n, s in slopes.items()}
+                    there = self._look({**here.inputs, **{n: np.round(v * GRID) / GRID + 0.0 for n, v in new.items()}})
+                    if there is not None and spot in there.decisions and self._holds(spot, there.decisions[spot].args):
+                        return there.inputs, counting[int(rng.integers(len(counting)))]
+                    there = self._look({**here.inputs, **new})
+                    if there is not None and spot in there.decisions:
+                        off = abs(gap.of(there.decisions[spot].args))
+                        if off < nearest:
+                            nearer, nearest = there, off
+                here = nearer
+        return None
+
+    def _by_secants(self, spot: Spot, rng: np.random.Generator) -> tuple[Values, Coordinate] | None:
+        """Inputs at which the `spot` is at its kink, or as near as doubles come, and the one of them that was moved."""
         nearly = None
-        for gap in gaps(spot, self.start[spot]):
-            for k in rng.permutation(len(self.coordinates))[:COORDINATES].tolist():
-                coordinate = self.coordinates[k]
+        for gap in gaps(spot, self.start.decisions[spot].args):
+            _, counting = self._slopes(gap, self.start, spot)
+            for k in rng.permutation(len(counting))[:COORDINATES].tolist():
+                name, position = coordinate = counting[k]
                 value = self._secant(spot, gap, coordinate)
                 if value is None:
                     continue
-                if self._holds(spot, coordinate, value):
-                    return coordinate, value
-                nearly = nearly or (coordinate, value)
+                inputs = {**self.inputs, name: _moved(self.inputs[name], position, value)}
+                look = self._look(inputs)
+                if look is not None and spot in look.decisions and self._holds(spot, look.decisions[spot].args):
+                    return inputs, coordinate
+                nearly = nearly or (inputs, coordinate)
         return nearly
+
+    def _slopes(self, gap: _Gap, look: _Look, spot: Spot) -> tuple[dict[str, Array], list[Coordinate]]:
+        """The gradient of what decides, by input, and the numbers of the inputs on which it depends."""
+        found = look.trace.slope(gap.weights(look.decisions[spot]))
+        slopes = {name: found[name] for name in self.movable}
+        return slopes, [(n, k) for n, k in self.coordinates if slopes[n].ravel()[k] != 0]
 
     def _secant(self, spot: Spot, gap: _Gap, coordinate: Coordinate) -> float | None:
         name, position = coordinate
         x = mpmath.mpf(np.asarray(self.inputs[name]).ravel()[position])
         ends = [x, x + (abs(x) + 1) / 16]
-        values = [gap.of(self.start[spot]), self._gap(spot, gap, coordinate, ends[1])]
+        values = [gap.of(self.start.decisions[spot].args), self._gap(spot, gap, coordinate, ends[1])]
         for _ in range(SECANTS):
             slope = values[1] - values[0]
             if not mp.isfinite(slope) or not slope:
@@ -102,29 +179,27 @@ class _Search:
         return None
 
     def _gap(self, spot: Spot, gap: _Gap, coordinate: Coordinate, value: Any) -> Any:
-        args = self._decided(coordinate, value).get(spot)
-        return mp.nan if args is None else gap.of(args)
+        name, position = coordinate
+        look = self._look({**self.inputs, name: _moved(self.inputs[name], position, value)})
+        return mp.nan if look is None or spot not in look.decisions else gap.of(look.decisions[spot].args)
 
-    def _holds(self, spot: Spot, coordinate: Coordinate, value: float) -> bool:
-        args = self._decided(coordinate, value).get(spot)
-        if args is None:
-            return False
+    def _holds(self, spot: Spot, args: tuple[Any, ...]) -> bool:
         if spot[1] in COMPARISONS:
             return bool(args[0] == args[1])
         if spot[1] in ORDERED:
             return args.count(min(args) if spot[1] == "min" else max(args)) > 1
         return at_kink(spot[1], args) is not None
 
-    def _decided(self, coordinate: Coordinate, value: Any) -> dict[Spot, tuple[Any, ...]]:
+    def _look(self, inputs: Values) -> _Look | None:
+        """None where the declaration leaves a tensor, or enough was evaluated."""
         if not self.left:
-            return {}
+            return None
         self.left -= 1
-        name, position = coordinate
         try:
-            moved = {**self.inputs, name: _moved(self.inputs[name], position, value)}
-            return decisions(self.declaration.trace(moved, self.options))
+            trace = self.declaration.trace(inputs, self.options)
         except IndexError:
-            return {}
+            return None
+        return _Look(inputs, trace, decisions(trace))
 
 
 class _Gap:
@@ -136,6 +211,16 @@ class _Gap:
     def of(self, args: tuple[Any, ...]) -> Any:
         """Its value."""
         return args[self.first] - (0 if self.second is None else args[self.second]) - self.constant
+
+    def weights(self, decision: Decision) -> dict[Visit, dict[int, Any]]:
+        """Its derivative in the slots of the arguments."""
+        found: dict[Visit, dict[int, Any]] = {}
+        for which, weight in ((self.first, 1), (self.second, -1)):
+            if which is not None:
+                visit, slot = decision.slots[which]
+                slots = found.setdefault(visit, {})
+                slots[slot] = slots.get(slot, mpmath.mpf(0)) + weight
+        return found
 
 
 def gaps(spot: Spot, args: tuple[Any, ...]) -> Iterator[_Gap]:
@@ -155,12 +240,12 @@ def gaps(spot: Spot, args: tuple[Any, ...]) -> Iterator[_Gap]:
             yield _Gap(a, None, mp.floor(value) + mpmath.mpf(1) / 2)
 
 
-def decisions(trace: Trace) -> dict[Spot, tuple[Any, ...]]:
+def decisions(trace: Trace) -> dict[Spot, Decision]:
     """What decides at each place: the arguments of operators that have kinks, the elements of a maximum.
 
     A place is (group and slot, operator, point of the box), or (target, reduction, element).
     """
-    found: dict[Spot, tuple[Any, ...]] = {}
+    found: dict[Spot, Decision] = {}
     numbers: dict[Group, int] = {}
     for fibre in itertools.chain.from_iterable(trace.records):
         if fibre.block is not None:
@@ -170,11 +255,13 @@ def decisions(trace: Trace) -> dict[Spot, tuple[Any, ...]]:
             values = visit.values
             for slot in fibre.group.watched if values is not None else ():
                 assert values is not None
-                args = tuple(values[a] for a in fibre.group.codes[slot][2])
+                slots = fibre.group.codes[slot][2]
+                args = tuple(values[a] for a in slots)
                 if values[slot] is not None and all(a is not None for a in args):
-                    found[(number, slot), fibre.group.ops[slot], tuple(visit.at.values())] = args
+                    spot = (number, slot), fibre.group.ops[slot], tuple(visit.at.values())
+                    found[spot] = Decision(args, tuple((visit, a) for a in slots))
         if fibre.reduce in ORDERED and len(fibre.members) > 1:
-            found[fibre.target, fibre.reduce, fibre.position] = tuple(fibre.values)
+            found[fibre.target, fibre.reduce, fibre.position] = Decision(tuple(fibre.values), tuple(fibre.members))
     return found
 
 
@@ -189,3 +276,10 @@ def _moved(array: Array | None, position: int, value: Any) -> Array:
     moved = given.astype(object) if isinstance(value, mpmath.mpf) else given.copy()
     moved.reshape(-1)[position] = value
     return moved
+
+
+def _stepped(array: Array | None, slopes: Array, length: Any) -> Array:
+    """`array` moved along `slopes`, in doubles."""
+    given = np.asarray(array)
+    moved = [float(mpmath.mpf(v) + length * s) for v, s in zip(given.ravel().tolist(), slopes.ravel(), strict=True)]
+    return np.array(moved).reshape(given.shape)

@@ -271,6 +271,17 @@ class Trace:
                 flat = np.asarray(seed).ravel().tolist()
                 shaped = self._array(name, [v if isinstance(v, mpmath.mpf) else mpmath.mpf(v) for v in flat])
                 grads[name] = {p: v for p, v in np.ndenumerate(shaped) if v != 0}
+        return self._pulled(grads)
+
+    def slope(self, weights: Mapping[Visit, Mapping[int, Any]]) -> dict[str, Array]:
+        """Return the gradient, in each real input, of a sum of `weights` times slots of the equations."""
+        grads: dict[str, dict[Position, Any]] = {t.name: {} for t in self.function.tensors if t.dtype == "real"}
+        for visit, slots in weights.items():
+            self._sweep(visit, dict(slots), grads)
+        return self._pulled(grads)
+
+    def _pulled(self, grads: dict[str, dict[Position, Any]]) -> dict[str, Array]:
+        """The gradients of the inputs, from those of what was computed."""
         for fibres in reversed(self.records):
             self._back(fibres, grads)
         gradients = {}

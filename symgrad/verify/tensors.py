@@ -18,7 +18,8 @@ from mpmath import mp
 from ..ir import Function
 from .cases import LONG, Case, Sampler
 from .draws import DRAWS, ignored, integers, presences
-from .kinks import at_kinks, coarse
+from .groups import COMPARISONS
+from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
 from .sizes import choose, cost, defined, empties, fitting, shape_of
 from .symmetric import made_symmetric
@@ -26,8 +27,10 @@ from .text import Array, Values
 
 COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
 EVALUATIONS = 300  # in search of kinks
-SEARCH = 600_000  # operations in search of kinks
+SEARCH = 600_000  # operations in search of kinks, by the long matrix
+NEAR = 60_000  # and in search of the edges of conditions, by the short one
 KINKS = 30  # cases at kinks
+ATTEMPTS = 12  # at a point where the function has a value
 LARGER = (4, 7, 12)  # the least size, where the smallest sizes have no value
 
 Inputs = dict[str, Array | None]
@@ -119,6 +122,9 @@ class Tensors(Sampler):
             yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
         for sizes in empties(self.function, small, self.options):
             yield self._tensor_case(empty, sizes, everything, self.options)
+        if not self.costly:
+            yield self._tensor_case(Row("zeros", "zeros"), small, everything, self.options)
+            yield from self._conditions(everything)
         if self.full and self.costly:
             for row in FEW:
                 yield self._tensor_case(row, small, everything, self.options)
@@ -183,6 +189,17 @@ class Tensors(Sampler):
             array.reshape(-1)[int(self.rng.integers(array.size))] = far
         return {**inputs, name: array}
 
+    def _conditions(self, present: Mapping[str, bool]) -> Iterator[Case | None]:
+        """Points at which the two sides of a comparison of the formula are equal."""
+        if not any(g.ops[k] in COMPARISONS for c in self.declaration.components for g in c.groups for k in g.watched):
+            return
+        start = self._tensor_case(Row("conditions"), self.small, present, self.options, coarse)
+        budget = NEAR // max(1, cost(self.function, self.small, self.options))
+        if start is not None:
+            for inputs in at_conditions(self.declaration, start.inputs, self.options, self.rng, budget):
+                if self._valid(inputs, self.options):
+                    yield self._case("the edge of a condition", inputs, self.options, "random", 1, False)
+
     def _kinks(self, present: Mapping[str, bool]) -> Iterator[Case | None]:
         """Points at the kinks of the formula's operators, and beside them."""
         budget = max(20, min(EVALUATIONS, SEARCH // max(1, cost(self.function, self.small, self.options))))
@@ -210,7 +227,7 @@ class Tensors(Sampler):
         )
         if not fitting(self.function, sizes, packs, options):
             return None
-        for attempt in range(12):
+        for attempt in range(1 if row.draw == "zeros" else ATTEMPTS):
             kinds = ("normal", "wide", "positive", "unit", "above")
             inputs: Inputs = {}
             for name in self.function.inputs:
