@@ -22,6 +22,7 @@ from mpmath import mp
 
 from ..expr import ARGUMENT, ZERO, Apply, Const, Expr, apply, const, factors, is_exact, postorder, transform, value_of
 from ..expr import total as summed
+from ..ops import is_call
 from .floating import NOTHING, bits_lost, in_doubles, value_of_formula
 
 X = ARGUMENT
@@ -31,8 +32,6 @@ DIGITS = 1300  # bits for the sine of such a number
 SLACK = 0.25  # bits, on average, that are not worth another form
 CALLS = 1.6  # and those that are not worth more calls of functions
 MOST = 6  # powers that are written out
-
-ARITHMETIC = frozenset({"add", "sub", "neg", "mul", "div", "pow"})
 
 Terms = dict[tuple[int, tuple[Expr, ...]], Fraction]  # of a sum: power of X, functions, and the coefficient
 
@@ -60,7 +59,7 @@ def _forms(body: Expr) -> Iterator[Expr]:
 
 
 def _calls(body: Expr) -> int:
-    return sum(isinstance(n, Apply) and n.op not in ARITHMETIC for n in postorder(body))
+    return sum(is_call(n) for n in postorder(body))
 
 
 def _truths(body: Expr) -> list[tuple[Any, Any]]:

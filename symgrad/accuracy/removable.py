@@ -41,13 +41,6 @@ from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, seri
 
 LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
-SMOOTH = frozenset(
-    """add sub mul div neg pow pi exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh
-    asinh acosh atanh sech2 sigmoid sigmoid_slope softplus log_cosh erf erfc erfcx log_erfc erfc_hazard ndtr log_ndtr
-    inverse_mills bessel_i0 bessel_i1 sinc""".split()
-)
-_RATIONAL = frozenset({"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"})
-
 PLACES: dict[str, Place] = {}  # of operators that stand for a formula
 
 
@@ -65,6 +58,7 @@ def filled(body: Expr, name: str = "", place: Place = ORIGIN) -> str:
                 lambda x, y: (apply(filled(slope(body), _slope_name(name), place), x),),
                 lambda x: _twin(body, x),
                 spell={"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name},
+                series=False,
             )
         )
     return op
@@ -137,19 +131,23 @@ def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:
 
 def is_removable(body: Expr) -> bool:
     """Whether the formula is not a number at 0, and has a limit and a Taylor series there."""
-    ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
-    if not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
+    if not _is_smooth(body):
         return False
     with mp.workprec(64):
         here = value_of_formula(body, {X: mpmath.mpf(0)})
     return not mp.isfinite(here) and coefficients(body) is not None
 
 
+def _is_smooth(body: Expr) -> bool:
+    """Whether a formula of X is analytic, and more than powers of X."""
+    rows = [OPS[n.op] for n in postorder(body) if isinstance(n, Apply)]
+    return all(r.smooth for r in rows) and not all(r.algebraic for r in rows) and X in postorder(body)
+
+
 @lru_cache(maxsize=4096)
 def removable_at(body: Expr) -> Place | None:
     """Where else than at 0 the formula is no number, and has a limit and a Taylor series."""
-    ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
-    if not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
+    if not _is_smooth(body):
         return None
     for point in _points(body):
         for sign in (1, -1):
@@ -191,8 +189,7 @@ def has_series(body: Expr, place: Place = ORIGIN) -> bool:
 @lru_cache(maxsize=4096)
 def cancels(body: Expr, terms: tuple[Expr, ...]) -> bool:
     """Whether a sum goes to 0 faster than its terms do, and not by arithmetic alone: 1 - cos(x), x - sin(x)."""
-    ops = {n.op for n in postorder(body) if isinstance(n, Apply)}
-    if len(terms) < 2 or not ops <= SMOOTH or ops <= _RATIONAL or X not in postorder(body):
+    if len(terms) < 2 or not _is_smooth(body):
         return False
     with mp.workprec(STEP * 4):
         near, *parts = (abs(value_of_formula(b, {X: mpmath.ldexp(1, -STEP // 2)})) for b in (body, *terms))

@@ -154,10 +154,11 @@ class Text(Printer):
             return "size" if found is None else str(found)
         assert isinstance(node, Apply)
         below = [self._types[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-        row = OPS.get(node.op)
-        if row is not None and row.result == "bool":
+        row = OPS[node.op]
+        if row.result == "bool":
             return "bool"
-        if node.op not in ("add", "sub", "mul", "neg", "select", "abs", "floordiv", "mod") or "real" in below:
+        longer = node.op in ("maximum", "minimum")  # fmax is of real numbers
+        if not row.whole or longer or "real" in below:
             return "real"
         signed = node.op in ("sub", "neg") or any(b != "size" for b in below)
         return "int" if signed else "size"
@@ -197,7 +198,7 @@ class Text(Printer):
             inside = kind if kind != "bool" else own
             return [(node.args[0], "bool"), *((a, inside) for a in node.args[1:])]
         if own == "bool":
-            if node.op in ("and", "or", "not"):
+            if OPS[node.op].kind == "logic":
                 return [(a, "bool") for a in node.args]
             if node.op == "ne" and node.args[0] is node.args[1]:
                 return [(node.args[0], "real")]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ATOM, Apply, Expr, postorder, refs
+from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
 from ..plan.arrays.tree import Array, Copy, Einsum, Elementwise, SizeOf, Take, Var, Whole
@@ -19,7 +20,6 @@ CALLS: Mapping[str, str] = {
     "expm": "linalg.expm({})",
     "argsort": "jnp.argsort({}, axis=-1, stable=True)",
 }
-TRACED = frozenset({"add", "sub", "mul", "neg", "floordiv", "mod"})  # what may be done with the number of a turn
 
 
 class JaxPrinter(ArrayPrinter):
@@ -110,7 +110,8 @@ def _mentions(e: Expr, s: For) -> bool:
 
 
 def _plain(item: Expr) -> bool:
-    return all(n.op in TRACED for n in postorder(item) if isinstance(n, Apply))
+    """Whether it is what may be done with the number of a turn."""
+    return all(OPS[n.op].kind in ("arithmetic", "integer") for n in postorder(item) if isinstance(n, Apply))
 
 
 def _inside(s: Statement) -> list[Statement]:

@@ -70,8 +70,8 @@ def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[st
             checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
         lines += [f"    {line}" for line in checks]
     if refuse is not None:
-        checks = _range_checks(program, {size: where for size, (where, _) in bound.items()})
-        lines += [f"    {line}" for check in checks for line in refuse(primal, check)]
+        told = {size: where for size, (where, _) in bound.items()}
+        lines += [f"    {line}" for check in _range_checks(program, told) for line in refuse(primal, check)]
     if one_type:
         names = ", ".join(one_type)
         lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..expr import ATOM, ONE, ZERO, Apply, Const, Expr, Form, Printer, Ref
 from ..expr.sizes import never_negative
 from ..expr.text import FORMULA
-from ..ops import OPS
+from ..ops import OPS, Op
 from ..plan.arrays.below import ARRAYS, below, children, plain_number
 from ..plan.arrays.divisors import not_zero
 from ..plan.arrays.tree import (
@@ -275,7 +275,7 @@ class ArrayPrinter:
             condition, then, otherwise = (text(a, 3) for a in args)
             return f"{then} if {condition} else {otherwise}", 2
         word = {"abs": "abs", "maximum": "max", "minimum": "min"}.get(op)
-        if word is None and hasattr(math, op) and (op in _ANYWHERE or self._finite(op, args)):
+        if word is None and hasattr(math, op) and OPS[op].smooth and (_anywhere(OPS[op]) or self._finite(op, args)):
             word = f"math.{op}"
         if word is None:
             return self._called(OPS[op].word(self.target) or f"{self.module}.{op}", inner), ATOM
@@ -326,7 +326,7 @@ def _finite(a: Array, options: Collection[str], needs: Collection[Expr]) -> bool
         case Elementwise("sqrt", (base,)):
             return _finite(base, options, needs) and _never_negative(base, options)
         case Elementwise(op, args):
-            return op in _TAME and all(_finite(x, options, needs) for x in args)
+            return OPS[op].total and all(_finite(x, options, needs) for x in args)
         case _:
             return isinstance(a, SizeOf)
 
@@ -335,8 +335,9 @@ def _zero(a: Array) -> bool:
     return isinstance(a, Num) and a.value.value == 0
 
 
-_TAME = frozenset({"add", "sub", "mul", "neg", "abs", "sin", "cos", "tanh", "atan", "erf", "erfc"})
-_ANYWHERE = frozenset({"tanh", "atan", "asinh", "erf", "erfc", "pi"})  # what math has for infinities too
+def _anywhere(row: Op) -> bool:
+    """Whether Python's `math` has a value of it for infinities too: it has a limit there."""
+    return row.total and (bool(row.monotone) or not row.arity)
 
 
 def _never_negative(a: Array, options: Collection[str]) -> bool:

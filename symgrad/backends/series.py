@@ -9,7 +9,6 @@ import mpmath
 from mpmath import mp
 
 from ..accuracy.floating import value_of_formula
-from ..accuracy.overflow import ARITHMETIC
 from ..accuracy.removable import PLACES
 from ..accuracy.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..errors import UnsupportedError
@@ -29,7 +28,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Dtype
-from ..ops import OPS, in_others
+from ..ops import OPS, in_others, is_call
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
 from .c_lines import broken
 from .c_text import Text, language
@@ -88,7 +87,7 @@ def _named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
                 places[node] = places.get(node, 0) + 1
                 stack.extend(node.args)
         mine = [n for n in postorder(body, *found.values()) if places.get(n, 0) > 1]
-        call = next((n for n in reversed(mine) if isinstance(n, Apply) and n.op not in ARITHMETIC), None)
+        call = next((n for n in reversed(mine) if isinstance(n, Apply) and is_call(n)), None)
         if call is None:
             return found, body
         number = sum(isinstance(v, Apply) and v.op == call.op for v in found.values())

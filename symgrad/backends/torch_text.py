@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..expr import ATOM, ONE, Expr, const, is_exact, value_of
+from ..ops import OPS
 from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import (
     ALL,
@@ -67,9 +68,6 @@ SCANS = {
 }
 REDUCED = {"max": "amax", "min": "amin"}
 ONE_OR_ZERO = (Num(const(1)), Num(const(0)))
-OF_TENSORS = frozenset(
-    """maximum minimum hypot atan2 copysign logaddexp fmod modulo hurwitz xlogy clip pair""".split()
-)  # their words take a number only beside or instead of tensors, and not everywhere
 
 
 class TorchPrinter(ArrayPrinter):
@@ -183,6 +181,11 @@ class TorchPrinter(ArrayPrinter):
             return text
         return f"{text}.{word}(dim={node.axes[0] if len(node.axes) == 1 else node.axes}{keep})"
 
+    def _of_tensors(self, op: str) -> bool:
+        """Whether the word takes a number only beside or instead of tensors, and not everywhere."""
+        row = OPS[op]
+        return row.kind == "function" and row.arity > 1 and row.helper is None
+
     def _elementwise(self, op: str, args: Sequence[Array], text: Callable[[Array, int], str]) -> tuple[str, int]:
         plain = [plain_number(a) for a in args]
         if op in INFIX or op == "pow" or not any(plain) or all(plain):
@@ -198,7 +201,7 @@ class TorchPrinter(ArrayPrinter):
         if op == "select" and plain[0]:
             condition = f"torch.tensor({text(args[0], 0)}, device={self.like}.device)"
             return f"torch.where({condition}, {text(args[1], 0)}, {text(args[2], 0)})", ATOM
-        if op in OF_TENSORS or op == "select" and plain[1:] == [True, True]:
+        if self._of_tensors(op) or op == "select" and plain[1:] == [True, True]:
             named = {id(a): self._tensor(a, text) for a in args[1 if op == "select" else 0 :]}
             return super()._elementwise(op, args, lambda a, need: named.get(id(a)) or text(a, need))
         return super()._elementwise(op, args, text)

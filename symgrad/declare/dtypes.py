@@ -15,8 +15,6 @@ from ..expr import Apply, Const, Expr, Index, Ref, apply, is_exact, postorder, s
 from ..ir import Dtype, Equation, Option, Tensor
 from ..ops import OPS
 
-_WHOLE = frozenset({"add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum"})  # of integers: an integer
-
 
 def with_dtypes(
     equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
@@ -78,10 +76,10 @@ def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype
     if isinstance(node, Const):
         return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
     if isinstance(node, Apply):
-        result = OPS[node.op].result
+        row = OPS[node.op]
         values = below[1:] if node.op == "select" else below
-        whole = node.op in _WHOLE and Dtype.REAL not in values
-        return Dtype.BOOL if result == "bool" else Dtype.INT if result == "int" or whole else Dtype.REAL
+        whole = row.integral and Dtype.REAL not in values
+        return Dtype.BOOL if row.result == "bool" else Dtype.INT if row.result == "int" or whole else Dtype.REAL
     return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
 
 
@@ -106,7 +104,7 @@ def check_numbers(function: str, body: Expr) -> None:
         for node in postorder(body):
             if isinstance(node, Const):
                 values[node] = evaluate(node, {}, _no_element)
-            elif isinstance(node, Apply) and node.op in OPS and all(a in values for a in node.args):
+            elif isinstance(node, Apply) and node.op != "oo" and all(a in values for a in node.args):
                 try:
                     values[node] = OPS[node.op].value(*(values[a] for a in node.args))
                 except ZeroDivisionError:

@@ -358,7 +358,7 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
         condition, then, otherwise = args
         further = otherwise.args if isinstance(otherwise, sympy.Piecewise) else [(otherwise, True)]
         return sympy.Piecewise((then, _truth(condition)), *further)
-    if node.op in ("and", "or", "not"):
+    if OPS[node.op].kind == "logic":
         args = [_truth(a) for a in args]
     return OPS[node.op].sympy(*args)
 

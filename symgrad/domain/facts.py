@@ -8,6 +8,7 @@ from math import prod
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref
 from ..expr.polynomials import Polynomial, constant, polynomial, symbol
+from ..ops import OPS
 
 Least = int | None  # a lower bound; None where there is none
 
@@ -65,7 +66,7 @@ class Facts:
             elif isinstance(node, Ref):
                 known = node.name in self.integers
             else:
-                known = isinstance(node, Index) or isinstance(node, Apply) and node.op in INTEGER
+                known = isinstance(node, Index) or isinstance(node, Apply) and OPS[node.op].whole
             if not known:
                 return False
         return True
@@ -131,10 +132,6 @@ class Facts:
         """As `sign`, but 1 or -1 also where it may be 0 besides."""
         return 0 if not p.terms else 1 if self.nonnegative(p) else -1 if self.nonnegative(-p) else None
 
-
-INTEGER = frozenset(
-    {"add", "sub", "mul", "neg", "floordiv", "mod", "minimum", "maximum", "abs"}
-)  # integers of integers
 
 NOTHING = Facts()
 

@@ -288,17 +288,25 @@ def certain(value: Expr, signed: Collection[str] = ()) -> bool | None:
     return None
 
 
+def margin(condition: Expr) -> Expr | None:
+    """What is at least 0 exactly where a comparison of integers holds; None for anything else."""
+    if not isinstance(condition, Apply) or condition.op not in ("lt", "le", "gt", "ge"):
+        return None
+    a, b = condition.args
+    larger, smaller = (a, b) if condition.op in ("gt", "ge") else (b, a)
+    return larger - smaller - (1 if condition.op in ("lt", "gt") else 0)
+
+
 def decided(body: Expr, extents: Mapping[Index, Expr]) -> Expr:
     """`body` without the comparisons of indices that hold, or fail, at every point of the box."""
 
     def decide(node: Expr) -> Expr:
-        if not isinstance(node, Apply) or node.op not in ("lt", "le", "gt", "ge") or not indices(node):
+        above = margin(node) if indices(node) else None
+        if above is None:
             return node
-        a, b = node.args if node.op in ("ge", "gt") else reversed(node.args)
-        margin = a - b - (1 if node.op in ("gt", "lt") else 0)
-        if (least := _least(margin, extents)) is not None and least >= 0:
+        if (least := _least(above, extents)) is not None and least >= 0:
             return ONE
-        return ZERO if (least := _least(-1 - margin, extents)) is not None and least >= 0 else node
+        return ZERO if (least := _least(-1 - above, extents)) is not None and least >= 0 else node
 
     return transform(body, decide)
 

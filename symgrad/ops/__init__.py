@@ -2,19 +2,28 @@
 
 from collections.abc import Mapping
 
+import sympy
+from mpmath import mp
+
 from ..expr import Apply, Expr
+from .activations import ACTIVATIONS
+from .arithmetic import ARITHMETIC
 from .elementary import ELEMENTARY
+from .kinks import KINKS
 from .normal import NORMAL
 from .quotients import QUOTIENTS
 from .row import Helper, Kink, Op, Partials, Polynomial
 from .special import SPECIAL
 from .steps import STEPS
 
-ROWS: tuple[Op, ...] = (*ELEMENTARY, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
+ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
-PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b))
-_rows = {row.name: row for row in (*ROWS, PAIR)}
+PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b), series=False)
+# what is neutral for a maximum, and only there: nothing that a formula is computed from
+INFINITY = Op("oo", 0, lambda: mp.inf, None, lambda: sympy.oo, kind="number", cost=0)
+_rows = {row.name: row for row in (*ROWS, PAIR, INFINITY)}
 OPS: Mapping[str, Op] = _rows
+COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
 
 
@@ -23,15 +32,35 @@ def register(row: Op) -> None:
     _rows[row.name] = row
 
 
+def is_call(node: Expr) -> bool:
+    """Whether `node` is a function of its arguments, neither arithmetic on them nor a power."""
+    return isinstance(node, Apply) and not (OPS[node.op].arithmetic or OPS[node.op].kind == "power")
+
+
 def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
     """`node` in other operators, which `language` may not have either; None where it needs none, or there are none.
 
     finer  where its arguments are arithmetic on inputs: the form that loses fewer bits, if the row has one
     """
-    row = OPS.get(node.op) if isinstance(node, Apply) else None
-    if row is None or row.expand is None or row.word(language) is not None:
+    if not isinstance(node, Apply):
+        return None
+    row = OPS[node.op]
+    if row.expand is None or row.word(language) is not None:
         return None
     return (row.finer or row.expand if finer else row.expand)(*node.args)
 
 
-__all__ = ["NAMES", "OPS", "ROWS", "Helper", "Kink", "Op", "Partials", "Polynomial", "in_others", "register"]
+__all__ = [
+    "COMPARISONS",
+    "NAMES",
+    "OPS",
+    "ROWS",
+    "Helper",
+    "Kink",
+    "Op",
+    "Partials",
+    "Polynomial",
+    "in_others",
+    "is_call",
+    "register",
+]

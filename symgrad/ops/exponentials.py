@@ -15,8 +15,7 @@ from mpmath import mp
 
 from ..expr import Expr, apply, total
 from . import OPS, register
-from .elementary import exponential
-from .row import Op, Partials, real
+from .row import Op, Partials, exponential, real
 
 
 def logsumexp(*args: Expr) -> Expr:
@@ -43,6 +42,7 @@ def _logsumexp_row(name: str, count: int) -> Op:
         real(_log_of_sum),
         lambda *args: tuple(softmax(u, *others) for u, others in _each(args[:-1])),
         lambda *args: sympy.log(sum(map(sympy.exp, args))),
+        series=False,
         expand=lambda *args: reduce(lambda a, b: apply("logaddexp", a, b), args),
     )
 
@@ -54,6 +54,7 @@ def _softmax_row(name: str, count: int) -> Op:
         real(lambda *args: exponential(args[0] - _log_of_sum(*args))),
         _softmax_partials,
         lambda *args: sympy.exp(args[0]) / sum(map(sympy.exp, args)),
+        series=False,
         expand=_over_sum,
     )
 

@@ -15,6 +15,7 @@ import sympy
 from mpmath import mp
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
+from . import errors
 from .row import Helper, Op, Polynomial, everywhere, real
 
 _pi = apply("pi")
@@ -217,6 +218,8 @@ NORMAL: tuple[Op, ...] = (
         spell={"numpy": "_bell", "jax": "", "c": "bell"},
         helper=_in_two_factors(halved=False),
         expand=lambda x: _exp(-(x**2)),
+        nonnegative=True,
+        series=False,
     ),
     Op(
         "normal_bell",  # exp(-x**2/2) of inputs
@@ -227,6 +230,8 @@ NORMAL: tuple[Op, ...] = (
         spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell"},
         helper=_in_two_factors(halved=True),
         expand=lambda x: _exp(-(x**2) / 2),
+        nonnegative=True,
+        series=False,
     ),
     Op(
         "erf",
@@ -235,6 +240,8 @@ NORMAL: tuple[Op, ...] = (
         lambda x, y: (2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
         sympy.erf,
         spell={"numpy": "special.erf", "torch": "torch.special.erf"},
+        monotone=1,
+        error=errors.flat,
     ),
     Op(
         "erfc",
@@ -243,6 +250,9 @@ NORMAL: tuple[Op, ...] = (
         lambda x, y: (-2 * apply("exp", -(x**2)) / apply("sqrt", _pi),),
         sympy.erfc,
         spell={"numpy": "special.erfc", "torch": "torch.special.erfc"},
+        nonnegative=True,
+        monotone=-1,
+        error=errors.by_slope(lambda size, s: size + max(s, 0) + 3),
     ),
     Op(
         "erfcx",
@@ -252,6 +262,8 @@ NORMAL: tuple[Op, ...] = (
         lambda x: sympy.exp(x**2) * sympy.erfc(x),
         spell={"numpy": "special.erfcx", "torch": "torch.special.erfcx", "jax": "_erfcx", "c": "erfcx"},
         helper=_ERFCX,
+        nonnegative=True,
+        monotone=-1,
     ),
     Op(
         "erfinv",
@@ -263,6 +275,8 @@ NORMAL: tuple[Op, ...] = (
         domain="-1 < x < 1",
         inside=0,
         sampled=False,
+        monotone=1,
+        series=False,
     ),
     Op(
         "ndtr",
@@ -272,6 +286,8 @@ NORMAL: tuple[Op, ...] = (
         lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
         spell={"numpy": "special.ndtr"},
         expand=lambda x: apply("erfc", -x / _ROOT2) / 2,
+        nonnegative=True,
+        monotone=1,
     ),
     Op(
         "log_ndtr",
@@ -282,6 +298,7 @@ NORMAL: tuple[Op, ...] = (
         # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
         spell=everywhere("log_ndtr"),
         helper=_LOG_NDTR,
+        monotone=1,
     ),
     Op(
         "inverse_mills",
@@ -291,6 +308,8 @@ NORMAL: tuple[Op, ...] = (
         lambda x: sympy.sqrt(2 / sympy.pi) * sympy.exp(-(x**2) / 2) / sympy.erfc(-x / sympy.sqrt(2)),
         spell=everywhere("inverse_mills"),
         helper=_INVERSE_MILLS,
+        nonnegative=True,
+        monotone=-1,
     ),
     Op(
         "log_erfc",
@@ -300,6 +319,7 @@ NORMAL: tuple[Op, ...] = (
         lambda x: sympy.log(sympy.erfc(x)),
         spell=everywhere("log_erfc"),
         helper=_LOG_OF_ERFC,
+        monotone=-1,
     ),
     Op(
         "erfc_hazard",
@@ -309,6 +329,8 @@ NORMAL: tuple[Op, ...] = (
         lambda x: 2 / sympy.sqrt(sympy.pi) * sympy.exp(-(x**2)) / sympy.erfc(x),
         spell=everywhere("erfc_hazard"),
         helper=_ERFC_HAZARD,
+        nonnegative=True,
+        monotone=1,
     ),
     Op(
         "ndtri",
@@ -320,5 +342,7 @@ NORMAL: tuple[Op, ...] = (
         domain="0 < x < 1",
         inside=1,
         sampled=False,
+        monotone=1,
+        series=False,
     ),
 )

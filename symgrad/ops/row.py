@@ -18,7 +18,12 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import ONE, Expr, apply, select
+from ..expr import COMMUTATIVE, ONE, Expr, apply, select
+from .errors import Bound
+
+LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
+CALL = 10  # the cost of a function: about that of a call of a library's
+EVERYWHERE = "every real number"
 
 Partials = tuple[Expr | None, ...]
 
@@ -84,6 +89,21 @@ class Op:
     kinks       where it has no derivative, and the value declared there
     sampled     whether mpmath computes it in milliseconds at every argument, to hundreds of digits; formulas of other
                 operators are not sampled for the bits they lose
+    kind        "number", "arithmetic", "power", "integer", "comparison", "logic", "choice" or "function"
+    noun        what its value is called in words; empty where that is its name
+    between     what is read between its arguments; empty where nothing is
+    cost        about how many additions it takes
+    integral    its value is an integer, exactly, where its arguments are integers
+    associative it takes any number of arguments: f(x, y, z) is f(f(x, y), z)
+    scans       languages of arrays have its running value: cumsum, cummax
+    nonnegative its value is at least 0
+    monotone    1 where it rises with its one argument wherever it is defined, -1 where it falls
+    grows       where it does as an exponential, and leaves the range of numbers: "right" at large arguments, "both" at
+                those below 0, too
+    series      formulas of it may be printed by their Taylor series; not where it is analytic in parts only, is slow in
+                mpmath, or is nothing that a formula is written in
+    error       how the errors of its arguments pass through it; None: by two computations with different digits
+    ieee        its value in doubles where processors compute it, rounded correctly
     """
 
     name: str
@@ -97,10 +117,59 @@ class Op:
     finer: Callable[..., Expr] | None = None
     helper: Helper | None = None
     result: str = "real"
-    domain: str = "every real number"
+    domain: str = EVERYWHERE
     inside: int | None = None
     kinks: tuple[Kink, ...] = ()
     sampled: bool = True
+    kind: str = "function"
+    noun: str = ""
+    between: str = ""
+    cost: int = CALL
+    integral: bool = False
+    associative: bool = False
+    scans: bool = False
+    nonnegative: bool = False
+    monotone: int = 0
+    grows: str = ""
+    series: bool = True
+    error: Bound | None = None
+    ieee: Callable[..., float] | None = None
+
+    @property
+    def commutative(self) -> bool:
+        """Whether its arguments may change places: nodes are interned by it."""
+        return self.name in COMMUTATIVE
+
+    @property
+    def arithmetic(self) -> bool:
+        """Whether it is +, -, *, / or a number."""
+        return self.kind in ("arithmetic", "number")
+
+    @property
+    def algebraic(self) -> bool:
+        """Whether formulas of it and its like are arithmetic, powers and roots."""
+        return self.arithmetic or self.kind == "power" or self.name == "sqrt"
+
+    @property
+    def cheap(self) -> bool:
+        """Whether it is rather computed twice than kept."""
+        return self.cost < CALL
+
+    @property
+    def whole(self) -> bool:
+        """Whether of integers it is an integer."""
+        return self.integral or self.result == "int"
+
+    @property
+    def total(self) -> bool:
+        """Whether it has a finite value, quietly, wherever its arguments have, but for sums and products that leave the
+        range."""
+        return self.inside is None and self.domain == EVERYWHERE
+
+    @property
+    def smooth(self) -> bool:
+        """Whether it is analytic where it is defined, and formulas of it may be printed by series."""
+        return self.series and (self.derivative is not None or not self.arity) and not self.kinks
 
     def word(self, language: str) -> str | None:
         """How `language` calls it, if that is not its name."""
@@ -121,6 +190,16 @@ def real(function: Callable[..., Any]) -> Callable[..., Any]:
         return mp.nan if isinstance(result, mpmath.mpc) else result
 
     return value
+
+
+def exponential(x: Any) -> Any:
+    """exp(x), also where that is no number that mpmath computes in milliseconds."""
+    if not mp.isfinite(x) or mp.mag(x) <= LARGE:
+        return mp.exp(x)
+    with mp.workprec(mp.prec + mp.mag(x) + 20):
+        doublings = mp.floor(x / mp.ln2)
+        rest = x - doublings * mp.ln2
+    return mp.ldexp(mp.exp(rest), int(doublings))
 
 
 def log(x: Any) -> Any:

@@ -14,6 +14,7 @@ from mpmath import mp
 
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
+from . import errors
 from .row import Op, jump, log, nonzero, origin, real
 
 _pi = apply("pi")
@@ -81,6 +82,7 @@ SPECIAL: tuple[Op, ...] = (
         domain="x is not 0, -1, -2, ...",
         inside=1,
         sampled=False,
+        series=False,
     ),
     Op(
         "tgamma",
@@ -93,6 +95,7 @@ SPECIAL: tuple[Op, ...] = (
         domain="x is not 0, -1, -2, ...",
         inside=1,
         sampled=False,
+        series=False,
     ),
     Op(
         "digamma",
@@ -104,6 +107,7 @@ SPECIAL: tuple[Op, ...] = (
         domain="x is not 0, -1, -2, ...",
         inside=1,
         sampled=False,
+        series=False,
     ),
     Op(
         "polygamma",
@@ -114,6 +118,7 @@ SPECIAL: tuple[Op, ...] = (
         expand=_by_zeta,
         domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...",
         sampled=False,
+        series=False,
     ),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
     Op(
@@ -125,6 +130,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.zeta", "torch": "torch.special.zeta"},
         domain="x > 1, and y not 0, -1, -2, ...",
         sampled=False,
+        series=False,
     ),
     # modified Bessel functions
     Op(
@@ -136,6 +142,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.i0", "torch": "torch.special.i0"},
         inside=0,
         sampled=False,
+        nonnegative=True,
     ),
     Op(
         "bessel_i1",
@@ -146,6 +153,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.i1", "torch": "torch.special.i1"},
         inside=0,
         sampled=False,
+        monotone=1,
     ),
     Op(
         "bessel_i0e",
@@ -156,6 +164,7 @@ SPECIAL: tuple[Op, ...] = (
         spell={"numpy": "special.i0e", "torch": "torch.special.i0e"},
         kinks=jump("x == 0", lambda x: bool(x == 0), 0),
         sampled=False,
+        nonnegative=True,
     ),
     Op(
         "bessel_i1e",
@@ -165,6 +174,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
         spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
         sampled=False,
+        series=False,
     ),
     # without a gap at 0, without overflow
     Op(
@@ -178,6 +188,8 @@ SPECIAL: tuple[Op, ...] = (
         ),
         domain="x > 0",
         inside=1,
+        monotone=1,
+        series=False,
     ),
     Op(
         "sinc",
@@ -196,6 +208,10 @@ SPECIAL: tuple[Op, ...] = (
         lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
         spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
         expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
+        associative=True,
+        scans=True,
+        series=False,
+        error=errors.log_of_sum,
     ),
     Op(
         "log_cosh",
@@ -204,6 +220,7 @@ SPECIAL: tuple[Op, ...] = (
         lambda x, y: (apply("tanh", x),),
         lambda x: sympy.log(sympy.cosh(x)),
         expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2),
+        nonnegative=True,
     ),
     Op(
         "xlogy",

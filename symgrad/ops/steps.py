@@ -45,6 +45,7 @@ STEPS: tuple[Op, ...] = (
         None,
         lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)),
         kinks=jump("x is an integer but 0", lambda x: bool(x == mp.floor(x) and x != 0), 0),
+        monotone=1,
     ),
     Op(
         "rint",
@@ -58,6 +59,7 @@ STEPS: tuple[Op, ...] = (
         names=("round",),
         spell={"torch": "torch.round"},
         kinks=jump("x is halfway between two integers", lambda x: bool(x - mp.floor(x) == mpmath.mpf(1) / 2), 0),
+        monotone=1,
     ),
     Op(
         "heaviside",
@@ -81,6 +83,7 @@ STEPS: tuple[Op, ...] = (
         expand=_floored,
         domain="y != 0",
         inside=1,
+        series=False,
     ),
     Op(
         "fmod",
@@ -90,6 +93,7 @@ STEPS: tuple[Op, ...] = (
         lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)),
         domain="y != 0",
         inside=1,
+        series=False,
     ),
     Op(
         "copysign",

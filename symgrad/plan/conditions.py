@@ -19,7 +19,7 @@ from ..expr import (
     refs,
     value_of,
 )
-from ..expr.sizes import terms, tidy
+from ..expr.sizes import margin, terms, tidy
 from ..ops import OPS
 from .exponents import distance
 
@@ -35,10 +35,10 @@ def all_of(atoms: Iterable[Expr]) -> Expr | None:
 
 def difference(atom: Expr) -> Expr | None:
     """What must be at least 0 for a comparison of subscripts to hold."""
-    if not isinstance(atom, Apply) or atom.op not in ("lt", "le", "gt", "ge") or any(r.subscripts for r in refs(atom)):
+    above = margin(atom)
+    if above is None or not indices(atom) or any(r.subscripts for r in refs(atom)):
         return None
-    a, b = atom.args if atom.op in ("gt", "ge") else tuple(reversed(atom.args))
-    return tidy(a - b - 1 if atom.op in ("lt", "gt") else a - b) if indices(atom) else None
+    return tidy(above)
 
 
 def keys(margins: Iterable[Expr]) -> set[Margin]:

@@ -26,14 +26,11 @@ from ..expr import (
     with_args,
 )
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
-from ..ops import in_others
+from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .exponents import given, of_difference
 from .words import LONGEST, phrase
-
-ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
-CHEAP = ARITHMETIC | {"select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "floordiv", "mod", "sign"}
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
@@ -64,7 +61,7 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
     def computed(node: Expr) -> bool:
         """Whether it is arithmetic on inputs."""
         if isinstance(node, Apply):
-            return node.op in ARITHMETIC and all(map(computed, node.args))
+            return OPS[node.op].arithmetic and all(map(computed, node.args))
         return not isinstance(node, Ref) or given(node, tensors)
 
     def rewrite(node: Expr) -> Expr:
@@ -324,10 +321,15 @@ def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
             own.append(top)
             stack.extend(a for a in top.args if a not in seen)
             seen.update(top.args)
-    calls = any(n.op not in CHEAP and n.op != "pow" for n in own)
+    calls = any(_is_function(n) for n in own)
     often = uses > 2 and (_is_guard(node) or any(n.key in named for n in postorder(node)))
     long = len(own) >= 4 and (homes == 1 or uses > 3)
     return (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
+
+
+def _is_function(node: Apply) -> bool:
+    """Whether it costs enough to be named after its function."""
+    return not OPS[node.op].cheap and OPS[node.op].kind != "power"
 
 
 def _is_guard(node: Expr) -> bool:
@@ -357,10 +359,10 @@ def _word(node: Expr) -> str:
         inner, instead = sorted(node.args[1:], key=lambda branch: isinstance(branch, Const))
         word = component_name(inner) if isinstance(inner, Ref) else _word(inner)
         return f"safe_{word}" if instead is ONE else f"masked_{word}"
-    if isinstance(node, Apply) and node.op not in CHEAP and node.op != "pow":
+    if isinstance(node, Apply) and _is_function(node):
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
         return "_".join([node.word, *names])
-    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and t.op not in CHEAP | {"pow"}}
+    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and _is_function(t)}
     alike = len(words) == 1 and all(sign > 0 and isinstance(t, Apply) and t.word in words for t, sign in terms_of(node))
     return phrase(node) or (f"sum_{words.pop()}" if alike else "common")

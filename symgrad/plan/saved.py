@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..expr import Apply, Const, Ref, postorder, refs
 from ..ir import Equation, Function, Tensor, by_target
-from .lower import CHEAP
+from ..ops import OPS
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 OPERATION = 0.05  # what one operation on an element costs, where keeping the element costs 1
@@ -134,7 +134,7 @@ def _reshapes(e: Equation) -> bool:
 
 def _weight(e: Equation) -> int:
     """Operations of a body, a call of a function counted five times."""
-    return sum((1 if n.op in CHEAP or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply))
+    return sum((1 if OPS[n.op].cheap or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply))
 
 
 def _small_power(node: Apply) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from ..expr import Apply, Const, Expr, Index, Ref, component_name
+from ..ops import OPS
 
 NAMELESS = "part"  # a stretch of a long formula
 LONGEST = 32  # characters of a name
-_JOIN = {"add": "plus", "sub": "minus", "mul": "times", "div": "over"}
 _DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
-_PLAIN = frozenset(
-    {"add", "sub", "mul", "neg", "div", "pow", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
-)
 
 
 def word_for(node: Expr) -> str:
@@ -41,9 +38,9 @@ def _phrase(node: Expr) -> str:
         return ""
     if node.op == "pow":
         return f"{parts[0]}_squared" if parts[1] == "2" else ""
-    if node.op in _JOIN:
+    if between := OPS[node.op].between:
         squared = node.op == "mul" and parts[0] == parts[1]
-        return f"{parts[0]}_squared" if squared else f"{parts[0]}_{_JOIN[node.op]}_{parts[1]}"
+        return f"{parts[0]}_squared" if squared else f"{parts[0]}_{between}_{parts[1]}"
     if node.op == "neg":
         return f"minus_{parts[0]}"
     return "_".join([node.word, *parts]) if len(parts) < 2 else ""
@@ -51,4 +48,6 @@ def _phrase(node: Expr) -> str:
 
 def _first_word(node: Expr) -> str:
     """What a long expression is called: by its function if it is a call."""
-    return f"{node.word}_value" if isinstance(node, Apply) and node.op not in _PLAIN else NAMELESS
+    if not isinstance(node, Apply) or OPS[node.op].noun or OPS[node.op].result == "bool":
+        return NAMELESS
+    return f"{node.word}_value"

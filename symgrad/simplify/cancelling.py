@@ -42,7 +42,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Equation, Function, Role
-from ..ops import OPS
+from ..ops import OPS, is_call
 from ..ops.row import nonzero
 from .denominator import by_roots, together
 from .orders import reordered, unrolled
@@ -64,9 +64,6 @@ ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 MILD = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
-ARITHMETIC = frozenset(
-    {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt", "abs", "hypot", "root_of_sum", "inversion"}
-)
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
@@ -123,7 +120,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
 
 def _suspect(body: Expr) -> bool:
     """Whether there is a sum, whose terms may cancel, or an exponential, which may overflow."""
-    return any(isinstance(n, Apply) and n.op in ("add", "sub", "exp", "expm1") for n in postorder(body))
+    return any(isinstance(n, Apply) and (n.op in ("add", "sub") or OPS[n.op].grows == "right") for n in postorder(body))
 
 
 def _by_length(body: Expr) -> bool:
@@ -348,7 +345,7 @@ def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
     """Those of the points at which `body` is a number, and what it is there, as a bound of the error says, or
     as two precisions agree."""
     found = []
-    calls = any(isinstance(n, Apply) and n.op not in ARITHMETIC for n in values(body))
+    calls = any(isinstance(n, Apply) and not OPS[n.op].algebraic for n in values(body))
     digits = DIGITS[1:2] if calls else DIGITS[1:]
     for at in drawn:
         with mp.workprec(DIGITS[0]):
@@ -394,7 +391,7 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str], far: bool = False) -> 
 
 def _with_pairs(form: Expr) -> Expr:
     """`form` with its quotients in pairs; what a function is applied to stays: it may be known."""
-    if not isinstance(form, Apply) or form.op not in ("add", "sub", "mul", "div", "neg", "pow"):
+    if not isinstance(form, Apply) or is_call(form):
         return form
     return _paired(apply(form.op, *map(_with_pairs, form.args)))
 

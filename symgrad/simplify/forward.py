@@ -30,6 +30,7 @@ from ..expr import (
 )
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
+from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
 from .exponentials import in_exponentials
@@ -259,9 +260,6 @@ def _applies(body: Expr) -> list[Apply]:
     return [n for n in postorder(body) if isinstance(n, Apply)]
 
 
-_PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "pi"})
-
-
 def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
     """The largest parts that call a function, read a tensor, and miss an index of the box."""
     found: list[Expr] = []
@@ -272,7 +270,7 @@ def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
         if node in seen or not isinstance(node, Apply):
             continue
         seen.add(node)
-        calls = node.op not in _PLAIN
+        calls = not OPS[node.op].arithmetic
         reads = any(r.subscripts for r in refs(node))
         if calls and reads and set(indices(node)) < box:
             found.append(node)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..expr import COMMUTATIVE, Apply, Expr, Index, Ref, postorder, size
+from ..expr import Apply, Expr, Index, Ref, postorder, size
 from ..ir import Box, inside
+from ..ops import OPS
 
 Binding = dict[Expr, Expr]
 LARGE = 60  # operations; larger patterns are found only where they are written the same
@@ -29,7 +30,7 @@ def match(pattern: Expr, node: Expr, variables: frozenset[Expr], bound: Binding 
         return _match_all(pattern.args, node.args, variables, bound) if same else None
     if isinstance(pattern, Apply) and isinstance(node, Apply) and pattern.op == node.op:
         found = _match_all(pattern.args, node.args, variables, bound)
-        if found is None and pattern.op in COMMUTATIVE:
+        if found is None and OPS[pattern.op].commutative:
             found = _match_all(pattern.args, tuple(reversed(node.args)), variables, bound)
         return found
     return None

@@ -34,6 +34,7 @@ from ..expr import (
 )
 from ..expr.sizes import count
 from ..ir import Box
+from ..ops import OPS
 
 Atom = Union[Expr, "Sum"]
 Monomial = frozenset[tuple[Atom, Fraction]]
@@ -301,9 +302,6 @@ class Normal:
         return {frozenset({(atom, Fraction(1))}): Fraction(1)}
 
 
-_ARITHMETIC = frozenset({"add", "sub", "neg", "mul", "div", "sqrt"})
-
-
 def _operands(node: Expr) -> tuple[Expr, ...]:
     """What the normal form looks into: the operands of arithmetic, and the base of a power with an exact exponent."""
     if not isinstance(node, Apply):
@@ -311,7 +309,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
     if node.op == "pow":
         exponent = node.args[1]
         return node.args[:1] if isinstance(exponent, Const) and exponent.text is None else ()
-    return node.args if node.op in _ARITHMETIC else ()
+    return node.args if OPS[node.op].algebraic else ()
 
 
 def _arithmetic(root: Expr) -> Iterable[Expr]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ..expr import ONE, TWO, Apply, Expr, Ref, apply, factors, product, terms_of, total
+from ..ops import OPS
 from .orders import unrolled
 from .reuse import operator
-
-POSITIVE = ("abs", "sqrt", "hypot")
 
 
 def by_inversion(form: Expr) -> Iterator[Expr]:
@@ -55,7 +54,7 @@ def _opened(d: Expr) -> Expr:
         return d
     a, b = d.args[0].args
     a, b = (b, a) if b is ONE else (a, b)
-    return 1 + b * (2 + b) if a is ONE and operator(b) in POSITIVE else d
+    return 1 + b * (2 + b) if a is ONE and isinstance(b, Apply) and OPS[b.op].nonnegative else d
 
 
 def over_roots(node: Expr) -> Expr:

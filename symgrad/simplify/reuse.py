@@ -17,6 +17,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Box, Derivative, Equation, Function, Role, apart, by_target, once, recurrent, untold
+from ..ops import is_call
 from .match import Finder
 
 
@@ -98,15 +99,12 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
         return False
     if not apart(e, others):
         return False
-    calls = any(isinstance(n, Apply) and n.op not in _ARITHMETIC for n in postorder(e.body))
+    calls = any(is_call(n) for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
     return calls or local or inner or size(e.body) >= 3
 
 
-_ARITHMETIC = frozenset({"add", "sub", "mul", "div", "neg", "pow"})
-
-
 def _is_linear(body: Expr) -> bool:
     """Whether a gradient is only products: those are left to the normal form."""
-    return all(not isinstance(n, Apply) or n.op in _ARITHMETIC for n in postorder(body))
+    return not any(map(is_call, postorder(body)))

@@ -22,6 +22,7 @@ from ..expr import (
     substitute,
 )
 from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
+from ..ops import OPS
 from .match import Binding, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
 from .normal import times as product_of
@@ -356,7 +357,7 @@ def _opaque(e: Equation, merged: bool) -> list[Expr]:
         if node in seen or not isinstance(node, Apply):
             continue
         seen.add(node)
-        if node.op in ("add", "sub", "neg", "mul", "div"):
+        if OPS[node.op].kind == "arithmetic":
             stack.extend(node.args)
         else:
             inner.append(node)
@@ -368,7 +369,7 @@ def _opaque(e: Equation, merged: bool) -> list[Expr]:
 def _operations(body: Expr) -> int:
     """Operations, a call of a function counted five times."""
     return sum(
-        (1 if n.op in ("add", "sub", "mul", "div", "neg", "select") else 5)
+        (1 if OPS[n.op].cheap else 5)
         for n in postorder(body)
         if isinstance(n, Apply)
     )

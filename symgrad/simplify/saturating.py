@@ -27,6 +27,7 @@ from ..expr import (
     total,
     value_of,
 )
+from ..ops import OPS
 from .table import without_opposites
 
 MOST = 4  # the highest power of a quotient
@@ -100,7 +101,7 @@ def _power(factor: Expr) -> tuple[Expr, int]:
 
 
 def _has_exp(node: Expr) -> bool:
-    return any(isinstance(n, Apply) and n.op in ("exp", "expm1") for n in postorder(node))
+    return any(isinstance(n, Apply) and OPS[n.op].grows == "right" for n in postorder(node))
 
 
 def _linear(base: Expr, t: Expr) -> tuple[Expr, Expr, int] | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from ..accuracy.removable import SMOOTH, cancels, cancels_at, filled, is_plain, is_removable, removable_at
+from ..accuracy.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..accuracy.taylor import ORIGIN, ROOT, X, coefficients, limit
 from ..expr import (
     ZERO,
@@ -36,12 +36,12 @@ from ..expr import (
 )
 from ..expr import total as summed
 from ..ir import Equation, Function, Role, names_of
+from ..ops import OPS
 from .fresh import fresh
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
-CALLED = SMOOTH - {"add", "sub", "mul", "div", "neg", "pow", "pi", "sqrt"}
 
 
 def with_filled(function: Function, only: Collection[str] = ()) -> Function:
@@ -198,7 +198,7 @@ class _Filling:
                 if (
                     isinstance(node, Apply)
                     and len(node.args) == 1
-                    and node.op in SMOOTH
+                    and OPS[node.op].smooth
                     and node.op not in ("neg", "sqrt")
                 ):
                     if any(r.name not in self.numbers for r in refs(node)):
@@ -245,7 +245,8 @@ class _Filling:
 
     def _root(self, node: Apply) -> Expr | None:
         """cos(sqrt(s)) and the like as a function of s."""
-        square = self.square(node.args[0]) if len(node.args) == 1 and node.op in SMOOTH - {"sqrt"} else None
+        smooth = len(node.args) == 1 and OPS[node.op].smooth and node.op != "sqrt"
+        square = self.square(node.args[0]) if smooth else None
         if square is None:
             return None
         body = apply(node.op, ROOT)
@@ -314,7 +315,7 @@ def _function_of(u: Expr, node: Expr) -> Expr | None:
         at = stack.pop()
         if at not in seen:
             seen.add(at)
-            if not (isinstance(at, Const) or (isinstance(at, Apply) and at.op in SMOOTH)):
+            if not (isinstance(at, Const) or (isinstance(at, Apply) and OPS[at.op].smooth)):
                 return None
             stack.extend(at.args)
     return substitute(node, {u: X})
@@ -378,7 +379,7 @@ def _gathered(u: Expr, node: Expr) -> Expr:
 
 
 def _calls(node: Expr) -> bool:
-    return any(isinstance(n, Apply) and n.op in CALLED for n in postorder(node))
+    return any(isinstance(n, Apply) and OPS[n.op].smooth and not OPS[n.op].algebraic for n in postorder(node))
 
 
 def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:

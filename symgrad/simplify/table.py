@@ -28,6 +28,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Equation
+from ..ops import OPS
 from .match import match
 
 U, V, W = VARIABLES = ref("?u"), ref("?v"), ref("?w")
@@ -279,7 +280,7 @@ def _exponentials(node: Expr) -> bool:
     found = [node]
     while found:
         n = found.pop()
-        if isinstance(n, Apply) and n.op in ("exp", "expm1", "cosh", "sinh"):
+        if isinstance(n, Apply) and OPS[n.op].grows:
             return True
         found.extend(n.args if isinstance(n, Apply) else ())
     return False

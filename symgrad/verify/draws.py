@@ -10,6 +10,7 @@ import numpy as np
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
 from ..ir import Function, extent_of
+from ..ops import COMPARISONS
 from .text import Array
 
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
@@ -85,7 +86,7 @@ def integers(
     for equation in function.statements:
         box = dict(equation.box)
         for node in postorder(*equation.expressions):
-            if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+            if isinstance(node, Apply) and node.op in COMPARISONS:
                 for a, b in (node.args, node.args[::-1]):
                     if isinstance(a, Ref) and a.name == name and isinstance(b, Index) and b in box:
                         bounds.append(extent_of(box[b], known, options))
@@ -118,7 +119,7 @@ def ignored(function: Function, options: Mapping[str, Any]) -> dict[str, list[in
     found: dict[str, list[int]] = {}
     for equation in function.statements:
         for node in postorder(*equation.expressions):
-            if isinstance(node, Apply) and node.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+            if isinstance(node, Apply) and node.op in COMPARISONS:
                 for a, b in (node.args, node.args[::-1]):
                     number = options.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
                     if isinstance(a, Ref) and a.name in function.inputs and number is not None:

@@ -11,11 +11,10 @@ from mpmath import mp
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder, refs
 from ..ir import Equation, Function
-from ..ops import OPS
+from ..ops import COMPARISONS, OPS
 from .rounding import REACH
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)
-COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 BLUR = 24  # last bits in which two numbers may differ that are equal
 Position = tuple[int, ...]
 Key = tuple[str, Position]  # an element: its tensor and its place

@@ -19,7 +19,8 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
-from .groups import COMPARISONS, Group, Visit
+from ..ops import COMPARISONS
+from .groups import Group, Visit
 from .partials import at_kink
 from .reference import Declaration, Trace
 from .symmetric import symmetric_inputs

@@ -21,8 +21,8 @@ from ..errors import DeclarationError
 from ..evaluate import evaluate
 from ..expr import Index, ref
 from ..ir import Function, bind, extent_of
-from ..ops import OPS
-from .groups import COMPARISONS, CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
+from ..ops import COMPARISONS, OPS
+from .groups import CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
 from .whole import back, blocks, tied, value_of

@@ -16,9 +16,9 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
+from ..ops import COMPARISONS
 from .cases import LONG, Case, Sampler
 from .draws import DRAWS, ignored, integers, presences
-from .groups import COMPARISONS
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
 from .sizes import choose, cost, defined, empties, fitting, shape_of

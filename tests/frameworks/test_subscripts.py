@@ -79,7 +79,7 @@ def refused_when_compiled(torch, backend, name, before, behind, good, extent):
     compiled = torch.compile(total, fullgraph=True, backend=backend)
     np.testing.assert_allclose(compiled(x, torch.tensor(good)), total(x, torch.tensor(good)), rtol=1e-12)
     for bad in wrong(good, extent):
-        with pytest.raises((IndexError, RuntimeError), match="out of bounds|out of range"):
+        with pytest.raises((IndexError, RuntimeError), match=r"out of bounds|out of range"):
             compiled(x, torch.from_numpy(bad))
 
 

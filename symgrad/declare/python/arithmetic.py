@@ -74,18 +74,12 @@ def _mismatch(what: str, arrays: Sequence[Array], a: Expr, b: Expr, advice: str)
     return ShapeError(f"{here()}{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
 
 
-_SIGNS = {
-    **{"add": "The sum", "sub": "The difference", "mul": "The product", "div": "The quotient", "pow": "The power"},
-    "select": "where",
-}
-
-
 def elementwise(op: str, *args: Any) -> Array:
     """The operator `op` of `symgrad.ops` on every element."""
     if any(isinstance(a, Absent) for a in args):
         return _without(op, args)
     arrays = [as_array(a) for a in args]
-    shape, lead = broadcast(arrays, _SIGNS.get(op, op))
+    shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
     axes = axes_of(shape)
     nodes = [a._node for a in arrays]
     body = apply(op, *(read(n, axes[len(axes) - n.rank :]) for n in nodes))
@@ -108,9 +102,9 @@ def _without(op: str, args: Sequence[Any]) -> Array:
 
 
 def function_of(name: str) -> Callable[..., Array]:
-    """The elementwise function of that name; a row with two commutative arguments folds further ones."""
+    """The elementwise function of that name; an associative row folds further arguments."""
     row = OPS[NAMES[name]]
-    folds = row.name in ("maximum", "minimum", "and", "or", "hypot")
+    folds = row.associative
 
     def function(*args: Operand) -> Array:
         if len(args) != row.arity and not (folds and len(args) > row.arity):

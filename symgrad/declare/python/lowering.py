@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
 from ...expr.sizes import decided
+from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_indices
 from .formula import Line
@@ -32,16 +33,6 @@ from .graph import (
     read,
     resolve,
 )
-
-_WORDS = {
-    "add": "total",
-    "sub": "difference",
-    "mul": "product",
-    "div": "quotient",
-    "neg": "negative",
-    "pow": "power",
-    "select": "choice",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +131,7 @@ class _Lowering:
         while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
             node = node.operands[node.body.name]  # through transposes and the like
         if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
-            word = _WORDS.get(node.body.op, f"{node.body.op}_value")
+            word = _word(node.body.op)
             self.names[node.serial] = self._fresh(word)
 
     def _name_whole(self, node: Node) -> None:
@@ -155,7 +146,7 @@ class _Lowering:
         self.whole.add(node.serial)
         if node.serial not in self.names:
             op = node.body.op if isinstance(node, Value) and isinstance(node.body, Apply) else ""
-            word = _WORDS.get(op, f"{op}_value") if op else "product" if getattr(node, "matmul", False) else "operand"
+            word = _word(op) if op else "product" if getattr(node, "matmul", False) else "operand"
             self.names[node.serial] = self._fresh(word)
 
     def _source(self, node: Node) -> Reduction | None:
@@ -374,3 +365,8 @@ class _Letters:
             used.add(letter)
             chosen[i] = index(letter)
         return chosen
+
+
+def _word(op: str) -> str:
+    """What a value of that operator is called; no sum, which is a function of Python."""
+    return "total" if op == "add" else OPS[op].noun or f"{op}_value"

@@ -16,8 +16,6 @@ from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .tokenizer import Formula, Token
 
-_LOGICAL = frozenset({"maximum", "minimum", "and", "or"})  # of any number of arguments
-
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -223,13 +221,13 @@ class ExpressionReader(Names):
         self.next()
         args = self._arguments()
         arity = OPS[op].arity
-        if op in _LOGICAL and len(args) >= 2:
+        if OPS[op].associative and len(args) >= 2:
             result = args[0]
             for arg in args[1:]:
                 result = self.build(token, op, result, arg)
             return result
         if len(args) != arity:
-            takes = f"{arity} argument{'s' if arity > 1 else ''}" if op not in _LOGICAL else "at least 2 arguments"
+            takes = f"{arity} argument{'s' if arity > 1 else ''}" if not OPS[op].associative else "at least 2 arguments"
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
         return self.build(token, op, *args)
 

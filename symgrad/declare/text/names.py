@@ -75,7 +75,7 @@ class Names(Operators):
         raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES, *WHOLE])
 
     def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
-        names = [n for n in dict.fromkeys(known) if n not in ("...", "add", "sub", "mul", "neg")]
+        names = [n for n in dict.fromkeys(known) if n != "..." and not (n in OPS and OPS[n].kind == "arithmetic")]
         if len(token.text) == 1:
             letter, here = token.text, ", ".join(n for n in names if n not in NAMES)
             return self.error(
@@ -197,7 +197,7 @@ class Names(Operators):
     def check_integer(self, token: Token, value: Expr, what: str) -> None:
         """Refuse a subscript or an extent that is not an integer."""
         kinds = {t.name: t.dtype for t in self.draft.tensors.values()} | {o.name: o.dtype for o in self.draft.options}
-        if any(isinstance(n, Apply) and n.op not in OPS for n in postorder(value)):
+        if any(isinstance(n, Apply) and n.op == "oo" for n in postorder(value)):
             raise self.error(token, f"{what} is made of indices, sizes and integers.")
         if dtype_of(value, kinds) == Dtype.REAL:
             raise self.error(token, f"{what} is an integer; this is a real number. `//` divides integers.")

@@ -31,6 +31,7 @@ from ...expr import (
 )
 from ...expr.sizes import certain, ends, stays_inside, tidy
 from ...ir import Dtype, Equation, Tensor
+from ...ops import OPS
 from ..conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .affine import Extents, Sizes, linear
 from .products import factors, multiplied
@@ -316,7 +317,7 @@ def _merged(node: Expr) -> Expr:
 def _total(body: Expr) -> bool:
     """Whether `body` has a value everywhere; what does not depend on where has one if it has one anywhere."""
     parts = [n for n in postorder(body) if isinstance(n, Apply) and indices(n)]
-    return all(n.op in ("add", "sub", "mul", "neg") or (n.op == "div" and not indices(n.args[1])) for n in parts)
+    return all(OPS[n.op].total or (n.op == "div" and not indices(n.args[1])) for n in parts)
 
 
 def _tidied(s: Expr) -> Expr:

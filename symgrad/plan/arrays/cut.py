@@ -20,6 +20,7 @@ from ...expr import (
     with_args,
 )
 from ...ir import Dtype, Equation, Tensor, dtype_of_part
+from ...ops import OPS
 from ..conditions import restricted
 from ..lower import Names
 from .layout import plain
@@ -150,4 +151,4 @@ def _under(node: Expr, cases: Sequence[Case]) -> Expr:
 
 def _word(node: Apply) -> str:
     """`sin`, `exp`, ... for a call; `part` for arithmetic."""
-    return "part" if node.op in ("add", "sub", "mul", "div", "neg", "pow", "select") else f"{node.word}_part"
+    return "part" if OPS[node.op].noun else f"{node.word}_part"

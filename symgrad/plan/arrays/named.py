@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from ...expr import ONE, ZERO
 from ...ir import Role, Tensor
+from ...ops import COMPARISONS
 from .affine import Sizes
 from .below import below, children
 from .commands import Assign, For, Guard, Statement, named_in, renamed, tops
 from .guards import Line, arrays_in, targets_of
 from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reshape, Scan, Take, Var, Windows
-from .values import COMPARISONS
 
 OFTEN = 3  # places in which a condition is read before it has a name
 WORDS = {  # followed by the name of the first operand

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, refs, substitute, transform
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
+from ...ops import OPS
 from ..conditions import asked, chosen, difference
 from ..program import Recurrence, Step
 from .layout import is_pack
-
-OPERATIONS = ("add", "mul", "maximum", "minimum", "logaddexp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ def _combined(body: Expr, earlier: Ref) -> tuple[str | None, Expr | None] | None
     if not isinstance(body, Apply):
         return None
     op = "add" if body.op == "sub" else body.op
-    if op not in OPERATIONS:
+    if not OPS[op].scans:
         return None
     for k, (mine, other) in enumerate((body.args, tuple(reversed(body.args)))):
         if earlier in refs(other) or earlier not in refs(mine) or (body.op == "sub" and k):

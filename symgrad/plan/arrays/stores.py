@@ -30,6 +30,7 @@ from ...expr import (
 )
 from ...expr.sizes import at_least_zero, certain, stays_inside
 from ...ir import Equation, Tensor
+from ...ops import OPS
 from ..conditions import all_of, asked, chosen
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
@@ -55,7 +56,6 @@ from .tree import (
 )
 from .values import Value
 
-WHOLE = frozenset("add sub mul neg floordiv mod maximum minimum lt le gt ge eq ne and or not".split())
 Conditions = tuple[tuple[str, bool], ...]
 
 
@@ -149,7 +149,7 @@ class Stores(Fills):
         nodes = list(postorder(condition))
         return any(n in self.sizes.loops for n in nodes) and all(
             (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
-            or (isinstance(n, Apply) and n.op in WHOLE)
+            or (isinstance(n, Apply) and (OPS[n.op].whole or OPS[n.op].result == "bool"))
             or is_exact(n)
             for n in nodes
         )

@@ -23,8 +23,9 @@ from ...expr import (
     postorder,
     value_of,
 )
+from ...expr.sizes import margin
 from ...ir import Dtype, Tensor
-from ...ops import OPS
+from ...ops import COMPARISONS, OPS
 from .affine import Sizes, linear
 from .below import below, plain_number
 from .branches import Branches
@@ -53,8 +54,6 @@ from .tree import (
     Windows,
 )
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-WHOLE = ("add", "sub", "mul", "neg", "floordiv", "mod")
 KEPT = index("#1")  # stands in an order for an axis of length 1 that is kept
 
 
@@ -128,14 +127,14 @@ class Evaluator(Branches):
 
     def _is_size(self, node: Expr) -> bool:
         """Whether `node` is a number made of sizes alone: printed as it is."""
-        if not isinstance(node, Apply) or node.op not in ("add", "sub", "mul", "floordiv"):
+        if not isinstance(node, Apply) or not _is_integer_arithmetic(node):
             return False
         found = list(postorder(node))
         sizes = [n for n in found if isinstance(n, Ref)]
         return bool(sizes) and all(
             (isinstance(n, Ref) and n.name in self.numbers and not n.subscripts)
             or is_exact(n)
-            or (isinstance(n, Apply) and n.op in ("add", "sub", "mul", "floordiv"))
+            or (isinstance(n, Apply) and _is_integer_arithmetic(n))
             for n in found
         )
 
@@ -174,7 +173,7 @@ class Evaluator(Branches):
             tensor = self.tensors.get(node.name)
             return tensor.dtype == Dtype.INT if tensor is not None else self.sizes.is_whole(node.name)
         if isinstance(node, Apply):
-            return node.op in WHOLE and all(map(self._whole, node.args))
+            return OPS[node.op].whole and all(map(self._whole, node.args))
         return isinstance(node, Index) or is_exact(node) and value_of(node).denominator == 1
 
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
@@ -226,19 +225,19 @@ class Evaluator(Branches):
         """`where(i >= j, x, 0)` over the last two axes."""
         condition, _, otherwise = node.args
         axes = args[1].axes
-        if otherwise is not ZERO or len(axes) < 2 or not isinstance(condition, Apply):
+        above = margin(condition)
+        if otherwise is not ZERO or len(axes) < 2 or above is None:
             return None
-        if condition.op not in ("lt", "le", "gt", "ge") or None in axes or args[1].labels != args[1].axes:
+        if None in axes or args[1].labels != args[1].axes:
             return None
-        low, high = condition.args if condition.op in ("lt", "le") else tuple(reversed(condition.args))
-        margin = linear(high - low - 1 if condition.op in ("lt", "gt") else high - low)
-        if margin is None or not is_exact(margin.offset) or len(margin.steps) != 2:
+        distance = linear(above)
+        if distance is None or not is_exact(distance.offset) or len(distance.steps) != 2:
             return None
-        steps = dict(margin.steps)
+        steps = dict(distance.steps)
         row, column = axes[-2:]
         if row is None or column is None or {row, column} != set(steps) or is_pack(row):
             return None
-        offset = int(value_of(margin.offset))
+        offset = int(value_of(distance.offset))
         if steps[row] is ONE and steps[column] is const(-1):  # row - column + offset >= 0
             return Value(Triangle(args[1].array, True, offset), axes)
         if steps[row] is const(-1) and steps[column] is ONE:
@@ -328,10 +327,15 @@ def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
     )
 
 
+def _is_integer_arithmetic(node: Apply) -> bool:
+    row = OPS[node.op]
+    return row.whole and row.kind in ("arithmetic", "integer")
+
+
 def _counts(array: Array) -> bool:
     """Whether an array is made of positions and sizes alone."""
     return all(isinstance(b, (Num, SizeOf, Range, Take, Permute)) or _integral(b) for b in below(array))
 
 
 def _integral(array: Array) -> bool:
-    return isinstance(array, Elementwise) and array.op in WHOLE
+    return isinstance(array, Elementwise) and OPS[array.op].whole

@@ -13,6 +13,7 @@ from itertools import count
 
 from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, show, substitute
 from ...ir import Dtype, Equation, Tensor
+from ...ops import OPS
 from ..program import Item, Step
 from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
 from .reach import Reach, unprotected
@@ -20,7 +21,6 @@ from .reach import Reach, unprotected
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
 MOST = 40  # operations of what is read once
 INLINE = 48  # characters of a link of a chain that needs no name
-_ONE = frozenset("add sub mul neg select lt le gt ge eq ne and or not".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,5 +189,5 @@ def _operations(body: Expr) -> int:
     for node in postorder(body):
         if isinstance(node, Apply):
             constant = all(isinstance(a, Const) for a in node.args)
-            total += 1 if node.op in _ONE or constant else 3 if node.op == "div" else HANDFUL + 1
+            total += 1 if constant else OPS[node.op].cost
     return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, const, index, indices, postorder, product
-from ...expr.sizes import terms
+from ...expr.sizes import margin, terms
 
 
 def sides(root: Expr) -> tuple[Expr, Expr] | None:
@@ -30,10 +30,10 @@ def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
     """Whether a comparison holds for all sizes, or follows from one of those that are known."""
     if isinstance(condition, Const):
         return bool(condition.value)
-    distance = _distance(condition)
+    distance = margin(condition)
     if distance is None:
         return False
-    for other in (ZERO, *(d for d in map(_distance, known) if d is not None)):
+    for other in (ZERO, *(d for d in map(margin, known) if d is not None)):
         rest = terms(distance - other)
         if rest is None:
             continue
@@ -48,14 +48,6 @@ def _is_count(atom: Expr, sizes: Set[str]) -> bool:
     if isinstance(atom, Apply) and atom.op == "maximum":
         return any(isinstance(a, Const) and a.value >= 0 for a in atom.args)
     return isinstance(atom, Ref) and atom.name in sizes
-
-
-def _distance(condition: Expr) -> Expr | None:
-    """What is not negative where the comparison holds."""
-    if not isinstance(condition, Apply) or condition.op not in ("le", "lt", "ge", "gt"):
-        return None
-    a, b = condition.args if condition.op in ("le", "lt") else reversed(condition.args)
-    return b - a - (1 if condition.op in ("lt", "gt") else 0)
 
 
 def stride(subscripts: tuple[Expr, ...], i: Index) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...expr import Apply, Expr, Index, Ref
+from ...ops import is_call
 from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk
-
-PLAIN = frozenset({"add", "sub", "mul", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -18,7 +17,7 @@ def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
     if isinstance(node, Index):
         return len(node.name)
     if isinstance(node, Apply):
-        own = 3 if node.op in PLAIN or node.op == "div" else 2 + len(node.op)
+        own = 2 + len(node.op) if is_call(node) else 3
         return own + sum(lengths[a] for a in node.args)
     return len(str(node))
 

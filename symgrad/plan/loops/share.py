@@ -28,7 +28,7 @@ from ...ir import Dtype
 from ...ops import OPS
 from ..words import word_for
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
-from .names import PLAIN, length_of
+from .names import length_of
 from .once import once
 from .reach import Reach, unprotected
 
@@ -163,10 +163,10 @@ class Share:
             return self._kinds.get(node.name, Dtype.INT)
         if isinstance(node, Apply):
             below = [self._dtypes[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-            if OPS[node.op].result != "real" if node.op in OPS else False:
-                return Dtype(OPS[node.op].result)
-            whole = node.op in ("add", "sub", "mul", "neg", "select", "abs", "maximum", "minimum")
-            return Dtype.INT if whole and Dtype.REAL not in below else Dtype.REAL
+            row = OPS[node.op]
+            if row.result != "real":
+                return Dtype(row.result)
+            return Dtype.INT if row.integral and Dtype.REAL not in below else Dtype.REAL
         return Dtype.INT
 
     def _safe(self, root: Expr) -> bool:
@@ -313,7 +313,7 @@ def _is_narrow(loop: Loop) -> bool:
 
 
 def _is_costly(node: Expr) -> bool:
-    return isinstance(node, Apply) and node.op not in PLAIN and not all(isinstance(a, Const) for a in node.args)
+    return isinstance(node, Apply) and OPS[node.op].cost > 1 and not all(isinstance(a, Const) for a in node.args)
 
 
 def _sites(block: Block, protected: bool = False) -> list[tuple[Expr, bool]]:

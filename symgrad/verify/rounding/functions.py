@@ -295,7 +295,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{
         word: of(row.value, 16.0)
         for row in ROWS
-        if row.result == "real" and 1 <= row.arity <= 2 and row.name not in ("add", "sub", "mul", "div", "neg")
+        if row.result == "real" and 1 <= row.arity <= 2 and row.kind != "arithmetic"
         for word in sorted(spelled(row))
     },
     **{

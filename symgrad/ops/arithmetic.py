@@ -1,0 +1,203 @@
+"""The operators of arithmetic, comparison and logic, and the choice between two values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath import mp
+
+from ..expr import ONE, ZERO, apply, select
+from . import errors
+from .row import LARGE, Op, exponential, nonzero, real
+
+GONE = -1100  # binary exponent of what is 0 in floating point, with some to spare
+INTEGER_DIVISION = 9  # additions that an integer division takes, about
+
+
+def power(x: Any, n: Any) -> Any:
+    if isinstance(x, int) and isinstance(n, int) and n >= 0:
+        return x**n
+    if x == 0 and n == 0:
+        return mpmath.mpf(1)
+    if x == 0 and mp.isfinite(n) and mp.mag(n) < GONE:
+        return mp.nan  # 0 to the power of what would be 0, too: 0, or 1 where one of them is a number out of range
+    if x < 0 and n != mp.floor(n):
+        return mp.nan
+    if mp.isfinite(n) and mp.mag(n) > LARGE and mp.isfinite(x) and x != 0 and n == mp.floor(n):
+        with mp.workprec(mp.prec + mp.mag(n) + 20):
+            exponent = n * mp.log(abs(x))
+        return exponential(exponent) * (-1 if x < 0 and n % 2 else 1)
+    return real(lambda a, b: a**b)(x, n)
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) else mp.floor(a / b)
+
+
+def _quotient(a: float, b: float) -> float:
+    """a / b as the standard of floating point has it."""
+    if b:
+        return a / b
+    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+
+
+def _compares(name: str, value: Callable[[Any, Any], int], twin: Any, *names: str) -> Op:
+    return Op(name, 2, value, None, twin, names=names, result="bool", kind="comparison", cost=1)
+
+
+def _decides(name: str, arity: int, value: Callable[..., int], twin: Any, *names: str, associative: bool = False) -> Op:
+    return Op(name, arity, value, None, twin, names, result="bool", kind="logic", cost=1, associative=associative)
+
+
+ARITHMETIC: tuple[Op, ...] = (
+    Op(
+        "pi",
+        0,
+        lambda: +mp.pi,
+        None,
+        lambda: sympy.pi,
+        spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"},
+        kind="number",
+        cost=0,
+        error=errors.constant,
+    ),
+    # arithmetic
+    Op(
+        "add",
+        2,
+        lambda x, y: x + y,
+        lambda a, b, y: (ONE, ONE),
+        lambda a, b: a + b,
+        kind="arithmetic",
+        noun="sum",
+        between="plus",
+        cost=1,
+        integral=True,
+        associative=True,
+        scans=True,
+        error=errors.summed,
+        ieee=lambda a, b: a + b,
+    ),
+    Op(
+        "sub",
+        2,
+        lambda x, y: x - y,
+        lambda a, b, y: (ONE, -ONE),
+        lambda a, b: a - b,
+        kind="arithmetic",
+        noun="difference",
+        between="minus",
+        cost=1,
+        integral=True,
+        error=errors.summed,
+        ieee=lambda a, b: a - b,
+    ),
+    Op(
+        "mul",
+        2,
+        lambda x, y: x * y,
+        lambda a, b, y: (b, a),
+        lambda a, b: a * b,
+        kind="arithmetic",
+        noun="product",
+        between="times",
+        cost=1,
+        integral=True,
+        associative=True,
+        scans=True,
+        error=errors.multiplied,
+        ieee=lambda a, b: a * b,
+    ),
+    Op(
+        "div",
+        2,
+        real(lambda a, b: a / b),
+        lambda a, b, y: (1 / b, -y / b),
+        lambda a, b: a / b,
+        domain="y != 0",
+        inside=1,
+        kind="arithmetic",
+        noun="quotient",
+        between="over",
+        cost=3,
+        error=errors.divided,
+        ieee=_quotient,
+    ),
+    Op(
+        "neg",
+        1,
+        lambda x: -x,
+        lambda x, y: (-ONE,),
+        lambda x: -x,
+        kind="arithmetic",
+        noun="negative",
+        cost=1,
+        integral=True,
+        monotone=-1,
+        error=errors.largest,
+        ieee=lambda a: -a,
+    ),
+    Op(
+        "pow",
+        2,
+        power,
+        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
+        lambda a, b: a**b,
+        names=("power",),
+        domain="x > 0, or y an integer",
+        inside=1,
+        kind="power",
+        noun="power",
+        error=errors.power,
+    ),
+    Op(
+        "floordiv",
+        2,
+        _floordiv,
+        None,
+        lambda a, b: sympy.floor(a / b),
+        result="int",
+        domain="y != 0",
+        kind="integer",
+        cost=INTEGER_DIVISION,
+    ),
+    Op(
+        "mod",
+        2,
+        lambda a, b: a % b,
+        None,
+        sympy.Mod,
+        names=("Mod", "remainder"),
+        result="int",
+        domain="y != 0",
+        kind="integer",
+        cost=INTEGER_DIVISION,
+    ),
+    # comparison and logic
+    _compares("lt", lambda a, b: int(a < b), sympy.Lt, "Lt", "less"),
+    _compares("le", lambda a, b: int(a <= b), sympy.Le, "Le", "less_equal"),
+    _compares("gt", lambda a, b: int(a > b), sympy.Gt, "Gt", "greater"),
+    _compares("ge", lambda a, b: int(a >= b), sympy.Ge, "Ge", "greater_equal"),
+    _compares("eq", lambda a, b: int(a == b), sympy.Eq, "Eq", "equal"),
+    _compares("ne", lambda a, b: int(a != b), sympy.Ne, "Ne", "not_equal"),
+    _decides("and", 2, lambda a, b: int(bool(a and b)), sympy.And, "And", "logical_and", associative=True),
+    _decides("or", 2, lambda a, b: int(bool(a or b)), sympy.Or, "Or", "logical_or", associative=True),
+    _decides("not", 1, lambda a: int(not a), sympy.Not, "Not", "logical_not"),
+    Op(
+        "select",
+        3,
+        lambda c, a, b: a if c else b,
+        lambda c, a, b, y: (None, select(c, ONE, ZERO), select(c, ZERO, ONE)),
+        lambda c, a, b: sympy.Piecewise((a, c), (b, True)),
+        names=("where",),
+        kind="choice",
+        noun="choice",
+        cost=1,
+        integral=True,
+        series=False,
+    ),
+)

@@ -1,0 +1,119 @@
+"""The rows of the operators: complete, true, and the one place that says what an operator is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mpmath import mp
+
+import symgrad
+from symgrad.ops import COMPARISONS, OPS, ROWS
+
+PACKAGE = Path(symgrad.__file__).parent
+NAMES = set(OPS)
+ALGEBRA = {"add", "sub", "neg", "mul", "div", "pow", "sqrt"}  # rules of sums and products speak of them by name
+
+# Lists of operators that stand outside of the rows: what they say is no property of the operator.
+LISTED = {
+    "expr/nodes.py": "the constructors stand below the rows: their identities, and the commutative operators",
+    "expr/sizes.py": "the algebra of sizes stands below the rows: comparisons, and what is no polynomial",
+    "expr/text.py": "the notation of formula text",
+    "ir/latex.py": "the notation of LaTeX",
+    "declare/names.py": "the words of C's library, which no parameter may have",
+    "declare/python/notation.py": "names that the module has for something else",
+    "declare/text/operators.py": "the symbols of formula text",
+    "declare/text/tokenizer.py": "the words of formula text",
+    "backends/c_text.py": "the notation of C, and what C computes of two integer types",
+    "backends/python_text.py": "the notation of Python",
+    "backends/torch_text.py": "the words of torch",
+    "domain/atoms.py": "what an affine atom is split by",
+    "plan/loops/reach.py": "the operators that evaluate lazily, as `evaluate` does",
+    "simplify/exponentials.py": "a rule of logarithms",
+    "simplify/tails.py": "rules of the tails of a distribution",
+    "verify/numpy_shim.py": "the words of NumPy, by which the oracle executes text",
+    "verify/rounding/functions.py": "the oracle's own bounds",
+}
+
+
+def lists(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line, names) of each collection of three or more operators by name, but those of algebra and of comparisons."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        found: list[ast.expr | None]
+        if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+            found = list(node.elts)
+        elif isinstance(node, ast.Dict):
+            found = list(node.keys)
+        elif isinstance(node, ast.MatchOr):
+            found = [p.value for p in node.patterns if isinstance(p, ast.MatchValue)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+            text = node.func.value
+            words = text.value.split() if isinstance(text, ast.Constant) and isinstance(text.value, str) else []
+            found = [ast.Constant(w) for w in words]
+        else:
+            continue
+        names = [e.value for e in found if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+        operators = [n for n in names if n in NAMES]
+        if len(operators) >= max(3, len(found) / 2) and not (set(operators) <= ALGEBRA or set(operators) < COMPARISONS):
+            yield node.lineno, operators
+
+
+FILES = [p for p in sorted(PACKAGE.rglob("*.py")) if p.relative_to(PACKAGE).parts[0] not in ("ops", "library")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_what_an_operator_is_stands_in_its_row(path):
+    """A list of operators elsewhere is a property that a row does not tell."""
+    if path.relative_to(PACKAGE).as_posix() in LISTED:
+        return
+    assert not list(lists(path)), "make it a column of symgrad.ops.Op, or a property computed from one"
+
+
+def test_the_exceptions_are_needed():
+    assert [name for name in LISTED if not list(lists(PACKAGE / name))] == []
+
+
+REALS = (-700.0, -40.0, -3.25, -1.0, -0.5, -1e-8, 0.0, 1e-8, 0.5, 1.0, 3.25, 40.0, 700.0)
+UNARY = [r for r in ROWS if r.arity == 1 and r.result == "real" and r.name != "polygamma"]
+
+
+def values(row: symgrad.ops.Op) -> list[tuple[float, object]]:
+    """Arguments, and the values at them, where the operator has a finite one."""
+    with mp.workprec(200):
+        found = [(x, row.value(mp.mpf(x))) for x in REALS]
+    return [(x, y) for x, y in found if mp.isfinite(y)]
+
+
+@pytest.mark.parametrize("row", [r for r in UNARY if r.monotone], ids=lambda r: r.name)
+def test_monotone(row):
+    found = [row.monotone * y for _, y in values(row)]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("row", [r for r in UNARY if r.nonnegative], ids=lambda r: r.name)
+def test_never_negative(row):
+    assert all(y >= 0 for _, y in values(row))
+
+
+@pytest.mark.parametrize("row", [r for r in UNARY if r.total], ids=lambda r: r.name)
+def test_total(row):
+    assert len(values(row)) == len(REALS)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.integral], ids=lambda r: r.name)
+def test_of_integers_an_integer(row):
+    numbers = [mp.mpf(n) for n in (3, -7, 2)][: row.arity]
+    assert row.value(*numbers) == int(row.value(*numbers))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.commutative], ids=lambda r: r.name)
+def test_commutative(row):
+    assert row.value(mp.mpf(3), mp.mpf(-7)) == row.value(mp.mpf(-7), mp.mpf(3))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.associative and r.result == "real"], ids=lambda r: r.name)
+def test_associative(row):
+    a, b, c = map(mp.mpf, (3, -7, 2))
+    assert mp.almosteq(row.value(row.value(a, b), c), row.value(a, row.value(b, c)))
