@@ -1,0 +1,116 @@
+"""What callers of the files in `generated/` rely on: C prototypes, Python signatures, the order of what is saved.
+
+People commit printed files and call them. `tests/data/interfaces/` holds these facts, a text for each language, read
+here from the committed files and not from what prints them; `pytest tests/test_interfaces.py --update` writes them.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from pathlib import Path
+
+import pytest
+from pycparser import CParser, c_ast
+from pycparser.c_generator import CGenerator
+
+GENERATED = Path(__file__).parent.parent / "generated"
+TABLES = Path(__file__).parent / "data" / "interfaces"
+
+TYPES = "typedef unsigned long size_t; typedef long ptrdiff_t; typedef long int64_t;\n"
+CPLUSPLUS = re.compile(r"#ifdef __cplusplus\n.*?#endif\n", re.DOTALL)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+MACRO = re.compile(r"#define (\w+\(.*?\))")
+DIRECTIVE = re.compile(r"#(?:.*\\\n)*.*\n")
+
+
+def of_header(text):
+    """The exported prototypes, and the macros with their parameters; what a macro computes may change."""
+    text = CPLUSPLUS.sub("", COMMENT.sub(" ", text))
+    macros = [f"#define {found}" for found in MACRO.findall(text)]
+    declared = CParser().parse(TYPES + DIRECTIVE.sub("", text)).ext
+    return [CGenerator().visit(d) for d in declared if not isinstance(d, c_ast.Typedef)] + macros
+
+
+def of_python(text):
+    """The signatures of what a file exports, what forward saves, and which gradients backward returns."""
+    tree = ast.parse(text)
+    assigned = [s for s in tree.body if isinstance(s, ast.Assign)]
+    (names,) = (ast.literal_eval(s.value) for s in assigned if ast.unparse(s.targets[0]) == "__all__")
+    facts = []
+    for s in tree.body:
+        if isinstance(s, ast.FunctionDef) and s.name in names:
+            facts.append(f"{s.name}({ast.unparse(s.args)})")
+            results = [r.value for r in s.body if isinstance(r, ast.Return)]
+            if s.name == "forward":
+                facts.append(f"    saved {ast.unparse(results[0].elts[1])}")
+            if s.name == "backward":
+                facts.append(f"    gives {ast.unparse(results[0])}")
+        elif isinstance(s, ast.ClassDef) and s.name in names:
+            methods = [f for f in s.body if isinstance(f, ast.FunctionDef) and f.name in ("forward", "jvp")]
+            facts += [f"{s.name}.{f.name}({ast.unparse(f.args)})" for f in methods]
+    missing = [n for n in names if not any(f.startswith((f"{n}(", f"{n}.")) for f in facts)]
+    return facts + [f"{n}: no function" for n in missing]
+
+
+LANGUAGES = {
+    "c": (".h", of_header),
+    **{name: (f"_{name}.py", of_python) for name in ("numpy", "scipy", "torch", "jax", "torch_c")},
+}
+
+
+def table(language):
+    """The facts about each file of a language, in text."""
+    end, read = LANGUAGES[language]
+    lines = []
+    for path in sorted(GENERATED.glob(f"*/*{end}")):
+        lines += [path.relative_to(GENERATED).as_posix(), *(f"    {fact}" for fact in read(path.read_text("utf-8")))]
+    return "\n".join([*lines, ""])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_callers_rely_on_is_as_it_was(language, request):
+    path, now = TABLES / f"{language}.txt", table(language)
+    if request.config.getoption("--update"):
+        path.write_text(now, "utf-8")
+    before = path.read_text("utf-8")
+    if now != before:
+        lines = difflib.unified_diff(before.splitlines(), now.splitlines(), "before", "now", lineterm="", n=1)
+        pytest.fail(
+            "\n".join(lines) + f"\n\nPrinted files for {language} are called in another way. Where that is meant, "
+            'record it in CHANGELOG.md under "Generated code", and write the table anew: '
+            "pytest tests/test_interfaces.py --update",
+            pytrace=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "facts"),
+    [
+        (
+            of_header,
+            '#define F_WORK(n) ((n) * 2)\n#ifdef __cplusplus\nextern "C" {\n#endif\n/* Compute. */\n'
+            "void f_forward(size_t n,\n               const double *x, double out[]);\n",
+            ["void f_forward(size_t n, const double *x, double out[])", "#define F_WORK(n)"],
+        ),
+        (
+            of_python,
+            '__all__ = ["F", "backward", "forward"]\n'
+            "def forward(x, *, eps=1e-05):\n    return x * x, (x, eps)\n"
+            "def backward(saved, grad_output=None):\n    return 2 * x, None\n"
+            "def _own(a):\n    return a\n"
+            "class F:\n    def forward(x, eps):\n        return x\n",
+            [
+                "forward(x, *, eps=1e-05)",
+                "    saved (x, eps)",
+                "backward(saved, grad_output=None)",
+                "    gives (2 * x, None)",
+                "F.forward(x, eps)",
+            ],
+        ),
+    ],
+    ids=["header", "python"],
+)
+def test_what_is_read_of_a_file(read, text, facts):
+    assert read(text) == facts
