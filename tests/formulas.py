@@ -111,6 +111,14 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
     ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
     ("f(a[n], b[m]) -> o: o[2*i] = a[i]; o[2*i+1] = b[i]", {"n": 3, "m": 2}, {}),
+    # read in part: how long a result is, what writes it tells; extents that follow another index
+    ("f(x[n,3]): y[i,k] = x[i,k]**2; out[i,c:2] = y[i,c]", {"n": 2}, {}),
+    ("f(x[n]): y[i] = x[i]**2; out = sum[i:n-1](y[i]*y[i+1])", {"n": 4}, {}),
+    ("t(z[n]): v[j:n] = where(z[j] > 0, z[j], 0.1*z[j]); out[i:n-1] = v[i]", {"n": 3}, {}),
+    ("f(x[n])[i] = sum[j:i+1](x[j]**2)*x[i]", {"n": 3}, {}),
+    ("f(x[n,n])[i] = mean[j:i+1](x[i,j]) + max[j:n-i](x[i,j])", {"n": 3}, {}),
+    ("f(x[n,n])[i:n,j:i+1] = x[i,j]**2", {"n": 3}, {}),
+    ("f(x[n]) = sum[i](sum[j:i](x[i]*x[i-j]))", {"n": 4}, {}),
     # optional inputs
     ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
     ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..expr import ATOM, ONE, Expr, const, is_exact, value_of
+from ..expr.sizes import count
 from ..ops import OPS
 from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import (
@@ -116,7 +117,8 @@ class TorchPrinter(ArrayPrinter):
                 return f'_einsum("{subscripts}", {", ".join(text(o, 0) for o in operands)})', ATOM
             case Range(extent, real):
                 kind = f"dtype={like}.dtype, " if real else ""
-                return f"torch.arange({sizes(extent)}, {kind}device={like}.device)", ATOM
+                end = sizes(count(extent))  # torch refuses a negative one, which elsewhere is a range of nothing
+                return f"torch.arange({end}, {kind}device={like}.device)", ATOM
             case Stack(items_, axis):
                 inner = ", ".join(self._tensor(i, text) for i in items_)
                 return f"torch.stack([{inner}]{f', dim={axis}' if axis else ''})", ATOM

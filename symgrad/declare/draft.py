@@ -24,13 +24,14 @@ from ..expr import (
     conjunction,
     index,
     indices,
+    is_exact,
     product,
     ref,
     refs,
     show,
     substitute,
 )
-from ..expr.sizes import Quotient, multiples, never_negative, tidy
+from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..ops.matrices import MATRICES
 from .bounds import bounds
@@ -123,6 +124,30 @@ class Draft:
     def extent(self, i: Index) -> Expr:
         """The extent of the index `i` in the equation where this stands."""
         return ref(EXTENT, i)
+
+    def box_and_condition(self, i: Index, extent: Expr) -> tuple[Expr, Expr | None]:
+        """How far `i` runs at most, and the condition under which it does: `j:i+1` is j up to its largest extent, where
+        j < i+1.
+
+        Raises ShapeError where the largest extent is not at one end of the indices that it follows.
+        """
+        followed = indices(extent)
+        if not followed:
+            return extent, None
+        signed = {o.name for o in self.options}
+        steps = [coefficient(extent, j) for j in followed]
+        known = all(
+            s is not None and (is_exact(s) or never_negative(s, signed) and not any(r.subscripts for r in refs(s)))
+            for s in steps
+        )
+        last = largest(extent, {j: self.extent(j) for j in followed}) if known and i not in followed else None
+        if last is None:
+            names = ", ".join(j.name for j in followed)
+            raise ShapeError(
+                f"{self.name}: {i.name} runs to {show(extent)}, and nothing tells how large that is over all {names}. "
+                f"Give {i.name} an extent of sizes, and say by where({i.name} < {show(extent)}, ..., 0) what counts."
+            )
+        return last, apply("lt", i, extent)
 
     @property
     def targets(self) -> Mapping[str, tuple[Expr, ...]]:

@@ -43,7 +43,9 @@ NO_INFINITY = (
 )
 _LEAST = apply("neg", INFINITY)
 _ENDS = (INFINITY, _LEAST)
-_NEUTRAL: Mapping[str, Expr] = {"max": _LEAST, "argmax": _LEAST, "logsumexp": _LEAST, "min": INFINITY}
+NEUTRAL: Mapping[str, Expr] = {  # what changes nothing in a reduction
+    **{"sum": ZERO, "prod": ONE, "max": _LEAST, "argmax": _LEAST, "logsumexp": _LEAST, "min": INFINITY}
+}
 _NUMBERS = (-2.5, -1.0, 0.0, 0.75, 1.0, 3.0)  # what an operand may be: an operator that differs at them has no limit
 
 
@@ -77,8 +79,8 @@ def in_branches(body: Expr) -> bool:
 def without_neutral(kind: str, body: Expr) -> tuple[Expr, Expr | None]:
     """`where(c, a, neutral)` in a reduction as a and the condition c; the branches may be the other way round, and
     nested."""
-    neutral = _NEUTRAL.get(kind)
-    if neutral is None or not is_infinite(body):
+    neutral = NEUTRAL.get(kind)
+    if neutral not in _ENDS or not is_infinite(body):
         return body, None
     there: dict[Expr, tuple[Expr | None, Expr]] = {}  # the value where it is not neutral, and the condition of that
     for node in _choices(body):

@@ -56,11 +56,23 @@ class Pending:
         return (*mentioned, *bound)
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The subscript `s` on one axis of a tensor that an equation writes or reads."""
+
+    number: int
+    name: str
+    axis: int
+    s: Expr
+    writes: bool
+
+
 class Ranges:
     """Infers the extent of every index and the shape of every tensor, in rounds.
 
     First what plain subscripts say, until nothing is new; then one subscript such as `2*i + r` with a single unknown
-    index, and again. Each fact keeps the place that told it, for the message when two places disagree.
+    index, and again. How long the axes of a result are is told by what writes it, and by its readers only where that
+    tells nothing. Each fact keeps the place that told it, for the message when two places disagree.
     """
 
     def __init__(
@@ -90,24 +102,19 @@ class Ranges:
         }
         self.mixed |= {(name, axis) for name in unfinished for axis in range(len(self.shapes[name]))}
         self.slots = [
-            (number, r.name, axis, s)
+            Slot(number, r.name, axis, s, writes)
             for number, p in enumerate(pending)
-            for r in (
-                ref(p.target, *p.subscripts),
-                *refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,))),
+            for r, writes in (
+                (ref(p.target, *p.subscripts), True),
+                *((r, False) for r in refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,)))),
             )
             if r.name in self.shapes
             for axis, s in enumerate(r.subscripts)
         ]
 
     def solve(self) -> tuple[dict[tuple[int, Index], Expr], dict[str, tuple[Expr, ...]]]:
-        for number, p in enumerate(self.pending):
-            for i, extent in p.extents.items():
-                self.extents[number, i] = extent
-                self.told_by[number, i] = "as given"
-        while (
-            self._plain() or self._matrices() or self._literal() or self._affine() or self._plain(mixed=True)
-        ):
+        rounds = (self._as_given, self._plain, self._matrices, self._literal, self._affine, self._read, self._mixed)
+        while any(told() for told in rounds):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -126,28 +133,69 @@ class Ranges:
             )
         return tuple(e for e in shape if e is not None)
 
-    def _plain(self, mixed: bool = False) -> bool:
-        """A plain subscript and the axis it stands in have one extent.
-
-        mixed  for an axis that is written at `n + i` too: only where nothing else tells how far the index runs
-        """
+    def _as_given(self) -> bool:
+        """What the user gave; one that follows another index waits for the extent of that."""
         news = False
-        for number, name, axis, s in self.slots:
-            if not isinstance(s, Index):
+        for number, p in enumerate(self.pending):
+            for i, extent in p.extents.items():
+                known = self._settled(number, extent)
+                if (number, i) not in self.extents and not any(r.name == EXTENT for r in refs(known)):
+                    self.extents[number, i] = known
+                    self.told_by[number, i] = "as given"
+                    news = True
+        return news
+
+    def _plain(self) -> bool:
+        """A plain subscript and the axis it stands in have one extent."""
+        news = False
+        for slot in self.slots:
+            if not isinstance(slot.s, Index) or (slot.name, slot.axis) in self.mixed:
                 continue
-            here, there = self.extents.get((number, s)), self.shapes[name][axis]
-            if ((name, axis) in self.mixed) != mixed or (mixed and here is not None):
-                continue
-            if here is None and there is not None:
-                self.extents[number, s] = there
-                self.told_by[number, s] = f"in {name} (axis {axis})"
+            here, there = self.extents.get((slot.number, slot.s)), self.shapes[slot.name][slot.axis]
+            if here is None and there is not None and not self._is_given(slot.number, slot.s):
+                self._tell(slot, slot.s, there)
                 news = True
-            elif here is not None and there is None and name in self.shapes:
-                self.shapes[name][axis] = here
+            elif here is not None and there is None and slot.writes:
+                self.shapes[slot.name][slot.axis] = here
                 news = True
             elif here is not None and there is not None and here.key is not there.key:
-                self._clash(number, s, name, axis, here, there)
+                self._clash(slot, slot.s, here, there)
         return news
+
+    def _mixed(self) -> bool:
+        """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does."""
+        news = False
+        for slot in self.slots:
+            there = self.shapes[slot.name][slot.axis]
+            if not isinstance(slot.s, Index) or there is None or self._is_given(slot.number, slot.s):
+                continue
+            if (slot.number, slot.s) not in self.extents:
+                self._tell(slot, slot.s, there)
+                news = True
+        return news
+
+    def _read(self) -> bool:
+        """An axis of a result is as long as its readers ask, by what they read besides or else as they were given."""
+        for name, shape in self.shapes.items():
+            for axis, extent in enumerate(shape):
+                if extent is not None or (name, axis) in self.mixed:
+                    continue
+                there = [t for t in self.slots if (t.name, t.axis) == (name, axis)]
+                places = [(t.number, t.s) for t in there if isinstance(t.s, Index)]
+                asked = {place: self.extents[place] for place in places if place in self.extents}
+                follow = [e for (number, i), e in asked.items() if i not in self.pending[number].extents]
+                if asked:
+                    shape[axis] = follow[0] if follow else most([*asked.values()])
+                    return True
+        return False
+
+    def _is_given(self, number: int, i: Index) -> bool:
+        """Whether the user said how far the index runs, be it by another one."""
+        return i in self.pending[number].extents
+
+    def _tell(self, slot: Slot, i: Index, extent: Expr) -> None:
+        self.extents[slot.number, i] = extent
+        self.told_by[slot.number, i] = f"in {slot.name} (axis {slot.axis})"
 
     def _matrices(self) -> bool:
         """The axes of a function of matrices are as long as its row says; the smaller side is `k`."""
@@ -179,8 +227,8 @@ class Ranges:
                         news = True
         return news
 
-    def _clash(self, number: int, i: Index, name: str, axis: int, here: Expr, there: Expr) -> None:
-        p = self.pending[number]
+    def _clash(self, slot: Slot, i: Index, here: Expr, there: Expr) -> None:
+        number, name, axis, p = slot.number, slot.name, slot.axis, self.pending[slot.number]
         if i in p.extents and (name != p.target or name in self.given):
             return  # a given extent wins; that it fits is checked when the code runs
         raise ShapeError(
@@ -209,7 +257,8 @@ class Ranges:
 
     def _affine(self) -> bool:
         """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
-        for number, name, axis, s in self.slots:
+        for slot in self.slots:
+            number, name, axis, s = slot.number, slot.name, slot.axis, slot.s
             extent = self.shapes[name][axis]
             if isinstance(s, Index) or extent is None:
                 continue
@@ -218,6 +267,8 @@ class Ranges:
             if len(unknown) != 1:
                 continue
             i = unknown[0]
+            if self._is_given(number, i):
+                continue
             known = {j: e for (n, j), e in self.extents.items() if n == number}
             if ref(EXTENT, i) in refs(s):
                 inner = _merged(s, i, extent, known)

@@ -189,6 +189,20 @@ def reflected(x: sg.Tensor["n"], t: sg.Bool["n"], *, left: int = 2):
 
 
 @sg.function
+def partly(x: sg.Tensor["n 3"], table: sg.Tensor["m 3"]):
+    i, j, c = sg.indices("i j c")
+    y = sg.tensor[i, j](x[i, j] ** 2)
+    rows = table[: x.shape[0]]
+    return sg.tensor[i, c:2](y[i, c]), sg.tensor[i, c](rows[i, c] + x[i, c]), sg.tensor[i, j : i + 1](x[i, j])
+
+
+@sg.function
+def triangle(x: sg.Tensor["n n"]):
+    i, j = sg.indices("i j")
+    return [sg.tensor[i](kind[j : i + 1](x[i, j])) for kind in (sg.sum, sg.mean, sg.max, sg.prod, sg.logsumexp)]
+
+
+@sg.function
 def letters(i: sg.Tensor["j"], r: sg.Tensor["j"]):  # named as the indices of what is called
     return pooled(i * r)
 
@@ -392,10 +406,26 @@ CASES: dict[str, Callable[[], Case]] = {
     "mask given": lambda: (masked.function, dict(x=SHORT, mask=SHORT > 0, scale=2.0), {}, 2 * SHORT * (SHORT > 0)),
     "mask absent": lambda: (masked.function, dict(x=SHORT, mask=None, scale=None), {}, SHORT),
     "scalars beside a tensor": lambda: (scalars.function, dict(x=B, a=2.0, b=3.0), {}, (6 * B + 6, 3.0)),
+    "read in part": lambda: (
+        partly.function,
+        dict(x=X[:, :3], table=normal_t),
+        {},
+        (X[:, :2] ** 2, normal_t[:3] + X[:, :3], np.tril(X[:, :3])),
+    ),
+    "a triangle": lambda: (
+        triangle.function,
+        dict(x=X[:, :3]),
+        {},
+        tuple(
+            np.array([f(X[i, : i + 1]) for i in range(3)])
+            for f in (np.sum, np.mean, np.max, np.prod, lambda x: np.log(np.exp(x).sum()))
+        ),
+    ),
     "one value twice": lambda: (copies.function, dict(x=B), {}, (2 * B, 2 * B, B, np.full(2, 1.5))),
 }
 normal_x, normal_w = normal(2, 3, 8), normal(2, 3, 3)
 normal_y = normal(2, 2, 3, 5)
+normal_t = normal(5, 3)
 normal_h, normal_o = normal(5, 4), normal(2, 5)
 
 

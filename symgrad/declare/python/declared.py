@@ -17,7 +17,7 @@ from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ..draft import Draft
 from .formula import formula
-from .graph import Node, Value, constant, is_pack, places_of, value
+from .graph import Node, Value, constant, input_of, is_pack, value
 from .lowering import lower
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
@@ -147,7 +147,7 @@ def _trace(declared: Declared) -> Function:
         for name, kind in signature.tensors.items():
             shape = [_size(draft, dim, sizes) for dim in kind.dims]
             draft.input(name, shape, kind.dtype, kind.optional)
-            node = value(shape, ref(name, *places_of(shape)))
+            node = input_of(name, shape)
             arguments[name] = Array(node, int(bool(shape) and is_pack(shape[0])))
         keywords: dict[str, Any] = dict(declared.static)
         for name, default in signature.options.items():

@@ -69,11 +69,13 @@ class Value(Node):
 
     letters   the indices that the user wrote for the axes
     constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
+    declared  whether it is an input, all of it: the first rows of one are an array of their own
     """
 
     body: Expr
     letters: tuple[str | None, ...] = ()
     constant: bool = False
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -165,9 +167,7 @@ def read(node: Node, subscripts: Sequence[Expr]) -> Expr:
 
 def is_input(node: Node) -> bool:
     """Whether `node` is an input as it was declared."""
-    if not isinstance(node, Value) or node.constant or node.operands or not isinstance(node.body, Ref):
-        return False
-    return node.body.subscripts == places_of(node.shape)
+    return isinstance(node, Value) and node.declared
 
 
 def mentioned(operands: Mapping[str, Node], *bodies: Expr) -> dict[str, Node]:
@@ -204,8 +204,14 @@ def value(
         operands=mentioned(operands, body),
         letters=letters,
         constant=not shape and bool(nodes) and all(isinstance(n, Value) and n.constant for n in nodes),
+        declared=any(is_input(n) and n.body is body and n.shape == tuple(shape) for n in nodes if isinstance(n, Value)),
         origin=origin,
     )
+
+
+def input_of(name: str, shape: Sequence[Expr]) -> Value:
+    """Return the node of an input."""
+    return Value(shape=tuple(shape), body=ref(name, *places_of(shape)), declared=True)
 
 
 def constant(body: Expr, given: Given | None = None) -> Value:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Expr, Index, apply, const, index, ref, show
+from ...expr import ONE, ZERO, Expr, Index, apply, const, index, ref, show
 from ...expr import indices as indices_of
 from ...expr.sizes import largest, tidy
 from ...ops import ROWS
+from ..infinity import NEUTRAL
 from ..names import check_name
 from .arithmetic import broadcast, elementwise, expand, function_of, reduced
 from .building import Building
@@ -99,6 +100,19 @@ def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | 
     return found, given
 
 
+def _as_far_as(
+    term: Array, bound: Sequence[Index | None], known: dict[Index, Expr], scope: Scope, otherwise: Expr
+) -> Array:
+    """The term where the indices of `bound` are before extents that follow other indices, and `otherwise` behind them;
+    `known` has then the largest of these."""
+    for i in bound:
+        if i is not None and i in known:
+            known[i], condition = scope.draft.box_and_condition(i, known[i])
+            if condition is not None:
+                term = elementwise("select", Array(constant(condition)), term, Array(constant(otherwise)))
+    return term
+
+
 class Reducing:
     """A reduction, used as NumPy's function `sg.sum(x, axis=-1)` and as index notation `sg.sum[l](x[i, l])`."""
 
@@ -126,8 +140,14 @@ class Reducing:
                 raise DeclarationError(
                     f"{here()}{self.kind}[{missing[0].name}] of a term that has no index {missing[0].name} ({line()})."
                 )
+            kind = self.kind
+            if kind == "mean" and any(i in known and indices_of(known[i]) for i in bound):
+                kind = "sum"
+                for i in bound:
+                    term = term / Array(constant(known.get(i, scope.draft.extent(i))))
+            term = _as_far_as(term, bound, known, scope, NEUTRAL.get(kind, ZERO))
             body = read(term._node, axes_of(shape))
-            node = reduction(self.kind, {i: known.get(i) for i in bound}, shape, body, [term._node])
+            node = reduction(kind, {i: known.get(i) for i in bound}, shape, body, [term._node])
             result = Array(node, term._lead)
             return result if node.free else Array(closed(scope, result._node, (), {}), term._lead)
 
@@ -216,10 +236,12 @@ class _Tensor:
 
         def of(x: Any) -> Array:
             scope, term = _shown_term(x, order)
+            known = extents_of(given, scope)
+            term = _as_far_as(term, order, known, scope, ZERO)
             at = order.index(None) if None in order else len(order)
             before = tuple(i for i in order[:at] if i is not None)
             after = tuple(i for i in order[at:] if i is not None)
-            return Array(closed(scope, term._node, (*before, *after), given, len(before)), term._lead)
+            return Array(closed(scope, term._node, (*before, *after), known, len(before)), term._lead)
 
         return of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Expr, Index, const, index, indices, is_exact, product, ref, substitute, value_of
+from ...expr import ZERO, Expr, Index, conjunction, const, index, indices, is_exact, product, ref, substitute, value_of
 from ...ir import Function
 from ...ops import NAMES
 from ..draft import Draft
@@ -99,6 +99,7 @@ class _Declaration(HeaderReader):
     def _forget_indices(self) -> None:
         """Begin a statement: its indices are its own."""
         self.bound, self.extents = ({"...": PACK} if self.elementwise else {}), {}
+        self.written_where = []
 
     def _single(self, behind: int) -> list[str]:
         """`name(inputs)[indices] = body`."""
@@ -306,7 +307,10 @@ class _Declaration(HeaderReader):
             self.whole(name)
             return
         given = dict(extents)
-        body, where, kind = self._body(name, given)
+        with self.under(*self.written_where):
+            body, where, kind = self._body(name, given)
+        if self.written_where:
+            where = conjunction(self.written_where)
         body = settled(body)
         self.check_constants(token, body)
         if PACK in subscripts:
@@ -319,7 +323,7 @@ class _Declaration(HeaderReader):
         behind = self.reduction_ends()
         whole = behind is not None and (behind.kind in ("end", "newline") or behind.text in (";", ",", "]"))
         alone = self._writers.get(name, 1) == 1 or self.token.text in ("sum", "mean")
-        if not whole or not alone:
+        if not whole or not alone or self.written_where:
             return self.expression(), None, "sum"
         r = self.reduction()
         extents |= r.extents

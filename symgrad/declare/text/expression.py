@@ -7,7 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...errors import FormulaError
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, postorder, ref, refs, select
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    const,
+    indices,
+    postorder,
+    product,
+    ref,
+    refs,
+    select,
+)
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..infinity import NO_INFINITY, in_branches, is_infinite, settled, without_neutral
@@ -89,17 +105,22 @@ class ExpressionReader(Names):
         outer, given = dict(self.bound), dict(self.extents)
         over: list[Index] = []
         named: list[Token] = []
+        conditions: list[Expr] = []
+        counts: dict[Index, Expr] = {}
         while True:
             token = self.pack_name() if self.at_pack() else self.expect_name("an index to reduce over")
             over.append(self.bind(token))
             named.append(token)
             if self.accept(":"):
-                self.extents[over[-1]] = self.extent()
+                self.extents[over[-1]], condition = self.extent(over[-1])
+                if condition is not None:
+                    conditions.append(condition)
+                    counts[over[-1]] = condition.args[1]
             if not self.accept(","):
                 break
         self.expect("]", f"behind the indices and extents of {first.text}[i, j:n]")
         self.expect("(", f"behind the indices of {first.text}, around what is reduced")
-        with self.deeper():
+        with self.deeper(), self.under(*conditions):
             body = self.expression()
         if self.token.text == ",":
             raise self.error(
@@ -111,13 +132,18 @@ class ExpressionReader(Names):
         body, where = without_neutral(first.text, settled(body))
         if is_infinite(body) and not (_asks_presence(body) and in_branches(body)):
             raise self.error(first, NO_INFINITY)
+        kind = first.text
+        if conditions:
+            if kind == "mean":
+                kind, body = "sum", body / product(counts.get(i, self.draft.extent(i)) for i in over)
+            where = conjunction([*conditions, *(() if where is None else (where,))])
         mentioned = indices(body, *(() if where is None else (where,)))
         for i, token in zip(over, named, strict=True):
             if i not in mentioned and i not in extents:
                 raise self.error(
                     token, f"what {first.text} reduces does not mention {i.name}. Say how far: {i.name}:n."
                 )
-        return Reduction(first.text, tuple(over), body, extents, where)
+        return Reduction(kind, tuple(over), body, extents, where)
 
     def hoisted(self) -> Expr:
         """Read a reduction, make it an equation of its own, and return the reference to it.
@@ -251,8 +277,8 @@ class ExpressionReader(Names):
         return args
 
     @contextmanager
-    def _under(self, condition: Expr) -> Iterator[None]:
-        parts = [condition]
+    def under(self, *conditions: Expr) -> Iterator[None]:
+        parts = [*conditions]
         while any(isinstance(p, Apply) and p.op == "and" for p in parts):
             parts = [a for p in parts for a in (p.args if isinstance(p, Apply) and p.op == "and" else (p,))]
         self._conditions += parts
@@ -266,10 +292,10 @@ class ExpressionReader(Names):
         with self.deeper():
             condition = self.expression()
             self.expect(",", f"behind the condition of {token.text}(condition, then, otherwise)")
-            with self._under(condition):
+            with self.under(condition):
                 then = self.expression()
             self.expect(",", f"behind the first branch of {token.text}(condition, then, otherwise)")
-            with self._under(apply("not", condition)):
+            with self.under(apply("not", condition)):
                 otherwise = self.expression()
         self.expect(")", "behind the second branch")
         return select(condition, then, otherwise)
@@ -309,7 +335,7 @@ class ExpressionReader(Names):
         condition = self.expression()
         self.expect(")", "behind the condition of a piece")
         end, self.here = self.here, start
-        with self._under(condition):
+        with self.under(condition):
             value = self.expression()
         if self.here != here:
             raise self.unexpected("an operator or ',' is missing")

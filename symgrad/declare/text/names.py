@@ -30,6 +30,7 @@ class Names(Operators):
     elementwise  every input is bare: a bare name is an element of an array of the one shape `...`
     undeclared   a formula without a header: a new name is an input
     bound        the indices of the target and of the reductions around this place, and the extents given to them
+    written_where   the conditions that an extent of the target is, where it follows another index
     """
 
     def __init__(self, formula: Formula, draft: Draft) -> None:
@@ -40,6 +41,7 @@ class Names(Operators):
         self.undeclared = False
         self.bound: dict[str, Index] = {}
         self.extents: dict[Index, Expr] = {}
+        self.written_where: list[Expr] = []
         self._binding = False
 
     def value(self) -> Expr:
@@ -202,16 +204,20 @@ class Names(Operators):
         if dtype_of(value, kinds) == Dtype.REAL:
             raise self.error(token, f"{what} is an integer; this is a real number. `//` divides integers.")
 
-    def extent(self) -> Expr:
-        """How far an index runs: an integer made of sizes and options."""
+    def extent(self, i: Index) -> tuple[Expr, Expr | None]:
+        """How far the index `i` runs: an integer made of sizes, options and the indices around; and the condition that
+        there is where it follows one of these."""
         token = self.token
         value = self.expression(SUM)
         self.check_integer(token, value, "an extent")
-        if indices(value) or any(r.name in self.axes for r in refs(value)):
-            raise self.error(token, "an extent is made of sizes, options and integers.")
+        if any(r.name in self.axes for r in refs(value)):
+            raise self.error(token, "an extent is made of sizes, options, integers and the indices around it.")
+        if i in indices(value):
+            raise self.error(token, f"{i.name} cannot say how far it runs itself.")
         if is_exact(value) and value_of(value) < 0:
             raise self.error(token, "an extent is at least 0.")
-        return value
+        with self.at(token):
+            return self.draft.box_and_condition(i, value)
 
     def bind(self, token: Token) -> Index:
         """Make `token` an index of this statement."""
@@ -231,6 +237,7 @@ class Names(Operators):
     def target(self) -> tuple[tuple[Expr, ...], dict[Index, Expr]]:
         """Read `[i, j:n-1, 2*k]` behind the name of a target: its subscripts and the extents that are given."""
         extents: dict[Index, Expr] = {}
+        self.written_where = []
         found: list[Expr] = []
         if self.accept("["):
             self._binding = True
@@ -239,7 +246,8 @@ class Names(Operators):
                     i = self.bind(self.next())
                     self.next()
                     self._binding = False
-                    extents[i] = self.extent()
+                    extents[i], condition = self.extent(i)
+                    self.written_where += [] if condition is None else [condition]
                     self._binding = True
                     found.append(i)
                 else:

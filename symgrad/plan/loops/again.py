@@ -64,7 +64,7 @@ class Again:
         plain = {
             step.target
             for step in steps
-            if isinstance(step, Step) and step.target in temporaries and _is_elementwise(step)
+            if isinstance(step, Step) and step.target in temporaries and _is_elementwise(step, table[step.target])
         }
         for step in steps:
             name = step.targets[0]
@@ -177,10 +177,12 @@ def _fits(name: str, reads: Sequence[tuple[Equation, Ref | None]]) -> bool:
     )
 
 
-def _is_elementwise(step: Step) -> bool:
+def _is_elementwise(step: Step, target: Tensor) -> bool:
+    """Whether one equation says what every element is; what it leaves out is 0, and not what it says elsewhere."""
     (e, *others) = step.equations
     plain = not others and e.reduce == "none" and e.plain and e.where is None and not e.when and not step.when
-    return plain and all(isinstance(s, Index) for s in e.subscripts) and {i for i, _ in e.box} == set(e.subscripts)
+    shown = all(isinstance(s, Index) for s in e.subscripts) and {i for i, _ in e.box} == set(e.subscripts)
+    return plain and shown and e.fills(target)
 
 
 def _operations(body: Expr) -> int:
