@@ -142,7 +142,7 @@ def _fails(condition: Expr) -> str:
     """`not s >= 1`, and `p == 0` where that is what must not be."""
     if isinstance(condition, Apply) and condition.op == "ne":
         return sizes(apply("eq", *condition.args))
-    return f"not {sizes(condition)}"
+    return sizes(apply("not", condition))
 
 
 def with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], kept: str) -> list[str]:

@@ -311,9 +311,9 @@ class Draft:
             named = target in self._named
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
-        told = bounds(self.name, equations, tensors, {o.name for o in self.options})
-        inside = [c for c in told if not self._follows(c)]
-        conditions = tuple(dict.fromkeys((*self._required(), *inside, *_tall(equations))))
+        required = tuple(dict.fromkeys((*self._required(), *_tall(equations))))
+        inside = bounds(self.name, equations, tensors, [*self.dims], self.options, required)
+        conditions = tuple(dict.fromkeys((*required, *(c for c in inside if not self._follows(c)))))
         return Function(
             name=self.name,
             dims=tuple(self.dims.values()),

@@ -132,10 +132,10 @@ def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> list[Conj
     margins = facts.margins(condition)
     if len(margins) != 1 or not linear(margins[0]):
         return [(Opaque(condition.key, holds),)]
-    return _at_least_zero(margins[0] if holds else -margins[0] - 1, facts)
+    return at_least_zero(margins[0] if holds else -margins[0] - 1, facts)
 
 
-def _at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:
+def at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:
     """`form >= 0` without what is a choice of several (minimum, maximum, abs), and without quotients where they
     are the only one: a // s + r >= 0 where a + s*r >= 0."""
     for m, c in form.terms.items():
@@ -148,17 +148,17 @@ def _at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:
             each = [rest + p * c for p in parts if p is not None]
             if len(each) < 2:
                 continue
-            every = [_at_least_zero(e, facts) for e in each]
+            every = [at_least_zero(e, facts) for e in each]
             if (node.op == "minimum") == (c > 0):
                 return [(*a, *b) for a, b in product(*every)]
-            other = _at_least_zero(-each[0] - 1, facts)
+            other = at_least_zero(-each[0] - 1, facts)
             return [*every[0], *((*a, *b) for a, b in product(other, every[1]))]
         if node.op == "floordiv" and abs(c) == 1:
             above, step = map(polynomial, node.args)
             if above is not None and step is not None and facts.nonnegative(step - 1):
                 whole = above + step * rest if c > 0 else step * (rest + 1) - 1 - above
                 if linear(whole):
-                    return _at_least_zero(whole, facts)
+                    return at_least_zero(whole, facts)
     form = _without_rests(form)
     return [(Affine(form),)]
 

@@ -10,9 +10,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..expr import Expr, Index, Ref, apply, indices, postorder
+from ..expr import Apply, Expr, Index, Ref, apply, indices, postorder
 from ..expr.polynomials import Polynomial, polynomial, symbol
-from .atoms import GE, NE, NEVER, Affine, Atom, Opaque, alternatives, conjunction_of, definitions, linear
+from .atoms import (
+    EQ,
+    GE,
+    NE,
+    NEVER,
+    Affine,
+    Atom,
+    Conjunction,
+    Opaque,
+    alternatives,
+    at_least_zero,
+    conjunction_of,
+    definitions,
+    linear,
+)
 from .elimination import TooMany, eliminated, tidy
 from .facts import NOTHING, Facts, fixed
 
@@ -123,14 +137,26 @@ class Domain:
         here, _ = self.project(self.indices, dark=True)
         return None if NEVER in here.atoms or any(not _of_sizes(a) for a in here.affine) else here.affine
 
-    def _about(self, atom: Atom) -> Domain:
+    def _about(self, *atoms: Atom) -> Domain:
         """Only the atoms that speak, directly or through others, of the same indices: more points, fewer atoms."""
-        near = set(atom.uses & set(self.indices)) or set(self.indices)
+        near = {i for a in atoms for i in a.uses} & set(self.indices) or set(self.indices)
         kept: dict[Atom, None] = {}
         while more := [a for a in self.atoms if a not in kept and (a.uses & near or not a.uses)]:
             kept.update(dict.fromkeys(more))
             near.update(*(a.uses for a in more))
         return replace(self, atoms=tuple(a for a in self.atoms if a in kept))
+
+    def _of_points(self) -> Domain:
+        """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
+        least: dict[Expr, int] = {}
+        for a in self.affine:
+            place = [s for s in a.form.symbols if isinstance(s, Index)]
+            sizes = [s for s in a.form.symbols if isinstance(s, Ref) and not s.subscripts]
+            if a.relation == GE and len(place) == len(sizes) == 1 and len(a.form.terms) <= 3:
+                (i,), (n,), number = place, sizes, a.form.terms.get((), 0)
+                if a.form == symbol(n) - symbol(i) + number and Affine(symbol(i)) in self.atoms:
+                    least[n] = max(least.get(n, -number), -number)
+        return replace(self, facts=self.facts.raised(frozenset(least.items())))
 
     # -- shadows
 
@@ -152,7 +178,9 @@ class Domain:
         if dark and any(isinstance(s, Ref) for s in data):
             return Domain(kept, (NEVER,), self.facts), False
         try:
-            for s in (*data, *reversed(hidden)):
+            pending = [*data, *reversed(hidden)]
+            while pending:
+                s = _next(pending, atoms)
                 atoms, sharp = eliminated(atoms, s, self.facts, dark)
                 exact = exact and sharp and not isinstance(s, Ref)
         except TooMany:
@@ -232,22 +260,27 @@ class Domain:
         ends = self._ends(subscript, size)
         if ends is None:
             return None
-        found: list[Need] = []
-        for end in ends:
-            outside = Affine(-end - 1)
-            about = self._about(outside)
-            there = about.meet(outside)
-            if there.empty():
-                continue
-            data = [s for a in there.affine for s in a.form.symbols if not fixed(s) and isinstance(s, Ref)]
-            looked = tuple(i for i in self.indices if any(i in indices(s) for s in data))
-            others = [i for i in self.indices if i not in looked]
-            shadow, _ = there.project(others)
-            given, _ = (granted or self)._about(outside).project(others)
-            new = [a for a in shadow.affine if not given.entails(a)]
-            where = about.project(others)[0] if data else Domain((), (), self.facts)
-            found.append(Need(where, tuple(n for a in new for n in a.negated().split())))
-        return found
+        here = self._of_points()
+        if here.facts is not self.facts:
+            return here.needs(subscript, size, granted)
+        outside = [atoms for end in ends for atoms in at_least_zero(-end - 1, self.facts)]
+        return [need for atoms in outside if (need := self._missing(atoms, granted or self)) is not None]
+
+    def _missing(self, outside: Conjunction, granted: Domain) -> Need | None:
+        """What keeps a conjunction from holding anywhere; None if nothing is missing."""
+        about = self._about(*outside)
+        there = about.meet(*outside)
+        if there.empty():
+            return None
+        data = [s for a in outside if isinstance(a, Affine) for s in a.form.symbols if _of_data(s)]
+        looked = tuple(i for i in self.indices if any(i in indices(s) for s in data))
+        others = [i for i in self.indices if i not in looked]
+        shadow, _ = there.project(others)
+        given, _ = granted._about(*outside).project(others)
+        asked = shadow.affine if data else tuple(filter(_of_sizes, shadow.affine))
+        missing = [a for a in asked if not given.entails(a)]
+        where = about.project(others)[0] if data else Domain((), (), self.facts)
+        return Need(where, tuple(n for a in missing for n in a.negated().split()))
 
     def _ends(self, subscript: Expr, size: Expr) -> tuple[Polynomial, Polynomial] | None:
         """What is not negative where a subscript is inside of an axis."""
@@ -282,6 +315,18 @@ def _halves(a: Affine) -> tuple[Affine, ...]:
     return (a,) if a.relation == GE else (Affine(a.form), Affine(-a.form))
 
 
+def _of_data(s: Expr) -> bool:
+    return isinstance(s, Ref) and not fixed(s)
+
+
+def _next(pending: list[Expr], atoms: list[Affine]) -> Expr:
+    """Takes the symbol that goes first: one that an equation gives, or the first."""
+    given = (s for s in pending if any(a.relation == EQ and abs(a.form.split(s)[0].number or 0) == 1 for a in atoms))
+    found = next(given, pending[0])
+    pending.remove(found)
+    return found
+
+
 def _of_sizes(a: Affine) -> bool:
     return all(map(fixed, a.form.symbols))
 
@@ -291,8 +336,10 @@ def _of(box: Box, where: Expr | None, facts: Facts) -> Domain:
     sized = replace(facts, integers=facts.integers | _sizes_in(box)) if box else facts
     atoms: list[Atom] = []
     for i, extent in box:
-        for atom in conjunction_of(apply("lt", i, extent), sized):
-            atoms += [Affine(symbol(i)), atom]
+        atoms += [Affine(symbol(i)), *conjunction_of(apply("lt", i, extent), sized)]
+        limit = polynomial(extent)
+        if limit is not None and linear(limit) and any(isinstance(s, Apply) and fixed(s) for s in limit.symbols):
+            atoms.append(Affine(limit - 1 - symbol(i)))  # i < n//s beside s*i <= n - s: either is of use
     if where is not None:
         atoms += conjunction_of(where, sized)
     return Domain(tuple(i for i, _ in box), tuple(dict.fromkeys(atoms)), facts)
@@ -305,17 +352,21 @@ def _sizes_in(box: Box) -> frozenset[str]:
 
 @lru_cache(maxsize=2**14)
 def _empty(domain: Domain) -> bool:
+    domain = domain._of_points()
     facts = domain.facts
     if any(a.negated() in domain.opaque for a in domain.opaque):
         return True
     try:
         atoms, data = domain._defined()
         atoms = tidy(atoms, facts)
-        for s in (*data, *reversed(domain.indices)):
-            atoms, _ = eliminated(atoms, s, facts)
+        pending = [*data, *reversed(domain.indices)]
+        while pending:
+            atoms, _ = eliminated(atoms, _next(pending, atoms), facts)
     except TooMany:
         return False
-    atoms = tidy([*atoms, *map(Affine, facts.more)], facts)
+    fixed_ones = {s: None for a in atoms for s in sorted(a.form.symbols, key=repr)}
+    known = [d for s in fixed_ones for d in definitions(s, facts)]
+    atoms = tidy([*atoms, *known, *map(Affine, facts.more)], facts)
     done: set[Expr] = set()
     while atoms and NEVER not in atoms:  # sizes, too, may have any value that the facts allow
         left = {s for a in atoms for s in a.form.symbols} - done
@@ -324,7 +375,7 @@ def _empty(domain: Domain) -> bool:
         s = min(left, key=repr)
         done.add(s)
         low = facts.least_of(s)
-        known = [*definitions(s, facts), *([] if low is None else [Affine(symbol(s) - low)])]
+        known = [] if low is None else [Affine(symbol(s) - low)]
         try:
             atoms, _ = eliminated([*atoms, *known], s, facts, most=len(atoms) + ROOM)
         except TooMany:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref
@@ -43,6 +44,12 @@ class Facts:
                 else:
                     more[form] = None
         return cls(frozenset(least.items()), known.integers, tuple(more))
+
+    def raised(self, least: frozenset[tuple[Expr, int]]) -> Facts:
+        """With these lower bounds where they say more; itself where they do not."""
+        known = dict(self.least)
+        more = {s: low for s, low in least if s not in known or known[s] < low}
+        return _raised(self, frozenset(more.items())) if more else self
 
     def margins(self, condition: Expr) -> list[Polynomial]:
         """What is not negative where a comparison of integers holds; empty for anything else, `!=` among it."""
@@ -134,6 +141,11 @@ class Facts:
 
 
 NOTHING = Facts()
+
+
+@lru_cache(maxsize=2**10)
+def _raised(facts: Facts, more: frozenset[tuple[Expr, int]]) -> Facts:
+    return Facts(frozenset((dict(facts.least) | dict(more)).items()), facts.integers, facts.more)
 
 
 def fixed(s: Expr) -> bool:

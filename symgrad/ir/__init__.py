@@ -21,6 +21,7 @@ from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import apart, cover, disjoint, inside, once, range_of, stretch, unguarded, untold
+from .reads import evaluated, reads_of
 from .text import (
     show_derivative,
     show_element,
@@ -60,6 +61,7 @@ __all__ = [
     "disjoint",
     "dtype_of_part",
     "equations_of",
+    "evaluated",
     "extent_of",
     "inside",
     "interpret",
@@ -70,6 +72,7 @@ __all__ = [
     "once",
     "ordered",
     "range_of",
+    "reads_of",
     "recurrent",
     "scheduled",
     "show_derivative",

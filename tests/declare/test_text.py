@@ -481,7 +481,7 @@ TRICKY = [
     "-(x % y)", "(-x) % y", "x % y*z", "x % (y*z)", "where(x < y, x, -y)", "~(x < y) & (y >= z)", "~(x < y & y >= z)",
     "x < y | y < z & z < x", "(x < y | y < z) & z < x", "x < y & (y < z & z < x)", "(x < y) == (y < z)",
     "(x == y) == z", "(x < y) + 1", "(x < y)*z", "-(x < y)", "~x**2", "(~x)**2", "~~x", "~(-x)", "-~x",
-    "a[2*i + 1]", "a[t[i]]", "a[n - 1 - i]", "a[(i + 1)//2] - a[i % 2]", "maximum(x, minimum(y, z))", "2*pi*x",
+    "a[(2*i + 1)//2]", "a[t[i]]", "a[n - 1 - i]", "a[(i + 1)//2] - a[i % 2]", "maximum(x, minimum(y, z))", "2*pi*x",
     "atan2(-x, y)", "(x + y)*(x - y)", "x*(y*z)", "x + (y + z)", "x + (y - z)", "exp(-(x**2))", "1 - (1 - x)",
 ]  # fmt: skip
 

@@ -1,0 +1,68 @@
+"""The conditions on sizes under which nothing is read or written outside, and what no sizes allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.expr import show
+
+NEEDS = [
+    ("f(x[n])[i:n] = x[i]*x[0]", "1 <= n"),
+    ("f(x[n,m])[i:n] = x[i,5]", "6 <= m"),
+    ("f(x[n,m], w)[i:n] = where(i >= 1, x[i-1,5]*w, -w)", "6 <= m | n <= 1"),
+    ("f(x[n], w)[i:8] = where(w >= 1, x[i]*w, w)", "8 <= n"),
+    ("f(x[n,m])[i:n] = where(x[i,0] > 0, x[i,5], x[i,0])", "6 <= m"),
+    ("f(x[n])[i:n] = where(i >= 1, x[i-1], x[i])", ""),
+    ("f(x[n])[i:n] = where(i < n - 1, x[i+1], x[0])", ""),
+    ("f(x[n])[i:n] = where(i == 0, x[n-1], x[i-1])", ""),
+    ("f(x[n])[i:n] = where(i != 0, x[i-1], x[i])", ""),
+    ("f(x[n])[i:n] = where((i >= 1) & (x[i] > 0), x[i-1], 1)", ""),
+    ("f(x[n])[i:n] = where(x[i] > 0, where(i >= 1, x[i-1], 0), where(i < n - 1, x[i+1], 0))", ""),
+    ("f(x[n], y[m])[i:n+m] = where(i < n, x[i], y[i-n])", ""),
+    ("f(x[n])[i:n] = where(n >= 3, x[2], x[0])", ""),
+    ("f(x[n])[i:n] = where(i % 2 == 1, x[i-1], x[i])", ""),
+    ("f(x[4])[i:4] = where(i % 2 == 0, x[i+1], x[i])", ""),
+    ("f(x[n])[i:n] = x[maximum(0, minimum(i + 1, n - 1))]", ""),
+    ("f(x[n])[i:n] = x[(i + 1) % n]", ""),
+    ("f(x[n]; k=2)[i:n] = where(i >= k, x[i-k], 0)", "k >= 0"),
+    ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 | n * s + 1 <= n + 2 * s"),
+]
+
+
+@pytest.mark.parametrize(("text", "needs"), NEEDS, ids=[text for text, _ in NEEDS])
+def test_what_the_sizes_must_meet(text, needs):
+    assert "; ".join(map(show, sg.parse(text).constraints)) == needs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x[n])[i:n] = x[i+1]",
+        "f(x[n])[i:n] = x[2*i+1]",
+        "f(x[n])[i:n] = where(i >= 1, x[i-2], x[i])",
+        "f(x[n])[i:n] = where(i >= 1 | x[i] > 0, x[i-1], 1)",
+        "f(x[n])[i:n] = where(x[i] > 0, x[i+1], 1)",
+        "f(x[n], t[n]: int)[i:n] = where(t[i] >= 1, x[i-1], 0)",
+    ],
+)
+def test_what_no_sizes_allow_is_refused(text):
+    with pytest.raises(sg.ShapeError, match="is outside of x"):
+        sg.parse(text)
+
+
+def a_column(x: sg.Tensor["n m"]):
+    return np.where(x[:, 0] > 0, x[:, 5], x[:, 0])
+
+
+@pytest.mark.parametrize("to", ["numpy", "c", "torch", "jax"])
+@pytest.mark.parametrize("text", [NEEDS[2][0], NEEDS[3][0], NEEDS[4][0], "a_column"])
+def test_it_is_tested_before_anything_runs(text, to):
+    declared = sg.function(a_column) if text == "a_column" else sg.parse(text)
+    (condition,) = map(show, (declared.function if text == "a_column" else declared).constraints)
+    inputs = [np.ones((4, 3))] if "m" in condition else [np.ones(3)]
+    more = [2.0] if "w)" in text else []
+    code = sg.load(declared, to=to, check=to in ("numpy", "c"))
+    with pytest.raises(ValueError, match="6 <= m|8 <= n"):
+        code.forward(*inputs, *more)
