@@ -17,6 +17,7 @@ from .data import (
     names_of,
     with_names,
 )
+from .demand import has_domain, on_demand
 from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
@@ -63,12 +64,14 @@ __all__ = [
     "equations_of",
     "evaluated",
     "extent_of",
+    "has_domain",
     "inside",
     "interpret",
     "latex_equations",
     "latex_of",
     "names_of",
     "nested",
+    "on_demand",
     "once",
     "ordered",
     "range_of",

@@ -29,7 +29,7 @@ from ..expr import (
     transform,
 )
 from ..expr.sizes import decided, equal
-from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
@@ -66,7 +66,7 @@ def stable(function: Function) -> Function:
         function = _once(_constants(function))
     function = _rename_copies(function)
     function = with_normalised(_hoist(function))
-    return _with_siblings(_without_dead(function))
+    return on_demand(_with_siblings(_without_dead(function)))
 
 
 def _in_form(function: Function, table: Sequence[Identity]) -> Function:

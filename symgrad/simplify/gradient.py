@@ -44,7 +44,7 @@ from .cancelling import better, with_cancelled
 from .denominator import together
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
-from .rewriting import Candidate, Rewriting, is_sum
+from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .table import OF_INPUTS, stable_form, with_stable_slopes
 from .words import in_the_words_of_readers
@@ -190,11 +190,11 @@ def _candidates(
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
     """The gradient intermediates that are a sum over whole equations, and may be written in place."""
     outputs, table = set(derivative.function.outputs), derivative.function.table
-    kept = outputs | recurrent(gradient)
+    kept, guarded = outputs | recurrent(gradient), has_domains(derivative)
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
-        if target not in kept and all(is_sum(e, table[target]) and not _contracts(e) for e in equations)
+        if target not in kept and all(is_sum(e, table[target], guarded) and not _contracts(e) for e in equations)
     )
 
 
@@ -257,10 +257,10 @@ def _bases(derivative: Derivative, forward: Sequence[Equation], gradient: Sequen
     table = derivative.function.table
     read = {r.name for e in gradient for r in e.reads}
     found = []
-    loops = recurrent(forward)
+    loops, guarded = recurrent(forward), has_domains(derivative)
     for e in forward:
         single = len(derivative.primal.writers[e.target]) == 1 and e.target not in loops
-        if single and e.reduce == "none" and is_sum(e, table[e.target]) and table[e.target].shape:
+        if single and e.reduce == "none" and is_sum(e, table[e.target], guarded) and table[e.target].shape:
             mine = any(r.name in read and len(indices(r)) == len(e.box) for r in refs(e.body))
             if mine and isinstance(e.body, Apply) and e.body.op in ("mul", "div") and not is_exact(e.body.args[0]):
                 found.append(e)

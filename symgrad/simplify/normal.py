@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Union
 
 from ..expr import (
@@ -29,6 +30,7 @@ from ..expr import (
     index,
     indices,
     postorder,
+    select,
     substitute,
     value_of,
 )
@@ -69,9 +71,12 @@ class TooLarge(Exception):
 class Normal:
     """Converts expressions to polynomials, remembering how each atom was first written and in which order."""
 
-    def __init__(self, signed: Collection[str] = ()) -> None:
-        """signed  the options, which may be negative"""
+    def __init__(self, signed: Collection[str] = (), guarded: bool = False) -> None:
+        """signed   the options, which may be negative
+        guarded  whether a `where` is taken apart: each branch counts under a guard
+        """
         self.signed = signed
+        self.guarded = guarded
         self.spelling: dict[Expr, Expr] = {}
         self.rank: dict[Atom, int] = {}
         self._sums: dict[Sum, Poly] = {}
@@ -107,13 +112,18 @@ class Normal:
         """The normal form of `root`; `inline` may give the polynomial that an element stands for."""
         done: dict[Expr, Poly] = {}
         changed: set[Expr] = set()  # what `inline` replaced something in
-        for node in _arithmetic(root):
+        for node in _arithmetic(root, self.guarded):
             found = inline(node) if isinstance(node, Ref) else None
             if found is not None:
                 done[node] = found
                 changed.add(node)
             elif isinstance(node, Const) and (node.text is None or node is ZERO):
                 done[node] = constant(node.value)
+            elif self.guarded and isinstance(node, Apply) and node.op == "select":
+                condition, *branches = node.args
+                changed.update([node] if any(b in changed for b in branches) else [])
+                yes, no = self.atom(select(condition, ONE, ZERO)), self.atom(select(condition, ZERO, ONE))
+                done[node] = plus(times(yes, done[branches[0]]), times(no, done[branches[1]]))
             elif isinstance(node, Apply) and _operands(node):
                 below = _operands(node)
                 if any(a in changed for a in below):
@@ -163,6 +173,19 @@ class Normal:
                 return {frozenset({(a, e * exponent)}): Fraction(1)}
         return None
 
+    # guards
+
+    def guards(self, monomial: Monomial) -> dict[Atom, tuple[Expr, bool]]:
+        """The guards among the factors of a monomial, in order."""
+        if not self.guarded:
+            return {}
+        return {a: found for a, e in self.ordered(monomial) if e == 1 and (found := guarded_by(a)) is not None}
+
+    def consistent(self, poly: Poly) -> Poly:
+        """`poly` without what counts nowhere, since a condition would have to hold and not to."""
+        asked = {m: [*self.guards(m).values()] for m in poly}
+        return {m: c for m, c in poly.items() if not any((g, not holds) in asked[m] for g, holds in asked[m])}
+
     # sums
 
     def sum_over(self, poly: Poly, box: Box, split: bool) -> Poly:
@@ -172,6 +195,12 @@ class Normal:
         """
         if not box:
             return poly
+        bound = {i for i, _ in box}
+        outer = {m: frozenset(a for a in self.guards(m) if not free(a) & bound) for m in poly}
+        if len(set(outer.values())) > 1:  # each sum has a domain of its own
+            parts = dict.fromkeys(outer.values())
+            sums = [self.sum_over({m: c for m, c in poly.items() if outer[m] == part}, box, split) for part in parts]
+            return reduce(plus, sums)
         result: Poly = {}
         together: dict[Monomial, Poly] = {}
         for monomial, coefficient in poly.items():
@@ -302,23 +331,26 @@ class Normal:
         return {frozenset({(atom, Fraction(1))}): Fraction(1)}
 
 
-def _operands(node: Expr) -> tuple[Expr, ...]:
-    """What the normal form looks into: the operands of arithmetic, and the base of a power with an exact exponent."""
+def _operands(node: Expr, guarded: bool = False) -> tuple[Expr, ...]:
+    """What the normal form looks into: the operands of arithmetic, the base of a power with an exact exponent, and the
+    branches of a `where` that is taken apart."""
     if not isinstance(node, Apply):
         return ()
     if node.op == "pow":
         exponent = node.args[1]
         return node.args[:1] if isinstance(exponent, Const) and exponent.text is None else ()
+    if node.op == "select":
+        return node.args[1:] if guarded else ()
     return node.args if OPS[node.op].algebraic else ()
 
 
-def _arithmetic(root: Expr) -> Iterable[Expr]:
+def _arithmetic(root: Expr, guarded: bool) -> Iterable[Expr]:
     """The nodes that the normal form looks into, each after its operands."""
     seen: set[Expr] = set()
     stack = [root]
     while stack:
         node = stack[-1]
-        waiting = [a for a in _operands(node) if a not in seen]
+        waiting = [a for a in _operands(node, guarded) if a not in seen]
         if node not in seen and waiting:
             stack.extend(reversed(waiting))
             continue
@@ -367,7 +399,20 @@ def merge(m: Monomial, n: Monomial) -> Monomial:
         powers[atom] = powers.get(atom, Fraction(0)) + exponent
         if not powers[atom]:
             del powers[atom]
+        elif powers[atom] > 1 and guarded_by(atom) is not None:
+            powers[atom] = Fraction(1)
     return frozenset(powers.items())
+
+
+def guarded_by(atom: Atom) -> tuple[Expr, bool] | None:
+    """The condition of a guard, and whether it must hold: where(c, 1, 0), or where(c, 0, 1).
+
+    A guard is the factor of what counts only there. It is its own square, and is never multiplied with: what has it is
+    written as an equation with a `where`, or as a branch.
+    """
+    if isinstance(atom, Apply) and atom.op == "select" and {*atom.args[1:]} == {ONE, ZERO}:
+        return atom.args[0], atom.args[1] is ONE
+    return None
 
 
 def inverse(m: Monomial) -> Monomial:

@@ -8,24 +8,40 @@ from fractions import Fraction
 from functools import partial
 
 from ..expr import (
+    ONE,
+    ZERO,
     Apply,
     Const,
     Expr,
     Index,
     Ref,
     apply,
+    conjuncts,
     indices,
     is_exact,
     postorder,
     ref,
     refs,
+    select,
     substitute,
 )
-from ..ir import Box, Derivative, Equation, Function, Tensor, by_target, inside, names_of, ordered, recurrent, untold
+from ..ir import (
+    Box,
+    Derivative,
+    Equation,
+    Function,
+    Role,
+    Tensor,
+    by_target,
+    inside,
+    names_of,
+    ordered,
+    recurrent,
+    untold,
+)
 from ..ops import OPS
 from .match import Binding, match
-from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus
-from .normal import times as product_of
+from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus, times
 from .products import Product
 from .reuse import operator
 from .write import Writer
@@ -58,7 +74,8 @@ class Rewriting:
         self.inline = inline
         self.bases = bases
         self.recurrent = recurrent((*forward, *gradient))
-        self.normal = Normal({o.name for o in derivative.function.options})
+        self.guarded = has_domains(derivative)
+        self.normal = Normal({o.name for o in derivative.function.options}, self.guarded)
         for e in forward:  # forward first: its atoms come before others, as its author wrote them
             for node in postorder(e.body):
                 if not isinstance(node, Const):
@@ -106,14 +123,14 @@ class Rewriting:
             r.name
             for equations in self.gradient.values()
             for e in equations
-            for node in _opaque(e, self._is_sum(e))
+            for node in _opaque(e, self._is_sum(e), self.guarded)
             for r in refs(node)
         }
         kept += [t for t in self.gradient if t in self.inline and t in inside]
         return [t for t in self.gradient if t in kept] + outputs
 
     def _is_sum(self, e: Equation) -> bool:
-        return e.target not in self.recurrent and is_sum(e, self.table[e.target])
+        return e.target not in self.recurrent and is_sum(e, self.table[e.target], self.guarded)
 
     # polynomials
 
@@ -145,8 +162,7 @@ class Rewriting:
 
     def _reduced(self, e: Equation) -> Poly:
         """The polynomial of one equation; its sum is split where a term then vanishes or is known."""
-        poly = self.normal.poly(self._tidied(e.body), self._inlined)
-        poly = self._by_result(poly)
+        poly = self._by_result(self._counted(e))
         if not e.reduced:
             return poly
         split = self.normal.sum_over(poly, e.reduced, split=True)
@@ -154,6 +170,13 @@ class Rewriting:
         if len(kept) < len(split):
             return kept
         return self.normal.sum_over(poly, e.reduced, split=False)
+
+    def _counted(self, e: Equation) -> Poly:
+        """The polynomial of a body, under the guards of the equation's `where`."""
+        poly = self.normal.poly(e.body if self.guarded else self._tidied(e.body), self._inlined)
+        for condition in [] if e.where is None else conjuncts(e.where):
+            poly = times(self.normal.atom(select(condition, ONE, ZERO)), poly)
+        return self.normal.consistent(poly)
 
     def _tidied(self, body: Expr) -> Expr:
         """The branches of a `where`, each in normal form."""
@@ -174,8 +197,17 @@ class Rewriting:
     def _finished(self, poly: Poly) -> Poly:
         """The change of basis, and what vanishes in it."""
         for base in self.bases:
-            poly = self.normal.map_atoms(poly, partial(self._changed, base))
+            here, elsewhere = self._domain_of(base, poly)
+            poly = plus(elsewhere, self.normal.map_atoms(here, partial(self._changed, base)))
+        poly = self.normal.consistent(poly)
         return {m: c for m, c in poly.items() if not self._vanishes(m)}
+
+    def _domain_of(self, base: Equation, poly: Poly) -> tuple[Poly, Poly]:
+        """The terms that count only where the value of `base` is computed, and the others."""
+        asked = [] if base.where is None else [(c.key, True) for c in conjuncts(base.where)]
+        mine = {m: {(c.key, holds) for c, holds in self.normal.guards(m).values()} for m in poly}
+        here = {m: c for m, c in poly.items() if mine[m].issuperset(asked)}
+        return here, {m: c for m, c in poly.items() if m not in here}
 
     def _vanishes(self, monomial: Monomial) -> bool:
         """Whether a factor is a sum of forward values alone that is identically 0."""
@@ -194,7 +226,7 @@ class Rewriting:
         if not isinstance(atom, Ref):
             return None
         equations = self.forward.get(atom.name, [])
-        if len(equations) != 1 or not self._is_sum(equations[0]):
+        if len(equations) != 1 or not self._is_sum(equations[0]) or equations[0].where is not None:
             return None
         (e,) = equations
         names = dict(zip(e.subscripts, atom.subscripts, strict=True))
@@ -210,7 +242,8 @@ class Rewriting:
         found = []
         for equations in self.forward.values():
             e = equations[0]
-            if len(equations) == 1 and self._is_sum(e) and not e.reduced and isinstance(e.body, Apply):
+            plain = len(equations) == 1 and self._is_sum(e) and not e.reduced and e.where is None
+            if plain and isinstance(e.body, Apply):
                 poly = self.normal.poly(e.body)
                 if len(poly) == 1:
                     ((monomial, coefficient),) = poly.items()
@@ -259,7 +292,7 @@ class Rewriting:
         others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()
-        result = product_of(value, {inverse(m): Fraction(1)})
+        result = times(value, {inverse(m): Fraction(1)})
         ((m, c),) = result.items()
         return {frozenset((a, x * exponent) for a, x in m): c}
 
@@ -321,7 +354,7 @@ class Rewriting:
             return list(group)
         poly: Poly = {}
         for e in group:
-            poly = plus(poly, self.normal.poly(self._tidied(e.body), self._inlined))
+            poly = plus(poly, self._counted(replace(e, where=None)))
         poly = self._finished(self._by_result(poly))
         before = len(writer.equations)
         body = writer.expr(poly, dict(group[0].box))
@@ -340,12 +373,21 @@ class Rewriting:
         return cost + read
 
 
-def is_sum(e: Equation, target: Tensor) -> bool:
-    """Whether the body, summed, is what every element of the target gets: it may stand where the element is read."""
-    return e.reduce in ("none", "sum") and e.where is None and not e.when and e.fills(target)
+def has_domains(derivative: Derivative) -> bool:
+    """Whether forward computes something only where a condition on data holds."""
+    forward = (e for e in derivative.primal.statements if derivative.primal.table[e.target].role == Role.LOCAL)
+    return any(e.where is not None and any(r.name in derivative.primal.table for r in refs(e.where)) for e in forward)
 
 
-def _opaque(e: Equation, merged: bool) -> list[Expr]:
+def is_sum(e: Equation, target: Tensor, guarded: bool = False) -> bool:
+    """Whether the body, summed, is what every element of the target gets: it may stand where the element is read.
+
+    guarded  also under a condition, which stands there, too
+    """
+    return e.reduce in ("none", "sum") and (e.where is None or guarded) and not e.when and e.fills(target)
+
+
+def _opaque(e: Equation, merged: bool, guarded: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
     if e.matrix is not None:
         return [e.body]
@@ -359,6 +401,9 @@ def _opaque(e: Equation, merged: bool) -> list[Expr]:
         seen.add(node)
         if OPS[node.op].kind == "arithmetic":
             stack.extend(node.args)
+        elif guarded and node.op == "select":
+            stack.extend(node.args[1:])
+            inner.append(node.args[0])
         else:
             inner.append(node)
     if not merged:

@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from math import gcd
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, const, index, postorder, ref, refs
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    const,
+    index,
+    postorder,
+    ref,
+    refs,
+    select,
+)
 from ..ir import Box, Equation, Tensor
-from .normal import Atom, Monomial, Normal, Poly, Sum, free, inverse, merge, plus, power_expr, quotient, scaled
+from .normal import (
+    Atom,
+    Monomial,
+    Normal,
+    Poly,
+    Sum,
+    free,
+    guarded_by,
+    inverse,
+    merge,
+    plus,
+    power_expr,
+    quotient,
+    scaled,
+)
 
 LONGEST = 28  # letters of a name that is made of others
 LETTERS = "ijklpqrstuvwabcdefgh"
@@ -40,6 +72,7 @@ class Writer:
         self.taken = set(taken)
         self.tensors: list[Tensor] = []
         self.equations: list[Equation] = []
+        self.within: tuple[Atom, ...] = ()  # the guards under which alone what is written counts
         self._names: dict[tuple[object, ...], str] = {}
 
     # equations
@@ -47,6 +80,11 @@ class Writer:
     def equation(self, target: str, subscripts: tuple[Expr, ...], box: Box, poly: Poly) -> Equation:
         """`target[subscripts] = poly`, as one reduction if the polynomial is one Sum."""
         extents = dict(box)
+        common = self._common_guards(poly)
+        if common:
+            with self._under(common):
+                e = self.equation(target, subscripts, box, self._without(poly, common))
+            return replace(e, where=self._domain(common))
         if len(poly) == 1:
             ((monomial, coefficient),) = poly.items()
             sums = [a for a, e in monomial if isinstance(a, Sum) and e == 1]
@@ -55,8 +93,8 @@ class Writer:
                 rest = monomial - {(sums[0], Fraction(1))}
                 mean = self._extents_below(sums[0], rest) if rest else frozenset()
                 if mean is not None and mean == rest:
-                    bound, body = self._inside(sums[0], extents, mean, sign=coefficient)
-                    return Equation(target, subscripts, "sum", body, (*box, *bound))
+                    bound, body, where = self._inside(sums[0], extents, mean, sign=coefficient)
+                    return Equation(target, subscripts, "sum", body, (*box, *bound), where)
         return Equation(target, subscripts, "none", self.expr(poly, extents), box)
 
     def _extents_below(self, total: Sum, rest: Monomial) -> Monomial | None:
@@ -70,8 +108,8 @@ class Writer:
 
     def _inside(
         self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial, sign: Fraction = Fraction(1)
-    ) -> tuple[Box, Expr]:
-        """The body of a Sum under readable indices; divided by the extents for a mean."""
+    ) -> tuple[Box, Expr, Expr | None]:
+        """The body of a Sum under readable indices, and where it counts; divided by the extents for a mean."""
         inner = scaled(self.normal.terms(total), sign)
         bound = tuple(i for i, _ in total.box)
         used = {i.name for i in free(total)}
@@ -85,19 +123,25 @@ class Writer:
         renamed = self.normal.rename(inner, names)
         if mean:
             renamed = {merge(m, mean): c for m, c in renamed.items()}
-        return box, self.expr(renamed, {**extents, **dict(box)})
+        common = self._common_guards(renamed)
+        with self._under(common):
+            body = self.expr(self._without(renamed, common), {**extents, **dict(box)})
+        return box, body, self._domain(common)
 
     def _sum(self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial) -> Expr:
         """The reference to the tensor that holds a Sum (or mean), which is written if it is new."""
         shown = sorted(free(total), key=lambda i: list(extents).index(i))
         box = tuple((i, extents[i]) for i in shown)
-        same = (total, box, mean)
+        within = tuple(a for a in self.within if free(a) <= set(shown))
+        same = (total, box, mean, within)
         if same not in self._names:
-            bound, body = self._inside(total, extents, mean)
+            bound, body, where = self._inside(total, extents, mean)
             name = self._name("mean" if mean else "sum", body)
             self._names[same] = name
             self.tensors.append(Tensor(name, tuple(e for _, e in box)))
-            self.equations.append(Equation(name, tuple(shown), "sum", body, (*box, *bound)))
+            domain = self._domain(within)
+            where = domain if where is None else where if domain is None else apply("and", domain, where)
+            self.equations.append(Equation(name, tuple(shown), "sum", body, (*box, *bound), where))
         return ref(self._names[same], *shown)
 
     def _name(self, kind: str, body: Expr) -> str:
@@ -111,12 +155,55 @@ class Writer:
         self.taken.add(name)
         return name
 
+    # domains
+
+    def _common_guards(self, poly: Poly) -> tuple[Atom, ...]:
+        """The guards that every term has."""
+        of_each = [self.normal.guards(m) for m in poly]
+        return tuple(a for a in of_each[0] if all(a in others for others in of_each)) if of_each else ()
+
+    def _without(self, poly: Poly, guards: Sequence[Atom]) -> Poly:
+        return {m - {(a, Fraction(1)) for a in guards}: c for m, c in poly.items()}
+
+    @contextmanager
+    def _under(self, guards: Sequence[Atom]) -> Iterator[None]:
+        """What is written inside counts under these guards alone."""
+        before, self.within = self.within, (*self.within, *guards)
+        yield
+        self.within = before
+
+    def _domain(self, guards: Sequence[Atom]) -> Expr | None:
+        """The condition that all of these guards ask."""
+        asked = [guarded_by(self.normal.written(a)) for a in guards if not isinstance(a, Sum)]
+        return conjunction([c if holds else apply("not", c) for c, holds in filter(None, asked)]) if asked else None
+
+    def _branches(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr | None:
+        """A sum of which some terms count under a condition alone: a `where` of those, and the others."""
+        first = next((a for m in poly for a in self.normal.guards(m)), None)
+        if first is None or isinstance(first, Sum):
+            return None
+        condition, holds = guarded_by(self.normal.written(first)) or (ONE, True)
+        other = select(condition, *((ZERO, ONE) if holds else (ONE, ZERO))).key
+        parts: list[Poly] = [{}, {}, {}]
+        for m, c in poly.items():
+            mine = self.normal.guards(m)
+            parts[0 if first in mine else 1 if other in mine else 2][m] = c
+        branches = []
+        for part, atom in zip(parts, (first, other), strict=False):
+            with self._under([atom]):
+                branches.append(self.expr(self._without(part, [atom]), extents))
+        chosen = select(condition, *(branches if holds else reversed(branches)))
+        return _plus(self.expr(parts[2], extents), chosen) if parts[2] else chosen
+
     # expressions
 
     def expr(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
         """`poly` as an expression: common factors in front, then collected in what is costly."""
         if not poly:
             return ZERO
+        branches = self._branches(poly, extents)
+        if branches is not None:
+            return branches
         if len(poly) == 1:
             return self._term(*next(iter(poly.items())), extents)
         common, content, inner = _common(poly)

@@ -1,0 +1,134 @@
+"""Where a tensor is read, and so where alone it must have a value.
+
+A branch of a `where` is evaluated only where it is selected. What an equation computes for such a branch alone has the
+same domain, and its adjoint too: a gradient that leaves the domain of its value divides by what its author has guarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeGuard
+
+from ..expr import (
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    conjuncts,
+    index,
+    indices,
+    is_exact,
+    postorder,
+    refs,
+    substitute,
+    value_of,
+)
+from ..expr.sizes import equal
+from ..ops import OPS
+from .data import Equation, Function, Role
+from .order import ordered, recurrent
+
+Conditions = dict[Expr, None]  # all of which hold; in order of appearance
+
+
+def negation(condition: Expr) -> Expr:
+    """What holds where the condition does not."""
+    negated = isinstance(condition, Apply) and condition.op == "not"
+    return condition.args[0] if negated else apply("not", condition)
+
+
+def demanded(root: Expr) -> dict[Ref, Conditions]:
+    """Each element that `root` reads, with the conditions under which alone it is read."""
+    known: dict[Expr, Conditions] = {root: {}}
+    for node in reversed(list(postorder(root))):  # after all that read it
+        mine = known[node]
+        for k, a in enumerate(node.args):
+            here = {**mine, **dict.fromkeys(_asked_before(node, k))}
+            known[a] = {c: None for c in known[a] if c in here} if a in known else here
+    return {node: conditions for node, conditions in known.items() if isinstance(node, Ref)}
+
+
+def _asked_before(node: Expr, k: int) -> list[Expr]:
+    """The conditions under which an operator evaluates its argument `k`."""
+    if not isinstance(node, Apply) or not k or node.op not in ("select", "and", "or"):
+        return []
+    condition = node.args[0]
+    if node.op == "or" or node.op == "select" and k == 2:
+        return conjuncts(negation(condition))
+    return conjuncts(condition)
+
+
+def read_under(e: Equation) -> dict[Ref, Conditions]:
+    """Each element that the equation reads, with the conditions under which alone it does, those of its `where` too."""
+    found: dict[Ref, Conditions] = {}
+    always = {} if e.where is None else dict.fromkeys(conjuncts(e.where))
+    parts = [(root, always) for root in (e.body, *e.subscripts)]
+    parts += [] if e.where is None else [(e.where, {})]
+    for root, before in parts:
+        for r, conditions in demanded(root).items():
+            here = {**before, **conditions}
+            found[r] = {c: None for c in found[r] if c in here} if r in found else here
+    return found
+
+
+def on_demand(function: Function) -> Function:
+    """The function with each local that may have no value computed only where something needs it.
+
+    What is needed for a local that is computed everywhere is needed where that local is: elsewhere it reads zeros.
+    """
+    loops = recurrent(function.statements)
+    demands: dict[str, Conditions] = {}  # on each tensor, of all its readers so far; its axes are places
+    changed: dict[int, Equation] = {}
+    for number, e in reversed(list(enumerate(function.statements))):
+        tensor, needed = function.table[e.target], Conditions()
+        if tensor.role == Role.LOCAL and e.fills(tensor) and e.target not in loops:
+            own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
+            needed = {substitute(c, own): None for c in demands.get(e.target, ())}
+        if needed and any(has_domain(n, function.table) for n in postorder(e.body)):
+            e = replace(e, where=conjunction([*(conjuncts(e.where) if e.where is not None else []), *needed]))
+            changed[number] = e
+        for r, conditions in read_under(e).items():
+            mine = _of_axes(r, {**needed, **conditions}, e, function)
+            before = demands.get(r.name)
+            demands[r.name] = mine if before is None else {c: None for c in before if c in mine}
+    if not changed:
+        return function
+    statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
+    return replace(function, statements=ordered(statements))
+
+
+def _places(subscripts: Sequence[Expr]) -> list[Index]:
+    return [index(f"#{axis}") for axis in range(len(subscripts))]
+
+
+def _of_axes(r: Ref, conditions: Iterable[Expr], e: Equation, function: Function) -> Conditions:
+    """Those of the conditions that say where in the tensor the element `r` stands, spoken in its axes."""
+    tensor, extents = function.table.get(r.name), dict(e.box)
+    plain = all(isinstance(s, Index) for s in r.subscripts) and len(set(r.subscripts)) == len(r.subscripts)
+    if tensor is None or not plain:
+        return {}
+    whole = zip(r.subscripts, tensor.shape, strict=True)
+    if not all(isinstance(s, Index) and s in extents and equal(extents[s], axis) for s, axis in whole):
+        return {}
+    axes: dict[Expr, Expr] = dict(zip(r.subscripts, _places(r.subscripts), strict=True))
+    may_be_absent = set(function.optional)
+    return {
+        substitute(c, axes): None
+        for c in conditions
+        if set(indices(c)) <= axes.keys()
+        and all(isinstance(a, Index) for other in refs(c) for a in other.subscripts)  # there is such an element
+        and not any(other.name in may_be_absent for other in refs(c))
+    }
+
+
+def has_domain(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:
+    """Whether an operator is given data that may be outside of its domain; of a division, what it divides by."""
+    row = OPS[node.op] if isinstance(node, Apply) else None
+    if row is None or row.inside is None:
+        return False
+    if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) >= 1:
+        return value_of(node.args[1]).denominator != 1
+    return any(r.name in tensors for r in refs(node.args[1] if row.name == "div" else node.args[0]))
