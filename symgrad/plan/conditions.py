@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeGuard
 
 from ..expr import (
     ONE,
     Apply,
-    Const,
     Expr,
-    Index,
     conjunction,
     conjuncts,
     indices,
-    is_exact,
     postorder,
     refs,
-    value_of,
 )
 from ..expr.sizes import margin, terms, tidy
+from ..ir import has_domain
 from ..ops import OPS
 from .exponents import distance
 
@@ -121,17 +118,13 @@ def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
     return around
 
 
-def restricted(node: Expr) -> TypeGuard[Apply]:
+def restricted(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:
     """Whether a function may have no value, or none that stays in the range, where its `where` does not select it."""
-    row = OPS[node.op] if isinstance(node, Apply) else None
-    if row is None or row.inside is None:
+    if not has_domain(node, tensors):
         return False
-    place = 1 if row.name == "div" else 0
-    if not any(r.subscripts for r in refs(node.args[place])) or isinstance(node.args[place], (Index, Const)):
-        return False
-    if row.name == "exp" and distance(node.args[0]) is not None or place and _at_least_one(node.args[1]):
-        return False
-    return not (row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in (1, 2, 3, 4, 5, 6))
+    if node.op == "exp":
+        return distance(node.args[0]) is None
+    return node.op != "div" or not _at_least_one(node.args[1])
 
 
 def _at_least_one(u: Expr) -> bool:

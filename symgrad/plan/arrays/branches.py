@@ -98,7 +98,7 @@ class Branches(ABC):
                     room[k] = not self.sizes.positive(axis)
                     places[k] = _clamped(s, axis, self.sizes.options)
                 return self.roomy(node, places, room)
-            if anyway is None or not restricted(node) or asked_of(node) in anyway:
+            if anyway is None or not restricted(node, self.tensors) or asked_of(node) in anyway:
                 return node
             place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
             assert inside is not None

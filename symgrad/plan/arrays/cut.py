@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ...expr import (
@@ -95,7 +95,7 @@ def _pieces(
     e: Equation, uses: dict[Expr, int], pieces: dict[Piece, Expr], tensors: dict[str, Tensor], names: Names
 ) -> list[Equation]:
     extents = dict(e.box)
-    within = _within(e.body)
+    within = _within(e.body, tensors)
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
     length: dict[Expr, int] = {}
@@ -124,7 +124,7 @@ def _pieces(
     return [*result, replace(e, body=short[e.body])]
 
 
-def _within(body: Expr) -> dict[Expr, tuple[Case, ...]]:
+def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, tuple[Case, ...]]:
     """The cases of a `where` in which alone a node is asked for that may have no value elsewhere."""
     nodes = _outer(body)
     cases: dict[Expr, dict[Case, None]] = {body: {}}
@@ -138,7 +138,7 @@ def _within(body: Expr) -> dict[Expr, tuple[Case, ...]]:
     partial: set[Expr] = set()
     for node in nodes:
         elsewhere = isinstance(node, Ref) and not plain(node)
-        if elsewhere or restricted(node) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
+        if elsewhere or restricted(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)
     return {node: tuple(cases[node]) for node in nodes if node in partial and cases[node]}
 
