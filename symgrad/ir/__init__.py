@@ -17,7 +17,7 @@ from .data import (
     names_of,
     with_names,
 )
-from .demand import has_domain, on_demand
+from .demand import has_domain, in_place, on_demand
 from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
@@ -65,6 +65,7 @@ __all__ = [
     "evaluated",
     "extent_of",
     "has_domain",
+    "in_place",
     "inside",
     "interpret",
     "latex_equations",

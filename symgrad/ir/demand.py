@@ -23,6 +23,7 @@ from ..expr import (
     is_exact,
     postorder,
     refs,
+    size,
     substitute,
     value_of,
 )
@@ -98,6 +99,31 @@ def on_demand(function: Function) -> Function:
         return function
     statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
     return replace(function, statements=ordered(statements))
+
+
+def in_place(function: Function) -> Function:
+    """The function with each guarded local that one branch alone reads written there."""
+    statements = list(function.statements)
+    for e in function.statements:
+        tensor = function.table[e.target]
+        if e.where is None or e.reduce != "none" or e.when or tensor.role != Role.LOCAL or tensor.named or not e.plain:
+            continue
+        readers = [other for other in statements if any(r.name == e.target for r in other.reads)]
+        if len(readers) != 1 or len(function.writers[e.target]) != 1 or not e.fills(tensor):
+            continue
+        (reader,) = readers
+        found = [(r, c) for r, c in read_under(reader).items() if r.name == e.target]
+        uses = sum(a.name == e.target for n in postorder(reader.body) for a in n.args if isinstance(a, Ref))
+        if len(found) != 1 or uses > 1 or reader.reduce != "none":
+            continue
+        ((r, conditions),) = found
+        at: dict[Expr, Expr] = dict(zip(e.subscripts, r.subscripts, strict=True))
+        as_often = not size(e.body) or {i for i, _ in reader.box} == set(indices(r))
+        if as_often and all(substitute(c, at) in conditions for c in conjuncts(e.where)):
+            body = substitute(reader.body, {r: substitute(e.body, at)})
+            statements = [replace(reader, body=body) if s is reader else s for s in statements if s is not e]
+    kept = {e.target for e in statements} | {*function.inputs, *function.outputs}
+    return replace(function, statements=tuple(statements), tensors=tuple(t for t in function.tensors if t.name in kept))
 
 
 def _places(subscripts: Sequence[Expr]) -> list[Index]:

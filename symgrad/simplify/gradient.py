@@ -38,7 +38,7 @@ from ..expr import (
     total,
     transform,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, recurrent
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent
 from .axes import without_idle_axes
 from .cancelling import better, with_cancelled
 from .denominator import together
@@ -85,7 +85,7 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     statements = alive((*forward, *map(_asked_once, final)), outputs)
     kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
     tensors = tuple(t for t in named.values() if t.name in kept)
-    function = replace(joint, statements=statements, tensors=tensors)
+    function = in_place(replace(joint, statements=statements, tensors=tensors))
     return in_the_words_of_readers(replace(derivative, function=function))
 
 

@@ -42,8 +42,9 @@ class Product:
             if exponent == 1 and isinstance(atom, Ref) and atom.name == self.pivot.name:
                 names = dict(zip(self.pivot.subscripts, atom.subscripts, strict=True))
                 ((wanted, _),) = self.normal.rename({self.monomial: Fraction(1)}, names).items()
-                left = merge(monomial, inverse(wanted))
-                if all(dict(left).get(a, Fraction(0)) >= 0 for a, _ in wanted):
+                domain = frozenset((a, Fraction(1)) for a in self.normal.guards(wanted))  # stays with the reader
+                left = merge(monomial, inverse(wanted - domain))
+                if domain <= monomial and all(dict(left).get(a, Fraction(0)) >= 0 for a, _ in wanted):
                     self.places += 1
                     ((mine, _),) = self.normal.atom(
                         ref(self.target, *(substitute(s, names) for s in self.subscripts))

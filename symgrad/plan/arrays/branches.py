@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from mpmath import mp
+
+from ...evaluate import evaluate
 from ...expr import (
     ONE,
     ZERO,
@@ -27,6 +30,7 @@ from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
 from ..conditions import Asked, asked_anyway, asked_of, restricted
+from ..conditions import chosen as taken
 from .affine import Sizes
 from .taking import as_number
 from .tree import (
@@ -76,6 +80,8 @@ class Branches(ABC):
         def chosen(s: Expr, instead: Expr) -> Expr:
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
 
+        not_chosen = taken(condition, not holds)
+
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
                 if node.name in self.roomier:  # read in a branch of a branch
@@ -104,6 +110,8 @@ class Branches(ABC):
             assert inside is not None
             if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
                 return node
+            if _is_finite(transform(with_args(node, [ONE, node.args[1]]) if place else node, not_chosen)):
+                return node  # what it is given is safe already
             args = [chosen(a, const(inside)) if k == place else a for k, a in enumerate(node.args)]
             return with_args(node, args)
 
@@ -147,6 +155,14 @@ class Branches(ABC):
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
+
+
+def _is_finite(value: Expr) -> bool:
+    """Whether it is a number other than 0, at which no slope is infinite."""
+    if refs(value) or indices(value):
+        return False
+    number = evaluate(value, {}, lambda name, at: mp.nan)
+    return bool(mp.isfinite(number) and number)
 
 
 def _clamped(s: Expr, axis: Expr, signed: Collection[str]) -> Expr:
