@@ -1,0 +1,94 @@
+"""Formulas with a guard, at a point where it holds: what stands in the branch has no value there, and counts nowhere.
+
+GUARDED  text, inputs and the gradients there, by arithmetic on paper; grad_output is 1, 2, 3, ...
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+ZERO, ONES = np.zeros(3), np.ones(3)
+HALVES = np.array([[0.0, 0, 0], [3, 0, 4]])
+
+GUARDED = {
+    "unit": (
+        "f(r[3]): s = sum[k](r[k]**2); out[k] = where(s > 0, r[k]/sqrt(s), 0)",
+        {"r": ZERO},
+        {"r": ZERO},
+    ),
+    "unit or itself": (
+        "f(r[3], x[3]): s = sum[k](r[k]**2); out[k] = where(s != 0, r[k]*x[k]/s, r[k])",
+        {"r": ZERO, "x": np.array([1.0, 2, 3])},
+        {"r": np.array([1.0, 2, 3]), "x": ZERO},
+    ),
+    "unit rows, by a local": (
+        "f(r[n,3]): s[i] = sum[k](r[i,k]**2); u[i,k] = r[i,k]/sqrt(s[i]); out[i,k] = where(s[i] > 0, u[i,k], 0)",
+        {"r": HALVES},
+        {"r": np.array([[0, 0, 0], [(4 - 36 * 3 / 25) / 5, 1, (6 - 36 * 4 / 25) / 5]])},
+    ),
+    "a sum under a guard": (
+        "f(r[n,3], x[n,3]): s[i] = sum[k](r[i,k]**2); t[i] = sqrt(s[i]);"
+        "out[i] = where(s[i] > 0, sum[k](x[i,k]*r[i,k])/t[i], 0)",
+        {"r": HALVES, "x": np.ones((2, 3))},
+        {
+            "r": np.array([[0, 0, 0], [2 / 5 - 14 * 3 / 125, 2 / 5, 2 / 5 - 14 * 4 / 125]]),
+            "x": np.array([[0, 0, 0], [6 / 5, 0, 8 / 5]]),
+        },
+    ),
+    "rotation by a vector": (
+        "f(w[3], x[3]): s = sum[k](w[k]**2); t = sqrt(s);"
+        "out[k] = where(s > 0, x[k]*cos(t) + w[k]*(1 - cos(t))/s*sum[j](w[j]*x[j]), x[k])",
+        {"w": ZERO, "x": ONES},
+        {"w": ZERO, "x": np.array([1.0, 2, 3])},
+    ),
+    "entropy of shares": (
+        "f(x[n]): s = sum[i](x[i]); p[i] = x[i]/s; out = where(s != 0, sum[i](p[i]*log(p[i])), 0)",
+        {"x": ZERO},
+        {"x": ZERO},
+    ),
+    "a logarithm, by a local": (
+        "f(x[n]): y[i] = log(x[i]); out = sum[i](where(x[i] > 0, y[i]*x[i], 0))",
+        {"x": np.array([0, 1.0, np.e])},
+        {"x": np.array([0, 1.0, 2])},
+    ),
+    "a logarithm, by two locals": (
+        "f(x[n]): y[i] = log(x[i]); z[i] = y[i]*x[i]; out = sum[i](where(x[i] > 0, z[i], 0))",
+        {"x": np.array([0, 1.0, np.e])},
+        {"x": np.array([0, 1.0, 2])},
+    ),
+    "an exponential that overflows": (
+        "f(x[n]): y[i] = exp(x[i]); out[i] = where(x[i] < 5, y[i]*x[i], x[i])",
+        {"x": np.array([800.0, 0, 1])},
+        {"x": np.array([1, 2, 6 * np.e])},
+    ),
+    "a guard in a guard": (
+        "f(x[n], y[n]): q[i] = x[i]/y[i]; out[i] = where(y[i] != 0, where(q[i] > 0, sqrt(q[i]), q[i]), 0)",
+        {"x": np.array([0, 1.0, -2, 4]), "y": np.array([1.0, 0, 2, 1])},
+        {"x": np.array([1, 0, 1.5, 1]), "y": np.array([0, 0, 1.5, -4])},
+    ),
+    "two readers under one guard": (
+        "f(x[n], y[n]): q[i] = x[i]/y[i]; a[i] = where(y[i] != 0, q[i]**2, 0);"
+        "out[i] = where(y[i] != 0, a[i] + sin(q[i]), y[i])",
+        {"x": np.array([0, 1.0]), "y": np.array([1.0, 0])},
+        {"x": np.array([1.0, 0]), "y": np.array([0.0, 2])},
+    ),
+    "cosine similarity": (
+        "f(a[n,m], b[n,m]): d[k] = sum[i](a[k,i]*b[k,i]); p[k] = sum[i](a[k,i]**2); q[k] = sum[i](b[k,i]**2);"
+        "out[k] = where(p[k] > 0 & q[k] > 0, d[k]/sqrt(p[k]*q[k]), 0)",
+        {"a": np.array([[0.0, 0], [3, 4]]), "b": np.array([[1.0, 1], [4, 3]])},
+        {
+            "a": np.array([[0, 0], [2 * (4 - 24 * 3 / 25) / 25, 2 * (3 - 24 * 4 / 25) / 25]]),
+            "b": np.array([[0, 0], [2 * (3 - 24 * 4 / 25) / 25, 2 * (4 - 24 * 3 / 25) / 25]]),
+        },
+    ),
+    "standardised": (
+        "f(x[n]): m = sum[i](x[i])/n; v = sum[i]((x[i] - m)**2)/n; out[i] = where(v > 0, (x[i] - m)/sqrt(v), 0)",
+        {"x": ONES},
+        {"x": ZERO},
+    ),
+    "short rows as they are": (
+        "f(x[n,m]): s[i] = sqrt(sum[j](x[i,j]**2)); out[i,j] = where(s[i] > 1e-3, x[i,j]/s[i], x[i,j])",
+        {"x": np.array([[0.0, 0], [3, 4]])},
+        {"x": np.array([[1, 2], [(3 - 25 * 3 / 25) / 5, (4 - 25 * 4 / 25) / 5]])},
+    ),
+}

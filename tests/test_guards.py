@@ -1,0 +1,31 @@
+"""Gradients where a guard holds: nothing of the branch that it leaves out is evaluated, or leaves a NaN."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from guards import GUARDED
+
+import symgrad as sg
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+@pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=needs_cc)])
+@pytest.mark.parametrize("name", GUARDED)
+def test_gradients_at_a_guard(name, to):
+    text, inputs, expected = GUARDED[name]
+    code = sg.load(sg.parse(text), to=to, check=False)
+    with np.errstate(all="raise"):  # not even a warning
+        out, saved = code.forward(*inputs.values())
+        grads = code.backward(saved, np.arange(1.0, np.size(out) + 1).reshape(np.shape(out)))
+    for x, grad in zip(inputs, grads, strict=True):
+        np.testing.assert_allclose(grad, expected[x], rtol=1e-13, atol=1e-15, err_msg=x)
+
+
+@pytest.mark.parametrize("name", ["unit", "unit or itself", "a guard in a guard"])
+def test_the_check_agrees(name):
+    report = sg.check(sg.parse(GUARDED[name][0]), to="numpy")
+    assert report.ok, report
