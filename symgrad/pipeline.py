@@ -155,10 +155,12 @@ def verified(
     """Check what was printed; for a language whose text the check does not execute, beside that of one it does."""
     function, backend = as_function(declaration), result.backend
     to, like = backend.name, backend.executed
-    files = result.files if like == to else printed(declaration, like).files
+    text = result if like == to else printed(declaration, like)
+    heads = text.backend.heads(text.program)
     report = verify(
-        function, files, to, artefact, text=like, full=full, seconds=seconds, seed=seed, case=case, watch=watch
-    )
+        function, text.files, to, artefact, text=like, heads=heads, full=full, seconds=seconds, seed=seed, case=case,
+        watch=watch,
+    )  # fmt: skip
     options = backend.options.words
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full

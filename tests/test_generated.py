@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -117,8 +118,8 @@ def test_printing_again_gives_the_same_bytes():
 def loaded(name, compiled):
     """The C of a library function, from what it was compiled to."""
     backend, program = BACKENDS["c"], in_language(name, "c").program
-    functions, _ = backend.functions(program)
-    return Artefact(program, Library(compiled.parent, ctypes.CDLL(compiled)), functions)
+    library = Library(compiled.parent, ctypes.CDLL(compiled))
+    return Artefact(program, library, backend.functions(program))
 
 
 def imported(name, language):
@@ -213,14 +214,38 @@ def test_c_compiles_without_a_warning_and_computes_what_numpy_does(name, tmp_pat
         assert_allclose(mine, other, rtol=1e-9, atol=1e-11)
 
 
-@needs_cxx
-@each_function_in_c
-def test_header_is_cpp_too(name, tmp_path):
-    main = tmp_path / "main.cpp"
-    main.write_text(f'#include "{name}.h"\n#include "{name}.h"\nint main() {{ return 0; }}\n')
-    line = [*CXX, *STRICT_CPP, "-I", GENERATED / name, "-c", main, "-o", tmp_path / "a.o"]
-    compiled = subprocess.run(line, capture_output=True, text=True)
-    assert compiled.returncode == 0, compiled.stderr
+HEADERS = sorted(GENERATED.rglob("*.h"))
+SYMBOL = re.compile(r"^(?:int|void) (\w+)\(", re.MULTILINE)
+MACRO = re.compile(r"^#define (\w+WORK)\(([^)]*)\)", re.MULTILINE)
+
+
+def caller(headers):
+    """A file that knows nothing but the headers, each read twice: the place of every function, every macro's value."""
+    texts = [path.read_text().replace("\\\n", "") for path in headers]
+    symbols = [name for text in texts for name in SYMBOL.findall(text)]
+    macros = [(name, len(given.replace(",", " ").split())) for text in texts for name, given in MACRO.findall(text)]
+    calls = [f"{name}({', '.join(['3'] * count)})" for name, count in macros]
+    included = [f'#include "{path.parent.name}/{path.name}"\n' * 2 for path in headers]
+    places = "".join(f"    if ({name} == 0) {{ return 1; }}\n" for name in symbols)
+    rooms = "".join(f"    if ({call} == 0) {{ return 1; }}\n" for call in calls)
+    return "".join(included), places, rooms, len(symbols), len(calls)
+
+
+@pytest.mark.parametrize("command", [
+    pytest.param([*CC, *STRICT], id="C", marks=needs_cc),
+    pytest.param([*CXX, *STRICT_CPP], id="C++", marks=needs_cxx),
+])  # fmt: skip
+def test_headers_are_all_that_a_caller_needs(command, tmp_path):
+    """Every prototype compiles; every macro that sizes a workspace compiles, links and runs without the library."""
+    included, places, rooms, symbols, macros = caller(HEADERS)
+    assert symbols > 2 * len(HEADERS) - 1 and macros > 100
+    source = tmp_path / "caller.c"
+    for body, ending in ((places, ["-Wno-address", "-c", "-o", "caller.o"]), (rooms, ["-o", "caller"])):
+        source.write_text(f"{included}\nint main(void)\n{{\n{body}    return 0;\n}}\n")
+        line = [*command, "-I", GENERATED, source, *ending]
+        done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "caller"], cwd=tmp_path).returncode == 0
 
 
 def test_python_passes_the_linter():

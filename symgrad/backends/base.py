@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import jinja2
 
 from ..plan import Program
+from ..source.tree import Function
 from .options import DEFAULT, Options
 
 
@@ -63,6 +64,10 @@ class Language:
     def __init__(self, options: Options = DEFAULT) -> None:
         self.options = options
 
+    def heads(self, program: Program) -> tuple[Function, ...]:
+        """None that the check would need."""
+        return ()
+
 
 class Backend(Protocol):
     """One language: spells a Program and runs what it spelled."""
@@ -114,6 +119,10 @@ class Backend(Protocol):
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {path: text}; `header` is the text at the head of each file."""
+        ...
+
+    def heads(self, program: Program) -> tuple[Function, ...]:
+        """The functions of the files without their bodies, where arguments have places and no names: what is passed."""
         ...
 
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:

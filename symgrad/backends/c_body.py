@@ -18,37 +18,42 @@ from ..expr import (
     indices,
     postorder,
     product,
+    ref,
     refs,
     select,
     transform,
 )
 from ..ir import Dtype
 from ..plan import Subscript
-from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, expressions, stores, walk
+from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
+from ..plan.loops import expressions as expressions_of
 from ..plan.loops.integers import sides
+from ..source import tree
+from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type
 from . import c_lapack
-from .c_lines import LIMIT, broken, filled
-from .c_text import Text
+from .c_expressions import Expressions, converted
+from .c_names import Names
+from .c_print import Printer
 from .header import is_readable
-from .options import Options
 
-SCALAR = {Dtype.INT: "ptrdiff_t", Dtype.BOOL: "int"}  # a real one is what the options say
-ELEMENT = {Dtype.INT: "int64_t", Dtype.BOOL: "unsigned char"}
-WORKSPACES = ("work", "iwork")
+SCALAR = {Dtype.REAL: REAL, Dtype.INT: INT, Dtype.BOOL: BOOL}
+ELEMENT = {Dtype.REAL: REAL, Dtype.INT: INTEGER, Dtype.BOOL: FLAG}
+WORKSPACES = {"work": REAL, "iwork": INTEGER}
 ORDER = "stable_order"  # the one function of matrices that C has without a library
 SMALL = 256  # elements of a temporary that may stand on the stack
 _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
-LONGEST_NOTE = 4 * LIMIT
+LONGEST_NOTE = 4 * 88  # characters of an equation that a reader would read
+NULL = Name("NULL")
 
 
 class Body:
-    """Prints the body of one function.
+    """Builds the body of one function.
 
     given     names of the parameters that are pointers to scalars
-    pointers  names of all tensors that may be parameters; the presence of any other one is a flag
     negative  options that are below 0 as they are declared
     notes     whether every nest carries its equations
-    options   what the C is asked to be
+    names     what everything is called in print
+    printer   tells which lines are too long
     """
 
     def __init__(
@@ -56,34 +61,29 @@ class Body:
         nest: Nest,
         kinds: Mapping[str, Dtype],
         given: frozenset[str],
-        pointers: frozenset[str],
         negative: frozenset[str],
         notes: bool,
-        options: Options,
+        names: Names,
+        printer: Printer,
     ) -> None:
         self._nest = nest
-        self._element = {Dtype.REAL: options.dtype, **ELEMENT}
-        self._scalar = {Dtype.REAL: options.dtype, **SCALAR}
-        self._of_workspace = {"work": options.dtype, "iwork": "int64_t"}
-        self._pointers = pointers
         self._notes = notes
+        self._names = names
+        self._printer = printer
         self._fixed, self._work, self._lent = _places(nest.arrays)
         called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
         self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
-        self._extents = _computed_extents(nest, shapes, kinds)
+        self._extents = {names.new(wish): extent for wish, extent in _computed_extents(nest, shapes, kinds).items()}
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
-        self.text = Text(
-            self._kinds, shapes, given, {e.key: name for name, e in self._extents.items()}, negative,
-            options.single,
-        )  # fmt: skip
+        by_key = {e.key: name for name, e in self._extents.items()}
+        self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
-        self.asked: dict[str, None] = {}  # the pointers that a guard asks for
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
-        self._status = next(n for n in ("status", "lapack_status", "lapack_says") if n not in self._kinds)
+        self._status = ""
 
     @property
     def workspaces(self) -> dict[str, tuple[tuple[Expr, ...], ...]]:
@@ -98,171 +98,170 @@ class Body:
         what is 0 or 1 is."""
         return "iwork" if array.name in self._places else "work"
 
-    def lines(self, checks: Sequence[Subscript], conditions: Sequence[str] = ()) -> list[str]:
-        """The body, indented by one level; first the lines that check the sizes, and the indices that are data."""
-        checked = [line for subscript in checks for line in self._check(subscript)]
+    def statements(self, checks: Sequence[Subscript], conditions: Sequence[Expression] = ()) -> tree.Block:
+        """The body; first what checks the sizes, and the indices that are data."""
+        if any(isinstance(n, Call) and n.function != "argsort" for n in walk(self._nest.body)):
+            self._status = self._names.new("status", "lapack_status")
+        refused = tuple(tree.If(Operation("not", (c,)), (tree.Return(Number("2")),)) for c in conditions)
+        checked = tuple(self._check(subscript) for subscript in checks)
         main = self._block(self._nest.body, 1, top=True)
-        arrays = [*([f"    int {self._status} = 0;"] if self.calls else []), *self._arrays()]
-        extents = [
-            line
-            for name, extent in self._extents.items()
-            if name in self.text.used
-            for line in broken(f"const size_t {name} = {self.extent(extent)};", 4)
-        ]
-        first: list[str] = []
-        if not any(name in line for name in self._extents for line in conditions):
-            first, conditions = [*conditions], []  # an extent may divide by what must not be 0
-        parts = [part for part in (first, extents, [*conditions, *checked], arrays, main) if part]
-        return [line for number, part in enumerate(parts) for line in ([""] if number else []) + part]
+        arrays = self._arrays()
+        if self._status:
+            arrays = (tree.Local(self._status, Type(BOOL), Number("0"), True), *arrays)
+        known = tree.names_in(*refused, *checked, *arrays, *main)
+        extents = tuple(
+            tree.Local(name, Type(SIZE), self.extent(extent)) for name, extent in self._extents.items() if name in known
+        )
+        early = not any(name in tree.names_in(*refused) for name in self._extents)
+        first, second = (refused, checked) if early else ((), (*refused, *checked))  # an extent may divide by 0
+        parts = [part for part in (first, extents, second, arrays, main) if part]
+        return tuple(s for number, part in enumerate(parts) for s in ((tree.Space(),) if number else ()) + part)
 
     # temporaries
 
-    def _arrays(self) -> list[str]:
-        lines = []
+    def _arrays(self) -> tree.Block:
+        found: list[tree.Statement] = []
         taken: dict[str, dict[Expr, int]] = {}  # how many arrays of each size stand before, in each workspace
         for array in self._fixed:
-            lines.append(f"    {self._element[array.dtype]} {array.name}[{product(array.shape)}];")
+            length = self.build.as_kind(product(array.shape), SIZE)
+            found.append(tree.Array(self._named(array.name), Type(ELEMENT[array.dtype]), length))
         for array in (*self._work, *self._lent):
             work = self._workspace(array)
             before = taken.setdefault(work, {})
             offset = sum((number * size for size, number in before.items()), ZERO)
-            place = work if offset is ZERO else f"{work} + {self.text.as_kind(offset, 'size', 31)}"
-            restrict = "restrict "
-            if array.stands_for is not None and array.dtype is Dtype.BOOL:
-                place = f"({self._element[array.dtype]} *){place if offset is ZERO else f'({place})'}"
-            if array.stands_for is not None:
-                place, restrict = f"{array.stands_for} ? {array.stands_for} : {place}", ""
-                self.text.used[array.stands_for] = None
-            self.text.used[work] = None
-            kind = self._element[array.dtype] if array.stands_for is not None else self._of_workspace[work]
-            declared = "" if array.name == array.stands_for else f"{kind} *{restrict}const "
-            lines += broken(f"{declared}{array.name} = {place};", 4)
+            place: Expression = Name(self._names.work(work))
+            if offset is not ZERO:
+                place = Operation("add", (place, self.build.as_kind(offset, SIZE)))
             size = product(array.shape)
             before[size] = before.get(size, 0) + 1
-        return lines
+            if array.stands_for is None:
+                kind = Type(WORKSPACES[work], pointer=True, alone=True)
+                found.append(tree.Local(self._named(array.name), kind, place))
+                continue
+            kind = Type(ELEMENT[array.dtype], pointer=True)
+            place = tree.Cast(kind, place) if array.dtype is Dtype.BOOL else place
+            given = Name(self._named(array.stands_for))
+            value = Operation("select", (given, given, place))
+            if array.name == array.stands_for:
+                found.append(tree.Store(given, value))
+            else:
+                found.append(tree.Local(self._named(array.name), kind, value))
+        return tuple(found)
 
-    def extent(self, extent: Expr, text: Text | None = None) -> str:
-        """A size that is computed, 0 where it would be negative."""
-        plain = text or Text(self._kinds, {})
+    def _named(self, name: str) -> str:
+        node = ref(name)
+        assert isinstance(node, Ref)
+        return self._names.of(node)
+
+    def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
+        """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
+        plain = build or Expressions(self._kinds, {}, named=self._names.of, local=self._names.local)
         extent = transform(extent, _plain_maximum)
         quotient, more = extent, ZERO
         if isinstance(extent, Apply) and extent.op == "add" and isinstance(extent.args[1], Const):
             quotient, more = extent.args
-        found: str | None = None
         if isinstance(quotient, Apply) and quotient.op == "floordiv" and more in (ZERO, ONE):
             top, bottom = quotient.args
             moved = sides(top)
-            if moved is not None and all(plain.type_of(s) == "size" for s in moved):
+            if moved is not None:
                 p, q = moved
-                divided = f"{plain.as_kind(p - q, 'size', 40)} / {plain.as_kind(bottom, 'size', 41)}"
-                divided += "" if more is ZERO else " + 1"
-                found = divided if q is ZERO else f"{_compare(plain, p, '>=', q)} ? {divided} : 0"
-            elif moved is not None and text is not None:  # a macro has no functions to call
-                p, q = moved
-                divided = f"{plain.as_kind(p - q, 'int', 40)} / {plain.as_kind(bottom, 'int', 41)}"
-                number = f"(size_t)({divided})" if more is ZERO else f"(size_t)({divided} + 1)"
-                found = f"{plain.as_kind(p, 'int', 11)} >= {plain.as_kind(q, 'int', 11)} ? {number} : 0"
-        elif (moved := sides(extent)) is not None and all(plain.type_of(s) == "size" for s in moved):
+                if all(plain.type_of(s) == SIZE for s in moved):
+                    found = _divided(plain, p - q, bottom, more, SIZE)
+                    return found if q is ZERO else _at_least(plain, "ge", p, q, SIZE, found)
+                if build is not None:
+                    found = tree.Cast(Type(SIZE), _divided(plain, p - q, bottom, more, INT))
+                    return _at_least(plain, "ge", p, q, INT, found)
+        elif (moved := sides(extent)) is not None and all(plain.type_of(s) == SIZE for s in moved):
             p, q = moved
-            difference = plain.as_kind(p - q, "size")
-            found = difference if q is ZERO else f"{_compare(plain, p, '>', q)} ? {difference} : 0"
-        elif plain.type_of(extent) == "size":
-            found = plain.as_kind(extent, "size")
-        if found is None:
-            self.text.used["extent"] = None
-            found = f"extent({plain.as_kind(extent, 'int')})"
-        self.text.used.update(plain.used)
-        return found
+            difference = plain.as_kind(p - q, SIZE)
+            return difference if q is ZERO else _at_least(plain, "gt", p, q, SIZE, difference)
+        elif plain.type_of(extent) == SIZE:
+            return plain.as_kind(extent, SIZE)
+        if build is not None:
+            return _at_least(plain, "gt", extent, ZERO, INT, converted(plain.as_kind(extent, INT), INT, SIZE))
+        return tree.Call(self._names.local("extent"), (plain.as_kind(extent, INT),))
 
     # checks
 
-    def _check(self, subscript: Subscript) -> list[str]:
+    def _check(self, subscript: Subscript) -> tree.Statement:
         """Return 1 if an index is out of its range, before anything is read by it."""
         element = subscript.element
         tensor = self._nest.table[element.name]
         box = []
         for axis, s in enumerate(element.subscripts):
             if not isinstance(s, (Index, Const)):
-                names = [f"i{n}" if n else "i" for n in range(len(tensor.shape))]
-                subscripts = tuple(index(name) for name in names)
-                return self._check(replace(subscript, element=_element(element.name, subscripts)))
+                places = tuple(index(self._names.counter(f"i{n}" if n else "i")) for n in range(len(tensor.shape)))
+                everywhere = ref(element.name, *places)
+                assert isinstance(everywhere, Ref)
+                return self._check(replace(subscript, element=everywhere))
             if isinstance(s, Index):
                 box.append((s, tensor.shape[axis]))
-        x = self.text.element(element)
-        limit = self.text.as_kind(subscript.extent, "size", 21)
-        test = f"{x} < 0 || (size_t){x} >= {limit}"
+        x = self.build.element(element)
+        limit = self.build.as_kind(subscript.extent, SIZE)
+        test = Operation("or", (
+            Operation("lt", (x, Number("0"))), Operation("ge", (tree.Cast(Type(SIZE), x), limit))
+        ))  # fmt: skip
         if subscript.where is not None:
-            test = f"{self.text.as_kind(subscript.where, 'bool', 6)} && ({test})"
-        test = f"if ({test}) {{"
-        block = [f"    {line}" for line in broken(test, 0)] + ["        return 1;", "    }"]
+            test = Operation("and", (self.build.as_kind(subscript.where, BOOL), test))
+        found: tree.Statement = tree.If(test, (tree.Return(Number("1")),))
         for i, size in reversed(box):
-            head = f"    for (size_t {i.name} = 0; {i.name} < {self.text.as_kind(size, 'size', 21)}; ++{i.name}) {{"
-            block = [head, *("    " + line for line in block), "    }"]
-        if tensor.optional:
-            block = [f"    if ({element.name}) {{", *("    " + line for line in block), "    }"]
-        return block
+            end = self.build.as_kind(size, SIZE)
+            found = tree.Loop(self._names.of(i), Number("0"), end, (found,))
+        return tree.If(Name(self._named(element.name)), (found,)) if tensor.optional else found
 
     # statements
 
-    def _block(self, block: Block, depth: int, top: bool = False) -> list[str]:
-        lines: list[str] = []
+    def _block(self, block: Block, depth: int, top: bool = False) -> tree.Block:
+        found: list[tree.Statement] = []
         before: Node | None = None
         self._scopes.append({})
         for node in block:
             new = self._node(node, depth)
-            apart = top and lines and not isinstance(before, (Note, Local))
+            apart = top and found and not isinstance(before, (Note, Local))
             apart = apart and not (isinstance(before, Loop) and isinstance(node, Loop))
             if apart and (isinstance(node, (Note, Guard)) or isinstance(before, (Loop, Guard, If))) and new:
-                lines.append("")
-            lines += new
+                found.append(tree.Space())
+            found += new
             before = node if new else before
         self._scopes.pop()
-        return lines
+        return tuple(found)
 
-    def _node(self, node: Node, depth: int) -> list[str]:
-        pad = "    " * depth
+    def _node(self, node: Node, depth: int) -> tree.Block:
         if isinstance(node, Note):
-            return self._note(node, depth) if self._notes else []
+            return self._note(node) if self._notes else ()
         if isinstance(node, Local):
-            const = "" if node.changes else "const "
-            kind = {Dtype.REAL: "real", Dtype.INT: "int", Dtype.BOOL: "bool"}[node.dtype]
-            value = self.text.as_kind(node.value, kind)
-            return broken(f"{const}{self._scalar[node.dtype]} {node.name} = {value};", len(pad))
+            kind = SCALAR[node.dtype]
+            value = self.build.as_kind(node.value, kind)
+            return (tree.Local(self._named(node.name), Type(kind), value, node.changes),)
         if isinstance(node, Store):
-            return broken(self._store(node), len(pad))
+            return (self._store(node),)
         if isinstance(node, Loop):
             return self._loop(node, depth)
         if isinstance(node, Call):
-            return self._call(node, depth)
-        if isinstance(node, If):
-            return self._branches(self.text.as_kind(node.condition, "bool"), node.body, node.otherwise, depth)
-        return self._branches(self._asks(node), node.body, node.otherwise, depth)
+            return self._call(node)
+        condition = self.build.as_kind(node.condition, BOOL) if isinstance(node, If) else self._asks(node)
+        return (tree.If(condition, self._block(node.body, depth + 1), self._block(node.otherwise, depth + 1)),)
 
-    def _loop(self, loop: Loop, depth: int) -> list[str]:
+    def _loop(self, loop: Loop, depth: int) -> tree.Block:
         """A loop; where the lines inside an innermost one are too long, the rows of its arrays get names before it."""
-        pad, i = "    " * depth, loop.index.name
-        lower = self.text.as_kind(loop.lower, "size")
-        end = self.text.as_kind(loop.extent, "size", 21)
-        upwards = f"size_t {i} = {lower}; {i} < {end}; ++{i}"
-        head = broken(f"for ({f'size_t {i} = {end}; {i}-- > {lower};' if loop.reverse else upwards}) {{", len(pad))
+        name = self._names.of(loop.index)
+        first, end = self.build.as_kind(loop.lower, SIZE), self.build.as_kind(loop.extent, SIZE)
         inner = self._block(loop.body, depth + 1)
+        before: list[tree.Statement] = []
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
-        if innermost and any(isinstance(n, (Store, Local)) and self._is_broken(n, depth + 1) for n in loop.body):
+        if innermost and any(self._is_broken(s, depth + 1) for s in inner):
             rows = self._rows(loop)
             visible = {name for scope in self._scopes for name in scope.values()}
             starts = {name: start for name, start in rows.values() if name not in visible}
             self._scopes[-1].update({(e.name, start): name for e, (name, start) in rows.items() if name in starts})
-            self.text.start_rows(rows)
+            self.build.start_rows(rows)
             inner = self._block(loop.body, depth + 1)
-            self.text.start_rows({})
-            lines = []
-            for name, start in starts.items():
-                lines += broken(f"const size_t {name} = {self.text.as_kind(start, 'size')};", len(pad))
-            return [*lines, *head, *inner, f"{pad}}}"]
-        return [*head, *inner, f"{pad}}}"]
+            self.build.start_rows({})
+            before += [tree.Local(name, Type(SIZE), self.build.as_kind(start, SIZE)) for name, start in starts.items()]
+        return (*before, tree.Loop(name, first, end, inner, loop.reverse))
 
-    def _is_broken(self, node: Node, depth: int) -> bool:
-        return len(self._node(node, depth)) > 1
+    def _is_broken(self, node: tree.Statement, depth: int) -> bool:
+        return isinstance(node, (tree.Store, tree.Local)) and len(self._printer.statement(node, depth)) > 1
 
     def _rows(self, loop: Loop) -> dict[Ref, tuple[str, Expr]]:
         """The elements that walk along a row of an array of three axes or more, with the name and place of the row."""
@@ -271,65 +270,52 @@ class Body:
             if isinstance(node, Call):
                 continue
             elements.update(dict.fromkeys(stores(node)))
-            for e in expressions(node):
+            for e in expressions_of(node):
                 elements.update(dict.fromkeys(refs(e)))
         conditional = any(
             isinstance(n, If)
-            or any(isinstance(a, Apply) and a.op == "select" for e in expressions(n) for a in postorder(e))
+            or any(isinstance(a, Apply) and a.op == "select" for e in expressions_of(n) for a in postorder(e))
             for n in walk(loop.body)
         )
         names = {row: name for scope in self._scopes for row, name in scope.items()}
-        taken = {*self._kinds, *self.text.used, *self._extents, *names.values()}
+        taken = {*names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
         for element in elements:
-            start = self.text.flat(element, last=False) if len(element.subscripts) > 2 else None
+            start = self.build.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
                 continue
             places = [n for s in element.subscripts for n in postorder(s)]
             if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in places):
                 continue  # where the condition fails, there may be no such row
             if (element.name, start) not in names:
-                name, number = f"{element.name}_row", 2
-                while name in taken:
-                    name, number = f"{element.name}_row_{number}", number + 1
+                name = self._names.inside(f"{self._names.of(element)}_row", taken=taken)
                 taken.add(name)
                 names[element.name, start] = name
             found[element] = (names[element.name, start], start)
         return found
 
-    def _branches(self, condition: str, body: Block, otherwise: Block, depth: int) -> list[str]:
-        pad = "    " * depth
-        lines = [*broken(f"if ({condition}) {{", len(pad)), *self._block(body, depth + 1)]
-        if not otherwise:
-            return [*lines, f"{pad}}}"]
-        if len(otherwise) == 1 and isinstance(otherwise[0], (If, Guard)):
-            first, *rest = self._node(otherwise[0], depth)
-            return [*lines, f"{pad}}} else {first.strip()}", *rest]
-        return [*lines, f"{pad}}} else {{", *self._block(otherwise, depth + 1), f"{pad}}}"]
-
-    def _asks(self, guard: Guard) -> str:
+    def _asks(self, guard: Guard) -> Expression:
         """The condition of a guard: pointers that are not NULL."""
-        when = [(n if n in self._pointers else f"has_{n}", present) for n, present in guard.when]
-        self.asked.update(dict.fromkeys((*guard.wanted, *(name for name, _ in when))))
-        wanted = " || ".join(guard.wanted)
-        if len(guard.wanted) > 1 and when:
-            wanted = f"({wanted})"
-        return " && ".join([*([wanted] if wanted else []), *(n if present else f"!{n}" for n, present in when)])
+        wanted: list[Expression] = [Name(self._named(name)) for name in guard.wanted]
+        asked = [_joined("or", wanted)] if wanted else []
+        for name, present in guard.when:
+            given = Name(self._names.presence(name))
+            asked.append(given if present else Operation("not", (given,)))
+        return _joined("and", asked)
 
-    def _call(self, node: Call, depth: int) -> list[str]:
-        pad = "    " * depth
-        sizes = [self.text.as_kind(extent, "size") for extent in node.sizes]
-        places = ["NULL" if r is None else self.text.place(r) for r in (*node.operands, *node.results, *node.scratch)]
-        given = [*sizes, *places]
+    def _call(self, node: Call) -> tree.Block:
+        sizes = [self.build.as_kind(extent, SIZE) for extent in node.sizes]
+        places = [NULL if r is None else self.build.place(r) for r in (*node.operands, *node.results, *node.scratch)]
+        given = (*sizes, *places)
         if node.function == "argsort":
-            self.text.used[ORDER] = None
-            return filled(f"{ORDER}(", given, ");", len(pad)).split("\n")
+            return (tree.Call(self._names.local(ORDER), given),)
         self.calls[node.function] = None
-        status = self._status
-        call = filled(f"{status} = {c_lapack.name_of(node.function)}(", given, ");", len(pad)).split("\n")
-        return [*call, f"{pad}if ({status} != 0) {{", f"{pad}    return {status};", f"{pad}}}"]
+        status = Name(self._status)
+        call = tree.Call(self._names.local(c_lapack.name_of(node.function)), given)
+        failed = tree.If(Operation("ne", (status, Number("0"))), (tree.Return(status),))
+        return (tree.Store(status, call), failed)
 
-    def _store(self, node: Store) -> str:
+    def _store(self, node: Store) -> tree.Store:
         how, value = node.how, node.value
         if how == "+=" and isinstance(value, Apply) and value.op == "neg":
             how, value = "-=", value.args[0]
@@ -339,36 +325,32 @@ class Body:
             how, value = "+=", value.args[0]
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
         double = any(a.name == node.element.name and a.name not in self._places for a in self._work)
-        kind = "real" if dtype is Dtype.REAL or double else "int" if dtype is Dtype.INT else "bool"
-        return f"{self.text.element(node.element)} {how} {self.text.as_kind(value, kind)};"
+        kind = REAL if double else SCALAR[dtype]
+        return tree.Store(self.build.element(node.element), self.build.as_kind(value, kind), how)
 
-    def _note(self, note: Note, depth: int) -> list[str]:
-        pad = "    " * depth
-        lines = [comment_text(line) for line in note.lines if len(line) <= LONGEST_NOTE and is_readable(line)]
-        broken_lines = [part for line in lines for part in broken(line, 0, LIMIT - len(pad) - 6)]
-        if len(broken_lines) == 1:
-            return [f"{pad}/* {broken_lines[0]} */"]
-        if not broken_lines:
-            return []
-        first, *others = broken_lines
-        return [f"{pad}/* {first}", *(f"{pad} * {line}" for line in others), f"{pad} */"]
+    def _note(self, note: Note) -> tree.Block:
+        shown = [line for line in self._names.note(note).lines if len(line) <= LONGEST_NOTE]
+        lines = tuple(line for line in shown if is_readable(line))
+        return (tree.Comment(lines, note.equations),) if lines else ()
 
 
-def comment_text(line: str) -> str:
-    """`line` as it may stand in a comment: it cannot end it, and holds no trigraph."""
-    return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+def _joined(op: str, operands: Sequence[Expression]) -> Expression:
+    found = operands[0]
+    for operand in operands[1:]:
+        found = Operation(op, (found, operand))
+    return found
 
 
-def _element(name: str, subscripts: tuple[Expr, ...]) -> Ref:
-    from ..expr import ref
-
-    node = ref(name, *subscripts)
-    assert isinstance(node, Ref)
-    return node
+def _divided(build: Expressions, top: Expr, bottom: Expr, more: Expr, kind: str) -> Expression:
+    """top / bottom, both of that kind and none negative, and perhaps one more."""
+    found = Operation("div", (build.as_kind(top, kind), build.as_kind(bottom, kind)))
+    return found if more is ZERO else Operation("add", (found, Number("1")))
 
 
-def _compare(text: Text, p: Expr, operator: str, q: Expr) -> str:
-    return f"{text.as_kind(p, 'size', 21)} {operator} {text.as_kind(q, 'size', 21)}"
+def _at_least(build: Expressions, op: str, p: Expr, q: Expr, kind: str, found: Expression) -> Expression:
+    """`found` where p is at least q, or greater; else 0."""
+    condition = Operation(op, (build.as_kind(p, kind), build.as_kind(q, kind)))
+    return Operation("select", (condition, found, Number("0")))
 
 
 def _plain_maximum(node: Expr) -> Expr:
@@ -392,9 +374,7 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
     return fixed, work, lent
 
 
-def _computed_extents(
-    nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]
-) -> dict[str, Expr]:
+def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
     taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}

@@ -2,7 +2,8 @@
 
 They take the sizes, the operands and then the results, row-major; a result that is NULL is not wanted. They return 0,
 or what LAPACK says: a positive number where the matrix is singular, not positive definite or the iteration has not
-ended, a negative one where an argument holds NaN or there is no memory.
+ended, a negative one where an argument holds NaN or there is no memory. In the texts, $real and the like stand for what
+depends on the type of real numbers, and a dollar before what the file calls otherwise where the name is taken.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 _INV = """\
-static int lapack_inv(size_t n, const double *a, double *inverse)
+static int $lapack_inv(size_t n, const $real *a, $real *inverse)
 {
     const lapack_int size = (lapack_int)n;
     lapack_int *pivots = malloc((n + 1) * sizeof *pivots);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (pivots && n > 0) {
         memcpy(inverse, a, n * n * sizeof *a);
-        status = LAPACKE_dgetrf(LAPACK_ROW_MAJOR, size, size, inverse, size, pivots);
+        status = LAPACKE_${kind}getrf(LAPACK_ROW_MAJOR, size, size, inverse, size, pivots);
         if (status == 0) {
-            status = LAPACKE_dgetri(LAPACK_ROW_MAJOR, size, inverse, size, pivots);
+            status = LAPACKE_${kind}getri(LAPACK_ROW_MAJOR, size, inverse, size, pivots);
         }
     }
     free(pivots);
@@ -27,18 +28,18 @@ static int lapack_inv(size_t n, const double *a, double *inverse)
 }"""
 
 _SOLVE = """\
-static int lapack_solve(size_t n, size_t columns, const double *a, const double *b,
-                        double *x)
+static int $lapack_solve(size_t n, size_t columns, const $real *a, const $real *b,
+                        $real *x)
 {
     const lapack_int size = (lapack_int)n;
     const lapack_int width = (lapack_int)columns;
     lapack_int *pivots = malloc((n + 1) * sizeof *pivots);
-    double *factors = malloc((n * n + 1) * sizeof *factors);
+    $real *factors = malloc((n * n + 1) * sizeof *factors);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (pivots && factors && n * columns > 0) {
         memcpy(factors, a, n * n * sizeof *a);
         memcpy(x, b, n * columns * sizeof *b);
-        status = LAPACKE_dgesv(LAPACK_ROW_MAJOR, size, width, factors, size, pivots, x,
+        status = LAPACKE_${kind}gesv(LAPACK_ROW_MAJOR, size, width, factors, size, pivots, x,
                                width);
     }
     free(pivots);
@@ -47,8 +48,8 @@ static int lapack_solve(size_t n, size_t columns, const double *a, const double 
 }"""
 
 _TRIANGULAR = """\
-static int lapack_solve_{name}(size_t n, size_t columns, const double *a,
-                              const double *b, double *x)
+static int ${lapack_solve_SIDE}(size_t n, size_t columns, const $real *a,
+                              const $real *b, $real *x)
 {
     const lapack_int size = (lapack_int)n;
     const lapack_int width = (lapack_int)columns;
@@ -56,34 +57,34 @@ static int lapack_solve_{name}(size_t n, size_t columns, const double *a,
         return 0;
     }
     memcpy(x, b, n * columns * sizeof *b);
-    return (int)LAPACKE_dtrtrs(LAPACK_ROW_MAJOR, '{letter}', 'N', 'N', size, width, a,
+    return (int)LAPACKE_${kind}trtrs(LAPACK_ROW_MAJOR, 'LETTER', 'N', 'N', size, width, a,
                                size, x, width);
 }"""
 
 _SLOGDET = """\
-static int lapack_slogdet(size_t n, const double *a, double *sign, double *logarithm)
+static int $lapack_slogdet(size_t n, const $real *a, $real *sign, $real *logarithm)
 {
     const lapack_int size = (lapack_int)n;
     lapack_int *pivots = malloc((n + 1) * sizeof *pivots);
-    double *factors = malloc((n * n + 1) * sizeof *factors);
+    $real *factors = malloc((n * n + 1) * sizeof *factors);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (pivots && factors) {
-        double turned = 1.0;
-        double total = 0.0;
+        $real turned = $one;
+        $real total = $zero;
         status = 0;
         if (n > 0) {
             memcpy(factors, a, n * n * sizeof *a);
-            status = LAPACKE_dgetrf(LAPACK_ROW_MAJOR, size, size, factors, size,
+            status = LAPACKE_${kind}getrf(LAPACK_ROW_MAJOR, size, size, factors, size,
                                     pivots);
         }
         for (size_t i = 0; status >= 0 && i < n; ++i) {
-            const double pivot = factors[i * n + i];
+            const $real pivot = factors[i * n + i];
             const int moved = pivots[i] != (lapack_int)i + 1;
-            turned = moved == (pivot < 0.0) ? turned : -turned;
-            total += log(fabs(pivot));
+            turned = moved == (pivot < $zero) ? turned : -turned;
+            total += $log($fabs(pivot));
         }
         if (sign) {
-            *sign = status > 0 ? 0.0 : turned;
+            *sign = status > 0 ? $zero : turned;
         }
         if (logarithm) {
             *logarithm = total;
@@ -96,22 +97,22 @@ static int lapack_slogdet(size_t n, const double *a, double *sign, double *logar
 }"""
 
 _DET = """\
-static int lapack_det(size_t n, const double *a, double *determinant)
+static int $lapack_det(size_t n, const $real *a, $real *determinant)
 {
     const lapack_int size = (lapack_int)n;
     lapack_int *pivots = malloc((n + 1) * sizeof *pivots);
-    double *factors = malloc((n * n + 1) * sizeof *factors);
+    $real *factors = malloc((n * n + 1) * sizeof *factors);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (pivots && factors) {
-        *determinant = 1.0;
+        *determinant = $one;
         status = 0;
         if (n > 0) {
             memcpy(factors, a, n * n * sizeof *a);
-            status = LAPACKE_dgetrf(LAPACK_ROW_MAJOR, size, size, factors, size,
+            status = LAPACKE_${kind}getrf(LAPACK_ROW_MAJOR, size, size, factors, size,
                                     pivots);
         }
         for (size_t i = 0; status >= 0 && i < n; ++i) {
-            const double pivot = factors[i * n + i];
+            const $real pivot = factors[i * n + i];
             *determinant *= pivots[i] == (lapack_int)i + 1 ? pivot : -pivot;
         }
         status = status > 0 ? 0 : status;
@@ -122,34 +123,34 @@ static int lapack_det(size_t n, const double *a, double *determinant)
 }"""
 
 _CHOLESKY = """\
-static int lapack_cholesky(size_t n, const double *a, double *factor)
+static int $lapack_cholesky(size_t n, const $real *a, $real *factor)
 {
     const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < n; ++j) {
-            factor[i * n + j] = j <= i ? a[i * n + j] : 0.0;
+            factor[i * n + j] = j <= i ? a[i * n + j] : $zero;
         }
     }
-    return n > 0 ? (int)LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', size, factor, size) : 0;
+    return n > 0 ? (int)LAPACKE_${kind}potrf(LAPACK_ROW_MAJOR, 'L', size, factor, size) : 0;
 }"""
 
 _QR = """\
-static int lapack_qr(size_t m, size_t n, const double *a, double *q, double *r)
+static int $lapack_qr(size_t m, size_t n, const $real *a, $real *q, $real *r)
 {
     const lapack_int rows = (lapack_int)m;
     const lapack_int columns = (lapack_int)n;
-    double *factors = malloc((m * n + n + 1) * sizeof *factors);
+    $real *factors = malloc((m * n + n + 1) * sizeof *factors);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (factors && n > 0) {
-        double *const tau = factors + m * n;
+        $real *const tau = factors + m * n;
         memcpy(factors, a, m * n * sizeof *a);
         status = m < n ? -2
-            : LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, rows, columns, factors, columns, tau);
+            : LAPACKE_${kind}geqrf(LAPACK_ROW_MAJOR, rows, columns, factors, columns, tau);
         for (size_t k = 0; r && status == 0 && k < n * n; ++k) {
-            r[k] = k % n < k / n ? 0.0 : factors[k];
+            r[k] = k % n < k / n ? $zero : factors[k];
         }
         if (q && status == 0) {
-            status = LAPACKE_dorgqr(LAPACK_ROW_MAJOR, rows, columns, columns, factors,
+            status = LAPACKE_${kind}orgqr(LAPACK_ROW_MAJOR, rows, columns, columns, factors,
                                     columns, tau);
             memcpy(q, factors, m * n * sizeof *q);
         }
@@ -159,16 +160,16 @@ static int lapack_qr(size_t m, size_t n, const double *a, double *q, double *r)
 }"""
 
 _EIGH = """\
-static int lapack_eigh(size_t n, const double *a, double *values, double *vectors)
+static int $lapack_eigh(size_t n, const $real *a, $real *values, $real *vectors)
 {
     const lapack_int size = (lapack_int)n;
-    double *memory = malloc((n * n + n + 1) * sizeof *memory);
+    $real *memory = malloc((n * n + n + 1) * sizeof *memory);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (memory && n > 0) {
-        double *const found = values ? values : memory + n * n;
-        double *const matrix = vectors ? vectors : memory;
+        $real *const found = values ? values : memory + n * n;
+        $real *const matrix = vectors ? vectors : memory;
         memcpy(matrix, a, n * n * sizeof *a);
-        status = LAPACKE_dsyevd(LAPACK_ROW_MAJOR, vectors ? 'V' : 'N', 'L', size,
+        status = LAPACKE_${kind}syevd(LAPACK_ROW_MAJOR, vectors ? 'V' : 'N', 'L', size,
                                 matrix, size, found);
     }
     free(memory);
@@ -176,20 +177,20 @@ static int lapack_eigh(size_t n, const double *a, double *values, double *vector
 }"""
 
 _SVD = """\
-static int lapack_svd(size_t m, size_t n, const double *a, double *u, double *values,
-                      double *vh)
+static int $lapack_svd(size_t m, size_t n, const $real *a, $real *u, $real *values,
+                      $real *vh)
 {
     const size_t k = m < n ? m : n;
     const lapack_int rows = (lapack_int)m;
     const lapack_int columns = (lapack_int)n;
-    double *memory = malloc((m * n + (m + n + 1) * k + 1) * sizeof *memory);
+    $real *memory = malloc((m * n + (m + n + 1) * k + 1) * sizeof *memory);
     lapack_int status = LAPACK_WORK_MEMORY_ERROR;
     if (memory && k > 0) {
-        double *const left = u ? u : memory + m * n;
-        double *const found = values ? values : memory + m * n + m * k;
-        double *const right = vh ? vh : memory + m * n + m * k + k;
+        $real *const left = u ? u : memory + m * n;
+        $real *const found = values ? values : memory + m * n + m * k;
+        $real *const right = vh ? vh : memory + m * n + m * k + k;
         memcpy(memory, a, m * n * sizeof *a);
-        status = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', rows, columns, memory, columns,
+        status = LAPACKE_${kind}gesdd(LAPACK_ROW_MAJOR, 'S', rows, columns, memory, columns,
                                 found, left, (lapack_int)k, right, columns);
     }
     free(memory);
@@ -197,20 +198,20 @@ static int lapack_svd(size_t m, size_t n, const double *a, double *u, double *va
 }"""
 
 _PINV = """\
-static int lapack_pinv(size_t m, size_t n, const double *a, double *inverse)
+static int $lapack_pinv(size_t m, size_t n, const $real *a, $real *inverse)
 {
     const size_t k = m < n ? m : n;
-    double *memory = malloc(((m + n + 1) * k + 1) * sizeof *memory);
+    $real *memory = malloc(((m + n + 1) * k + 1) * sizeof *memory);
     int status = (int)LAPACK_WORK_MEMORY_ERROR;
     if (memory) {
-        double *const u = memory;
-        double *const values = u + m * k;
-        double *const vh = values + k;
-        status = lapack_svd(m, n, a, u, values, vh);
+        $real *const u = memory;
+        $real *const values = u + m * k;
+        $real *const vh = values + k;
+        status = $lapack_svd(m, n, a, u, values, vh);
         for (size_t i = 0; i < n * m; ++i) {
-            inverse[i] = 0.0;
+            inverse[i] = $zero;
         }
-        for (size_t p = 0; status == 0 && p < k && values[p] > 1e-15 * values[0]; ++p) {
+        for (size_t p = 0; status == 0 && p < k && values[p] > $tiny * values[0]; ++p) {
             for (size_t i = 0; i < n; ++i) {
                 for (size_t j = 0; j < m; ++j) {
                     inverse[i * m + j] += vh[p * n + i] * u[j * k + p] / values[p];
@@ -222,11 +223,12 @@ static int lapack_pinv(size_t m, size_t n, const double *a, double *inverse)
     return status;
 }"""
 
-FUNCTIONS: Mapping[str, str] = {
+PREFIX = "lapack_"
+_TEXTS: Mapping[str, str] = {
     "inv": _INV,
     "solve": _SOLVE,
-    "solve_lower": _TRIANGULAR.replace("{name}", "lower").replace("{letter}", "L"),
-    "solve_upper": _TRIANGULAR.replace("{name}", "upper").replace("{letter}", "U"),
+    "solve_lower": _TRIANGULAR.replace("SIDE", "lower").replace("LETTER", "L"),
+    "solve_upper": _TRIANGULAR.replace("SIDE", "upper").replace("LETTER", "U"),
     "det": _DET,
     "slogdet": _SLOGDET,
     "cholesky": _CHOLESKY,
@@ -235,15 +237,18 @@ FUNCTIONS: Mapping[str, str] = {
     "svd": _SVD,
     "pinv": _PINV,
 }
-NEEDS = {"pinv": ("svd",)}
+FUNCTIONS = tuple(_TEXTS)
+NEEDS = {"lapack_pinv": ("svd",)}
 
 
 def name_of(function: str) -> str:
     """The C function that a function of matrices is."""
-    return f"lapack_{function}"
+    return f"{PREFIX}{function}"
 
 
-def lines(called: Collection[str]) -> list[list[str]]:
-    """The C functions for the functions of matrices that are `called`, each after those it needs."""
-    wanted = [n for n in FUNCTIONS if n in called or any(n in NEEDS.get(other, ()) for other in called)]
-    return [FUNCTIONS[n].split("\n") for n in wanted]
+def texts(words: Collection[str]) -> dict[str, str]:
+    """The text of each of these C functions, and of those that they need before them: a template, with $real and the
+    like for what depends on the type of real numbers, and the words of functions for what they are called."""
+    called = [word.removeprefix(PREFIX) for word in words]
+    wanted = [n for n in FUNCTIONS if n in called or any(n in NEEDS.get(other, ()) for other in words)]
+    return {name_of(n): _TEXTS[n] for n in wanted}

@@ -20,7 +20,8 @@ from ..errors import CompilerError
 from ..expr import Const, Expr, Ref, show
 from ..ir import Dtype, Tensor, extent_of
 from ..plan import Program
-from .c_signature import Parameter, Printed, of_arrays
+from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
+from .c_signature import Printed, of_arrays
 from .options import DEFAULT, Options
 
 Array = np.ndarray[Any, Any]
@@ -29,8 +30,8 @@ Size = int | tuple[int, ...]
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NUMBERS = {
-    "double": ctypes.c_double, "float": ctypes.c_float, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t,
-    "int": ctypes.c_int,
+    REAL: ctypes.c_double, SIZE: ctypes.c_size_t, INT: ctypes.c_ssize_t, BOOL: ctypes.c_int, INTEGER: ctypes.c_int64,
+    FLAG: ctypes.c_ubyte,
 }  # fmt: skip
 NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Debian, Ubuntu   apt install gcc
@@ -106,7 +107,10 @@ class Artefact:
         self._program = program
         self._primal = program.derivative.primal
         self._library = library
-        self._forward, self._backward = of_arrays(printed, self._primal.name)
+        self._forward, self._backward = of_arrays(printed)
+        derivative = program.derivative
+        self._tensors = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}
+        self._numbers = NUMBERS | ({REAL: ctypes.c_float} if self.single else {})
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs (a tuple if there are several) and what backward needs."""
@@ -311,27 +315,27 @@ class Artefact:
         numbers: Mapping[str, Any],
         present: Mapping[str, bool],
     ) -> None:
-        named = {d.name.removeprefix("*") if d.name != "..." else "batch": d.name for d in self._primal.dims}
         arguments: list[Any] = []
         alive: list[Array] = []
         for p in function.parameters:
             if p.role == "size":
-                size = sizes[named.get(p.name, p.name)]
+                size = sizes[p.tensor]
                 arguments.append(ctypes.c_size_t(prod(size) if isinstance(size, tuple) else size))
             elif p.role == "option":
-                arguments.append(NUMBERS[p.element](numbers[p.name]))
+                arguments.append(self._numbers[p.type.of](numbers[p.tensor]))
             elif p.role == "presence":
-                arguments.append(ctypes.c_int(present[p.name.removeprefix("has_")]))
+                arguments.append(ctypes.c_int(present[p.tensor]))
             elif p.role == "work":
-                integers = p.element == "int64_t"
-                room = self._work(sizes, numbers, function.work[p.name])
+                integers = p.type.of == INTEGER
+                room = self._work(sizes, numbers, function.work[p.tensor])
                 kind = self._stored[Dtype.INT if integers else Dtype.REAL]
                 alive.append(np.full(room, 0x7F if integers else np.nan, dtype=kind))
                 arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
             else:
-                arguments.append(self._argument(p, values[p.tensor or p.name], alive))
+                tensor = self._tensors.get(p.role, {}).get(p.tensor, p.tensor)
+                arguments.append(self._argument(p, tensor, values[tensor], alive))
         call = getattr(self._library.functions, function.name)
-        call.restype = ctypes.c_int if function.result == "int" else None
+        call.restype = None if function.function.result is None else ctypes.c_int
         status: int | None = call(*arguments)
         if status == 2 and self._primal.constraints:
             needed = " and ".join(show(c) for c in self._primal.constraints)
@@ -343,21 +347,18 @@ class Artefact:
             called = ", ".join(function.calls)
             raise np.linalg.LinAlgError(f"{self._primal.name}: LAPACK says {status} in one of {called}")
 
-    def _argument(self, p: Parameter, value: Any, alive: list[Array]) -> Any:
+    def _argument(self, p: Parameter, tensor: str, value: Any, alive: list[Array]) -> Any:
         if value is None:
             return ctypes.c_void_p(None)
-        tensor = self._program.table[p.tensor or p.name]
-        if not p.pointer:
+        if not p.type.pointer:
             number: Any = np.asarray(value)[()]
-            return NUMBERS.get(p.element, ctypes.c_int64)(number)
-        array = np.asarray(value, dtype=self._stored[tensor.dtype], order="C")
-        assert array is value or p.constant, f"{p.name} would be written to a copy"
+            return self._numbers[p.type.of](number)
+        array = np.asarray(value, dtype=self._stored[self._program.table[tensor].dtype], order="C")
+        assert array is value or p.type.constant, f"{p.name} would be written to a copy"
         alive.append(array)
         return ctypes.c_void_p(array.ctypes.data)
 
-    def _work(
-        self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], shapes: Sequence[tuple[Expr, ...]]
-    ) -> int:
+    def _work(self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], shapes: Sequence[tuple[Expr, ...]]) -> int:
         names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
         names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
         return sum(prod(extent_of(e, names) for e in shape) for shape in shapes)

@@ -11,7 +11,7 @@ from ..expr import ELIDED, Expr, Ref, const, product, show, total
 from ..expr.sizes import tidy
 from ..ir import Dtype, Function, show_equations, show_shape
 from ..plan import Program
-from .c_lines import LIMIT, broken
+from ..source.layout import LIMIT, cut_text
 
 WIDTH = LIMIT - 3  # behind ` * `
 INNER = WIDTH - 4
@@ -47,11 +47,11 @@ def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | 
 
 def folded(equation: str, width: int) -> list[str]:
     """An equation in lines of at most `width` columns; of one that nobody would read, only what it is about."""
-    lines = broken(equation, 0, width)
+    lines = cut_text(equation, 0, width)
     if is_readable(equation) and len(lines) <= MOST:
         return lines
     target, equals, _ = equation.partition(" += " if " += " in equation else " = ")
-    return broken(f"{target}{equals}... (long: symgrad show prints it)" if equals else f"{lines[0]} ...", 0, width)
+    return cut_text(f"{target}{equals}... (long: symgrad show prints it)" if equals else f"{lines[0]} ...", 0, width)
 
 
 def is_readable(equation: str) -> bool:
@@ -109,7 +109,7 @@ def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in rows)
     lines = []
     for name, text in rows:
-        first, *more = broken(text, 0, INNER - width - 2)
+        first, *more = cut_text(text, 0, INNER - width - 2)
         lines += [f"    {name:<{width}}  {first}".rstrip(), *(" " * (width + 2) + line for line in more)]
     return lines
 
@@ -136,5 +136,5 @@ def _memory(program: Program, real: int) -> list[str]:
     sizes = [{Dtype.BOOL: 1, Dtype.REAL: real}.get(tensor.dtype, 8) for tensor in own]
     amount = tidy(total(const(size) * product(shape) for size, shape in zip(sizes, shapes, strict=True)))
     each = "" if batch is None else f" for each {'element' if batch.name in primal.packs else 'of ' + batch.name}"
-    text = broken(f"{show(amount)} bytes{each}, besides inputs and outputs", 0, INNER)
+    text = cut_text(f"{show(amount)} bytes{each}, besides inputs and outputs", 0, INNER)
     return [f"    {line}" for line in text] if own else []

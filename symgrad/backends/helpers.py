@@ -6,13 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from ..expr import DEFINED, Apply, Expr, postorder, ref, transform
-from ..ir import Dtype
+from ..expr import DEFINED, Apply, Expr, postorder, ref
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
 from . import series
-from .c_lines import broken
-from .c_text import Text, language
 from .python_text import ArrayPrinter, assigned
 from .series import as_array, documented, returned
 
@@ -26,18 +23,6 @@ def python_helpers(text: str, printer: ArrayPrinter, program: Program) -> list[l
         return series.python_helper(op, printer) if op in DEFINED else _python(OPS[op], printer)
 
     return [*_called(text, printer.target, made, formulas(program))]
-
-
-def c_helpers(text: str, single: bool, program: Program) -> tuple[list[list[str]], set[str]]:
-    """The same in C, each after those that it calls, and the names that they use."""
-    used: set[str] = set()
-
-    def made(op: str) -> list[str]:
-        lines, names = series.c_helper(op, single) if op in DEFINED else _c(OPS[op], single)
-        used.update(names)
-        return lines
-
-    return [*_called(text, "c", made, formulas(program))], used
 
 
 def formulas(program: Program) -> tuple[str, ...]:
@@ -73,7 +58,7 @@ def _called(
         yield lines
 
 
-def _steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
+def steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
     """The helper, its lines before the result, and the result."""
     assert row.helper is not None
     *lines, (_, result) = row.helper.lines
@@ -82,10 +67,10 @@ def _steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
 
 
 def _python(row: Op, printer: ArrayPrinter) -> list[str]:
-    helper, steps, result = _steps(row)
-    names: Mapping[Expr, str] = {ref(name): name for name in (*helper.arguments, *(name for name, _ in steps))}
+    helper, before, result = steps(row)
+    names: Mapping[Expr, str] = {ref(name): name for name in (*helper.arguments, *(name for name, _ in before))}
     lines = []
-    for name, value in steps:
+    for name, value in before:
         if isinstance(value, Polynomial):
             lines += [f"{name} = 0.0", "for c in ("]
             lines += [f"    {line}" for line in _rows(repr(c) for c in value.coefficients)]
@@ -95,27 +80,6 @@ def _python(row: Op, printer: ArrayPrinter) -> list[str]:
     lines += returned(printer(as_array(result, names, printer.target)))
     head = f"def {row.word(printer.target)}({', '.join(helper.arguments)}):"
     return [head, *documented(helper.about), *(f"    {line}" for line in lines)]
-
-
-def _c(row: Op, single: bool) -> tuple[list[str], set[str]]:
-    helper, steps, result = _steps(row)
-    kinds = dict.fromkeys([*helper.arguments, *(name for name, _ in steps)], Dtype.REAL)
-    write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
-    real = "float" if single else "double"
-    lines = [f"   {line.strip()}" for line in broken(helper.about, 0, 84)]
-    lines[0] = f"/* {lines[0].strip()}"
-    lines[-1] += " */"
-    lines += [f"static {real} {row.word('c')}({', '.join(f'{real} {name}' for name in helper.arguments)})", "{"]
-    for name, value in steps:
-        if isinstance(value, Polynomial):
-            numbers = [f"{c!r}f" for c in value.single] if single else [repr(c) for c in value.coefficients]
-            lines += [f"    static const {real} c[] = {{", *(f"        {line}" for line in _rows(numbers)), "    };"]
-            lines += [f"    {real} {name} = 0.0{'f' * single};", f"    for (size_t k = 0; k < {len(numbers)}; ++k) {{"]
-            lines += [f"        {name} = {name} * {write(value.variable)} + c[k];", "    }"]
-        else:
-            lines += broken(f"const {real} {name} = {write(transform(value, language))};", 4)
-    lines += broken(f"return {write(transform(result, language))};", 4)
-    return [*lines, "}"], {*write.used}
 
 
 def _rows(numbers: Iterable[str]) -> list[str]:

@@ -13,8 +13,8 @@ from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.build import SCIPY
+from ..source.layout import cut_text
 from .base import Language, template
-from .c_lines import broken
 from .helpers import python_helpers
 from .python_checks import (
     RANGE,
@@ -216,7 +216,7 @@ class NumPyFile(PythonFile):
             said = f"grad_output has the shape of {output}, {show_shape(self.primal.table[output])}; "
             said = said if shape else f"grad_output is a scalar, as {output} is; "
             said = f"{said}left out, it is 1." if not shape else f"{said[:-2]}."
-        return [first, "", *(f"    {part.strip()}" for part in broken(said, 0, 84)), "    "]
+        return [first, "", *(f"    {part.strip()}" for part in cut_text(said, 0, 84)), "    "]
 
     def _seed_shapes(self, told: Sequence[Tensor]) -> tuple[list[str], set[str]]:
         """The text of the shape of each cotangent, and the sizes that this text mentions."""

@@ -13,7 +13,7 @@ from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
-from .c_lines import broken
+from ..source.layout import cut_text
 from .python_lines import count_lines, listed, mentions, number_of, size_lines, where_told
 from .python_text import ArrayPrinter, pack_name
 
@@ -89,7 +89,7 @@ class PythonModule:
             arguments = [f"{listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
         kinds = {primal.table[n].dtype for n in primal.inputs}
         said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {listed(arguments)}."
-        lines = [part.strip() for line in (said, *self.errors) for part in broken(line, 0, 84)]
+        lines = [part.strip() for line in (said, *self.errors) for part in cut_text(line, 0, 84)]
         return ["", *(f"    {line}" for line in lines), "    "]
 
     def results_doc(self, rest: str = "") -> str:

@@ -27,17 +27,16 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Dtype
 from ..ops import OPS, in_others, is_call
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
-from .c_lines import broken
-from .c_text import Text, language
+from ..source.layout import cut_text
 from .python_text import ArrayPrinter, assigned
 
 NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
 
 
-def _series(op: str) -> Series:
+def series_of(op: str) -> Series:
+    """The series of a formula; UnsupportedError if it has none of few terms."""
     found = series(DEFINED[op], PLACES[op])
     if found is None:
         formula = show(substitute(DEFINED[op], {ARGUMENT: SMALL}))
@@ -52,12 +51,13 @@ def _point(op: str) -> str:
     return show(const(PLACES[op].point))
 
 
-def _condition(distance: Expr, near: Fraction) -> Expr:
+def condition(distance: Expr, near: Fraction) -> Expr:
     """Whether the series takes over: on both sides of the point, though a root be none on one. Rounding gets there."""
     return apply("lt", apply("abs", distance), const(near))
 
 
-def _about(op: str) -> str:
+def about(op: str) -> str:
+    """What its function computes, and how."""
     return f"{show(substitute(DEFINED[op], {ARGUMENT: SMALL}))}; where x is near {_point(op)}, by its Taylor series."
 
 
@@ -68,14 +68,14 @@ def _elsewhere(body: Expr, place: Place) -> Expr:
     return const(Fraction(float(found)))
 
 
-def _clamped(x: Expr, body: Expr) -> Expr:
+def clamped(x: Expr, body: Expr) -> Expr:
     """What the formula is computed of, for it to be a number where it has settled."""
     for sign in settled(body):
         x = apply("maximum" if sign < 0 else "minimum", x, sign * SETTLED)
     return x
 
 
-def _named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
+def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
     """What `body` calls a function of more than once, by name, each after those it is computed from; and the rest."""
     found: dict[Ref, Expr] = {}
     while True:
@@ -98,7 +98,7 @@ def _named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
 
 def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
-    place, found = PLACES[op], _series(op)
+    place, found = PLACES[op], series_of(op)
     body = away(DEFINED[op], place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
@@ -108,25 +108,25 @@ def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
     u = own.name
     names: Mapping[Expr, str] = {NEAR: "near", SMALL: "x", DISTANCE: "u", ARGUMENT: "x"}
     lines = [f"u = {text(place.distance, names)}"] if own is DISTANCE else []
-    lines += [f"near = {text(_condition(own, found.near), names)}"]
-    pair = [apply("select", NEAR, *two) for two in ((own, const(0)), (_elsewhere(body, place), _clamped(SMALL, body)))]
+    lines += [f"near = {text(condition(own, found.near), names)}"]
+    pair = [apply("select", NEAR, *two) for two in ((own, const(0)), (_elsewhere(body, place), clamped(SMALL, body)))]
     lines += [f"{u}, far = {', '.join(text(p, names) for p in pair)}"]
     lines += [f"square = {u} * {u}"] if found.even else []
     for step in found.steps:
         lines += assigned("series", text(step, {ARGUMENT: u, SQUARE: "square", SERIES: "series"}), 4)
-    calls, rest = _named_calls(_in_words(body, printer.target))
+    calls, rest = named_calls(_in_words(body, printer.target))
     names = {NEAR: "near", ref("series"): "series", ARGUMENT: "far", **{n: n.name for n in calls}}
     for name, call in calls.items():
         lines += assigned(name.name, text(call, names), 4)
     value = text(apply("select", NEAR, ref("series"), rest), names)
     lines += returned(value)
     word = OPS[op].word(printer.target)
-    return [f"def {word}(x):", *documented(_about(op)), *(f"    {line}" for line in lines)]
+    return [f"def {word}(x):", *documented(about(op)), *(f"    {line}" for line in lines)]
 
 
 def documented(about: str) -> list[str]:
     """The docstring of a function that returns what `about` says."""
-    doc = broken(f"Return {about}", 0, 80)
+    doc = cut_text(f"Return {about}", 0, 80)
     doc = [f'    """{doc[0]}', *(f"    {d.strip()}" for d in doc[1:])]
     return [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
 
@@ -159,35 +159,3 @@ def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
         return Elementwise(node.op, tuple(build(a) for a in node.args))
 
     return build(_in_words(root, target))
-
-
-def c_helper(op: str, single: bool) -> tuple[list[str], set[str]]:
-    """The function in C, and the names that it uses."""
-    place, found = PLACES[op], _series(op)
-    body = away(DEFINED[op], place)
-    own = SMALL if place == ORIGIN else DISTANCE
-    u = own.name
-    calls, rest = _named_calls(transform(body, language))
-    kinds = dict.fromkeys(["x", "u", "far", "square", "series", *(n.name for n in calls)], Dtype.REAL)
-    write = Text(kinds, dict.fromkeys(kinds, ()), single=single)
-
-    def text(node: Expr, argument: Expr = SMALL) -> str:
-        names: Mapping[Expr, Expr] = {ARGUMENT: argument, SQUARE: ref("square"), SERIES: ref("series")}
-        return write(transform(substitute(node, names), language))
-
-    real = "float" if single else "double"
-    near = write.as_kind(transform(_condition(own, found.near), language), "bool")
-    lines = [f"/* {line}" if not k else f"   {line}" for k, line in enumerate(broken(_about(op), 0, 84))]
-    lines[-1] += " */"
-    lines += [f"static {real} {OPS[op].word('c')}({real} x)", "{"]
-    lines += [f"    const {real} u = {text(place.distance)};"] if own is DISTANCE else []
-    lines += [f"    const int near = {near};"]
-    lines += [f"    const {real} square = {u} * {u};"] if found.even else []
-    for k, step in enumerate(found.steps):
-        lines += broken(f"{'' if k else f'{real} '}series = {text(step, own)};", 4)
-    far = _clamped(SMALL, body)
-    lines += [] if far is SMALL else [f"    const {real} far = {text(far)};"]
-    for name, call in calls.items():
-        lines += broken(f"const {real} {name.name} = {text(call, SMALL if far is SMALL else FAR)};", 4)
-    lines += broken(f"return near ? series : {text(rest, SMALL if far is SMALL else FAR)};", 4)
-    return [*lines, "}"], {*write.used}

@@ -17,10 +17,11 @@ from ..expr.sizes import count
 from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.loops import size_names
+from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
 from .base import Language, template
 from .c import C
 from .c_load import find_compiler
-from .c_signature import Parameter, Printed, of_arrays
+from .c_signature import Printed, of_arrays
 from .frameworks import TorchArtefact
 from .python_checks import inputs_helper, promoted
 from .python_file import PythonModule
@@ -29,12 +30,12 @@ from .python_text import assigned, called, pack_name, parameters, returned, size
 from .torch import type_helpers
 
 NUMBERS = {
-    "double": "ctypes.c_double",
-    "int": "ctypes.c_int",
-    "int64_t": "ctypes.c_int64",
-    "ptrdiff_t": "ctypes.c_ssize_t",
-    "size_t": "ctypes.c_size_t",
-    "unsigned char": "ctypes.c_ubyte",
+    REAL: "ctypes.c_double",
+    SIZE: "ctypes.c_size_t",
+    INT: "ctypes.c_ssize_t",
+    BOOL: "ctypes.c_int",
+    INTEGER: "ctypes.c_int64",
+    FLAG: "ctypes.c_ubyte",
 }
 STORED = {Dtype.REAL: "float64", Dtype.INT: "int64", Dtype.BOOL: "bool"}
 NEEDS = "needs_input_grad"
@@ -56,7 +57,7 @@ class TorchC(Language):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        functions, _ = self.over.functions(program)
+        functions = self.over.functions(program)
         return {f"{primal.name}_torch_c.py": _File(program, functions).text(header)}
 
     def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
@@ -84,7 +85,7 @@ class _File(PythonModule):
     def __init__(self, program: Program, functions: Sequence[Printed]) -> None:
         super().__init__(program)
         primal = self.primal
-        self.forward, self.backward = of_arrays(functions, primal.name)
+        self.forward, self.backward = of_arrays(functions)
         self.gradients = dict(program.derivative.gradients)
         self.seeds = [s for _, s in program.derivative.seeds]
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
@@ -93,8 +94,8 @@ class _File(PythonModule):
         self.kept_options = self._options_of(self.backward)
         self.kept_sizes = self._sizes_kept()
         kept = [*program.saved, *self.seeds, *map(pack_name, self.kept_sizes), *self.kept_options]
-        asked = {p.name for p in self.backward.parameters if p.role == "presence"}
-        self.presence = [n for n in program.saved_presence if f"has_{n}" in asked]
+        asked = {p.tensor for p in self.backward.parameters if p.role == "presence"}
+        self.presence = [n for n in program.saved_presence if n in asked]
         self.kept = [*kept, *(f"has_{n}" for n in self.presence)]
 
     def text(self, header: Sequence[str]) -> str:
@@ -160,7 +161,7 @@ class _File(PythonModule):
             groups = [(n, len(list(some))) for n, some in itertools.groupby(names)]
             text = ", ".join(n if count == 1 else f"*[{n}] * {count}" for n, count in groups)
             text = text.removeprefix("*") if len(groups) == 1 and groups[0][1] > 1 else f"[{text}]"
-            result = "ctypes.c_int" if function.result == "int" else "None"
+            result = "None" if function.function.result is None else "ctypes.c_int"
             lines += assigned(f"_C.{function.name}.argtypes", text, 0)
             lines += assigned(f"_C.{function.name}.restype", result, 0)
         return lines
@@ -306,13 +307,12 @@ class _File(PythonModule):
 
     def _sizes_of(self, function: Printed) -> list[str]:
         """The dims that a call of C speaks of, in the order of the function."""
-        shown = {p.name for p in function.parameters if p.role == "size"}
-        dims = {d for d, name in size_names(self.program).items() if name in shown}
+        dims = {p.tensor for p in function.parameters if p.role == "size"}
         dims |= {r.name for shape in self._work(function) for r in refs(*shape)}
         return [d.name for d in self.primal.dims if d.name in dims]
 
     def _options_of(self, function: Printed) -> list[str]:
-        used = {p.name for p in function.parameters if p.role == "option"}
+        used = {p.tensor for p in function.parameters if p.role == "option"}
         used |= {r.name for shape in self._work(function) for r in refs(*shape)}
         return [o for o in self.options if o in used]
 
@@ -330,20 +330,21 @@ class _File(PythonModule):
 
     def _argument(self, p: Parameter, function: Printed) -> str:
         if p.role == "size":
-            dim = next(d for d, name in size_names(self.program).items() if name == p.name)
-            return f"math.prod({pack_name(dim)})" if dim in self.primal.packs else dim
+            return f"math.prod({pack_name(p.tensor)})" if p.tensor in self.primal.packs else p.tensor
         if p.role == "presence":
-            return p.name if p.name in self.kept and function is self.backward else f"{p.name[4:]} is not None"
+            flag = f"has_{p.tensor}"
+            return flag if flag in self.kept and function is self.backward else f"{p.tensor} is not None"
         if p.role == "work":
             like = self.like if function is self.forward else self.seeds[0]
-            room = sizes(total(product(shape) for shape in self._work(function, p.name)))
-            whole = ", dtype=torch.int64" if p.element == "int64_t" else ""
+            room = sizes(total(product(shape) for shape in self._work(function, p.tensor)))
+            whole = ", dtype=torch.int64" if p.type.of == INTEGER else ""
             return f"{like}.new_empty({room}{whole})"
         if p.role == "gradient":
-            place = next(k for k, n in enumerate(self.primal.inputs) if self.gradients.get(n) == p.name)
-            return f"{p.name} if {NEEDS}[{place}] else None"
-        return p.name if p.pointer or p.role == "option" else f"{p.name}.item()"
+            place = self.primal.inputs.index(p.tensor)
+            return f"{self.gradients[p.tensor]} if {NEEDS}[{place}] else None"
+        name = dict(self.program.derivative.seeds)[p.tensor] if p.role == "cotangent" else p.tensor
+        return name if p.type.pointer or p.role == "option" else f"{name}.item()"
 
 
 def _ctype(p: Parameter) -> str:
-    return "ctypes.c_void_p" if p.pointer else NUMBERS[p.element]
+    return "ctypes.c_void_p" if p.type.pointer else NUMBERS[p.type.of]

@@ -84,6 +84,37 @@ def _best(text: str, cuts: Sequence[tuple[int, Cut]], start: int, room: int, lat
     return found
 
 
+def cut_text(text: str, indent: int, limit: int = LIMIT) -> list[str]:
+    """A formula or a sentence, whose operators are words: the same, of what has no tree."""
+    return laid_out(_words(text), indent, limit)
+
+
+def _words(text: str) -> list[Piece]:
+    """The words of a text; between two of them a cut where a line may end, else a space."""
+    first, *words = text.split(" ")
+    pieces: list[Piece] = [first]
+    before = first
+    for word in words:
+        if word in _STRENGTHS:
+            pieces.append(Cut(_STRENGTHS[word]))
+        elif before.endswith("="):
+            pieces.append(EQUALS)
+        else:
+            pieces.append(COMMA if before.endswith((",", ";")) else " ")
+        pieces.append(word)
+        before = word
+    return pieces
+
+
+_STRENGTHS = {
+    **dict.fromkeys(["where", "when"], 0),
+    **dict.fromkeys(["&&", "||", "&", "|", "?"], 1),
+    **dict.fromkeys(["<", ">", "<=", ">=", "==", "!="], 2),
+    **dict.fromkeys(["+", "-"], 3),
+    **dict.fromkeys(["*", "/", "%", "//", ":"], 4),
+}
+
+
 def aligned(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list[str]:
     """`head` and the items behind it, broken between items, aligned under the first."""
     lines = [" " * indent + head]

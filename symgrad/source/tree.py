@@ -14,7 +14,7 @@ and are compared and remembered by identity.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Union
 
 from ..ir import Equation
@@ -29,11 +29,13 @@ ROLES = "size option presence input saved cotangent output gradient work".split(
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A number of the kind `of`, or memory of such numbers; `constant` if it is only read."""
+    """A number of the kind `of`, or memory of such numbers; `constant` if it is only read, `alone` if nothing else that
+    the function has speaks of the same memory."""
 
     of: str
     pointer: bool = False
     constant: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Parameter:
 
     role     one of ROLES; what has none is a local function's
     tensor   the tensor, size, option or optional input that it stands for, by the name in the declaration; the input of
-             a gradient, the output of a cotangent
+             a gradient, the output of a cotangent; of a workspace, which one it is
     nullable whether it may be left out: an input that is absent, a result that is not wanted
     length   the number of elements, where it is known
     """
@@ -202,13 +204,18 @@ Block = tuple[Statement, ...]
 class Macro:
     """An expression of sizes that who calls needs a name for: how much room a workspace must have.
 
-    work  the parameter that has the room
+    work  the parameter that has the room, by what it stands for
     """
 
     name: str
-    parameters: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
     value: Expression
     work: str
+
+    @property
+    def call(self) -> str:
+        """What who calls writes."""
+        return f"{self.name}({', '.join(p.name for p in self.parameters)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,6 +226,7 @@ class Function:
     result  of what type the result is; None if there is none
     about   what it does, a line for each sentence
     macros  the sizes of its workspaces
+    stands_for  what a local function computes, by the word that it has where no other name is in its way
     """
 
     role: str
@@ -228,22 +236,29 @@ class Function:
     result: Type | None = None
     about: tuple[str, ...] = ()
     macros: tuple[Macro, ...] = ()
+    stands_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verbatim:
-    """A local function whose lines are written by hand in one language, the words for types filled in."""
+    """A local function whose lines are written by hand in one language, the words for types filled in.
+
+    includes  what it calls is declared there
+    """
 
     name: str
     lines: tuple[str, ...]
+    stands_for: str = ""
+    includes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A number with a name, known to the whole file."""
+    """A number with a name, known to the whole file; it `stands_for` one that no digits are enough for."""
 
     name: str
     value: Number
+    stands_for: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,6 +273,13 @@ class Module:
     def interface(self) -> tuple[Function, ...]:
         """The functions that others call."""
         return tuple(f for f in self.functions if isinstance(f, Function) and f.role != "local")
+
+    @property
+    def heads(self) -> tuple[Function, ...]:
+        """All functions without their bodies: what they are called, stand for and take; a constant takes nothing."""
+        local = [x for x in (*self.constants, *self.functions) if x not in self.interface]
+        others = (Function("local", x.name, (), (), stands_for=x.stands_for) for x in local)
+        return (*others, *(replace(f, body=()) for f in self.interface))
 
 
 Node = Union[Expression, Statement]

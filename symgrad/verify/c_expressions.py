@@ -36,6 +36,7 @@ class Expressions:
         self.unit = unit
         self.scopes: list[dict[str, tuple[str, str, bool]]] = [{}]  # C name -> (Python name, type, pointer)
         self.count = 0
+        self.local = False  # in a function that stands for an operator
         self.boxed = boxed
 
     def _declare(self, name: str, kind: str, pointer: bool) -> str:
@@ -51,7 +52,7 @@ class Expressions:
                 return scope[name]
         if name in self.unit.globals:
             kind, array = self.unit.globals[name]
-            return ("_pi()" if name == "PI" else f"g_{name}"), kind, array
+            return ("_pi()" if self.unit.local.get(name) == "PI" else f"g_{name}"), kind, array
         if name in _NAMED:
             return _NAMED[name], DOUBLE, False
         raise Fault(f"line {node.coord.line}: {name} is not declared")
@@ -125,7 +126,8 @@ class Expressions:
         two, second = self.expression(node.iffalse)
         kind = joined(first, second)
         one, two = self.converted_text(one, first, kind), self.converted_text(two, second, kind)
-        if isinstance(node.cond, c_ast.ID) and node.cond.name == NEAR:  # two forms of one value, see series.py
+        # in a function that stands for an operator: two forms of one value, see series.py
+        if self.local and isinstance(node.cond, c_ast.ID) and node.cond.name == NEAR:
             return f"_either({self.condition(node.cond)}, lambda: {one}, lambda: {two})", kind
         return f"({one} if {self.condition(node.cond)} else {two})", kind
 

@@ -1,8 +1,7 @@
 """A printed C file, executed on Numbers: its text, not what a compiler makes of it.
 
-The names of the parameters are the contract: sizes by dim name (a pack is `batch`), options, inputs and outputs by
-their names, `grad_output` or `grad_<output>`, `grad_<input>` (NULL: not wanted), `work` and `iwork`, and whatever else
-there is was saved by forward.
+Arguments have places: what each parameter is to who calls comes with the text, as `symgrad.source.tree` says it; the
+text must have these parameters and no others.
 """
 
 from __future__ import annotations
@@ -19,18 +18,20 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
+from ..source.tree import Function as Head
+from ..source.tree import Parameter as Argument
 from . import c_lapack
 from .approximations import APPROXIMATED, approved
 from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
 from .c_source import prepared
 from .c_translate import translate
-from .c_types import DOUBLE, WORKSPACES, Parameter
+from .c_types import DOUBLE, Parameter
 from .rounding import DOUBLE as DOUBLE_FORMAT
 from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
 from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
-from .text import Fault, Steps, Values, differentiable, full_shape, gradients
+from .text import Fault, Steps, Values, differentiable, full_shape
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
@@ -47,22 +48,31 @@ class Saved:
 class CText:
     """A printed C file with its header; see `Text`.
 
+    heads        its functions, without bodies
     accumulates  backward adds to what is in the gradients' memory
     """
 
-    def __init__(self, function: Function, files: Mapping[str, str]) -> None:
+    def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
         self.function = function
         self.accumulates = False
-        self.unit = translate(prepared(files))
+        self.unit = translate(prepared(files), {f.name: f.stands_for for f in heads if f.role == "local"})
+        self.heads = {f.role: f for f in heads if f.role != "local"}
         self.steps = Steps(function)
         self.module = self._execute()
-        name = function.name
-        batched = f"{name}_forward_batch" in self.unit.functions
-        self.variants = ("", "_batch") if batched else ("",)
-        self.component = batched
+        self.component = "forward_batch" in self.heads
+        self.variants = ("", "_batch") if self.component else ("",)
         for variant, which in itertools.product(self.variants, ("forward", "backward")):
-            if f"c_{name}_{which}{variant}" not in self.module:
-                raise Fault(f"the file has no function {name}_{which}{variant}")
+            head = self.heads[f"{which}{variant}"]
+            if f"c_{head.name}" not in self.module:
+                raise Fault(f"the file has no function {head.name}")
+            taken = tuple((p.name, p.pointer) for p in self.unit.functions[head.name])
+            if taken != tuple((p.name, p.type.pointer) for p in head.parameters):
+                raise Fault(f"{head.name} takes {', '.join(name for name, _ in taken)}, and is called otherwise")
+
+    def parameters(self, which: str) -> list[tuple[Parameter, Argument]]:
+        """The parameters of `forward`, `backward_batch` ..., as the text has them and as what they are."""
+        head = self.heads[which]
+        return [*zip(self.unit.functions[head.name], head.parameters, strict=True)]
 
     def _execute(self) -> dict[str, Any]:
         module: dict[str, Any] = {
@@ -87,7 +97,11 @@ class CText:
             "_UNSET": UNSET,
             "_WORD": WORD,
             "_tick": self.steps.tick,
-            **{f"c_{name}": c_lapack.function_of(name) for name in self.unit.functions if c_lapack.known(name)},
+            **{
+                f"c_{name}": c_lapack.function_of(word)
+                for name, word in self.unit.local.items()
+                if c_lapack.known(word)
+            },
         }
         choice = Choice()
         module["_either"] = choice
@@ -95,9 +109,11 @@ class CText:
         for name, function in list(module.items()):
             if isinstance(function, FunctionType) and "_either" in function.__code__.co_names:
                 module[name] = choice.parts(name.removeprefix("c_"), function)
-        for name in APPROXIMATED.keys() & self.unit.functions.keys():
+        for name, word in self.unit.local.items():
+            if word not in APPROXIMATED:
+                continue
             single = name in self.unit.floats
-            module[f"c_{name}"] = approved(name, module[f"c_{name}"], SINGLE_FORMAT if single else DOUBLE_FORMAT)
+            module[f"c_{name}"] = approved(word, module[f"c_{name}"], SINGLE_FORMAT if single else DOUBLE_FORMAT)
         return module
 
     # calling
@@ -120,19 +136,17 @@ class CText:
             raise Fault(f"{self.function.name}_{which}: {type(error).__name__}: {error}") from error
 
     def _sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
-        numbers: dict[str, Any] = {}
-        for name, size in bind(self.function, inputs).items():
-            label = "batch" if name == "..." else name.removeprefix("*")
-            numbers[label] = prod(size) if isinstance(size, tuple) else size
+        sizes = bind(self.function, inputs).items()
+        numbers: dict[str, Any] = {name: prod(size) if isinstance(size, tuple) else size for name, size in sizes}
         return numbers | {k: v if isinstance(v, int) else literal(v) for k, v in options.items()}
 
     def _work(self, work: str, which: str, variant: str, sizes: Mapping[str, Any]) -> Pointer:
-        stem = f"{self.function.name}_{which}".upper()
-        for name in (f"{stem}{variant.upper()}_{work.upper()}", f"{stem}_{work.upper()}"):
-            if name in self.unit.functions:
-                given = [sizes[p.name] for p in self.unit.functions[name]]
-                return block(self.module[f"c_{name}"](*given), work)
-        raise Fault(f"{self.function.name}_{which} takes {work}, and there is no {stem}_{work.upper()}")
+        """Memory to work in, of as many elements as the macro says."""
+        macros = {m.work: m for end in ("", variant) for m in self.heads[f"{which}{end}"].macros}
+        if work not in macros or macros[work].name not in self.unit.functions:
+            raise Fault(f"{self.function.name}_{which} takes {work}, and nothing tells how much of it")
+        macro = macros[work]
+        return block(self.module[f"c_{macro.name}"](*(sizes[p.tensor] for p in macro.parameters)), work)
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
@@ -156,17 +170,19 @@ class CText:
         for name in self.function.outputs:
             memory[name] = block(prod(full_shape(self.function, name, part, options)), name)
         arguments: list[Any] = []
-        for p in self.unit.functions[f"{self.function.name}_forward{variant}"]:
-            if p.name in sizes:
-                arguments.append(sizes[p.name])
-            elif p.name in self.function.inputs:
-                arguments.append(_passed(p, part.get(p.name)))
-            elif p.name in WORKSPACES:
-                arguments.append(self._work(p.name, "forward", variant, sizes))
-            elif p.name in absent:
+        for own, p in self.parameters(f"forward{variant}"):
+            if p.role in ("size", "option"):
+                arguments.append(sizes[p.tensor])
+            elif p.role == "presence":
+                arguments.append(int(part.get(p.tensor) is not None))
+            elif p.role == "input":
+                arguments.append(_passed(own, part.get(p.tensor)))
+            elif p.role == "work":
+                arguments.append(self._work(p.tensor, "forward", variant, sizes))
+            elif p.tensor in absent:
                 arguments.append(None)
             else:
-                arguments.append(memory.setdefault(p.name, Pointer([], p.name, open_=True)))
+                arguments.append(memory.setdefault(p.tensor, Pointer([], p.name, open_=True)))
         return arguments, memory
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
@@ -223,27 +239,25 @@ class CText:
         """The arguments of one call, and the memory of the gradients, with `before` in each element."""
         sizes = self._sizes(part, options)
         grads = {n: block(np.size(part[n]), f"grad_{n}", before) for n in wanted}  # type: ignore[arg-type]  # given
-        named = gradients(self.function)
-        name = f"{self.function.name}_backward{variant}"
         arguments: list[Any] = []
-        for p in self.unit.functions[name]:
-            output = self._seed_of(p.name) if p.name.startswith("grad_") else None
-            if p.name in sizes:
-                arguments.append(sizes[p.name])
-            elif p.name in self.function.inputs:
-                arguments.append(_passed(p, part.get(p.name)))
-            elif p.name in WORKSPACES:
-                arguments.append(self._work(p.name, "backward", variant, sizes))
-            elif p.name in memory:  # a saved value may be called grad_..., too
-                arguments.append(memory[p.name].reading() if p.pointer else memory[p.name].get(0))
-            elif output is not None:
-                arguments.append(_passed(p, seeds[output]))
-            elif p.name in named:
-                arguments.append(grads.get(named[p.name]))
-            elif p.name.removeprefix("has_") in self.function.optional:
-                arguments.append(int(part.get(p.name.removeprefix("has_")) is not None))
+        for own, p in self.parameters(f"backward{variant}"):
+            if p.role in ("size", "option"):
+                arguments.append(sizes[p.tensor])
+            elif p.role == "presence":
+                arguments.append(int(part.get(p.tensor) is not None))
+            elif p.role == "input":
+                arguments.append(_passed(own, part.get(p.tensor)))
+            elif p.role == "work":
+                arguments.append(self._work(p.tensor, "backward", variant, sizes))
+            elif p.role == "cotangent":
+                arguments.append(_passed(own, seeds[p.tensor]))
+            elif p.role == "gradient":
+                arguments.append(grads.get(p.tensor))
+            elif p.tensor not in memory:
+                raise Fault(f"{self.function.name}_backward{variant} reads {p.name}, which forward does not save")
             else:
-                raise Fault(f"{name} reads {p.name}, which forward does not save")
+                found = memory[p.tensor]
+                arguments.append(found.reading() if p.type.pointer else found.get(0))
         return arguments, grads
 
     # what the header promises
@@ -251,8 +265,7 @@ class CText:
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Each saved pointer NULL by itself, then all of them; what is still written must be the same."""
         name = f"{self.function.name}_forward{variant}"
-        known = {*self.function.inputs, *self.function.outputs, *WORKSPACES}
-        saved = [p.name for p in self.unit.functions[name] if p.pointer and p.name not in known]
+        saved = [p.tensor for _, p in self.parameters(f"forward{variant}") if p.role == "saved"]
         for absent in dict.fromkeys([*((n,) for n in saved), tuple(saved)] if saved else []):
             collected: dict[str, list[Any]] = {n: [] for n in self.function.outputs}
             for part in self._parts(variant, inputs):
@@ -278,21 +291,13 @@ class CText:
         arguments, written = self._forward_arguments(variant, inputs, options)
         said = _refused(name, self._status(f"forward{variant}", arguments), written)
         name = f"{self.function.name}_backward{variant}"
-        taken = {p.name for p in self.unit.functions[name]}
+        taken = {p.tensor for _, p in self.parameters(f"backward{variant}") if p.role == "input"}
         changed = [n for n in inputs if saved is not None and inputs[n] is not saved.inputs[n]]
         if said or not taken.intersection(changed):
             return said
         wanted = [n for n in differentiable(self.function) if inputs.get(n) is not None]
         arguments, grads = self._backward_arguments(variant, inputs, options, saved.memory[0], seeds, wanted)
         return _refused(name, self._status(f"backward{variant}", arguments), grads)
-
-    def _seed_of(self, parameter: str) -> str | None:
-        """The output whose cotangent the parameter is."""
-        outputs = self.function.outputs
-        if parameter == "grad_output" and len(outputs) == 1:
-            return outputs[0]
-        name = parameter.removeprefix("grad_")
-        return name if name in outputs else None
 
     def _parts(self, variant: str, inputs: Values) -> list[Values]:
         """The points of a component function, each with a pack of no axes; the whole call otherwise."""

@@ -6,6 +6,7 @@ subset (goto, switch, structs, variadic calls) raises Fault, so nothing is execu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pycparser import c_ast, c_parser
@@ -16,20 +17,20 @@ from .c_types import INT, SIZE, Parameter, Unit, addressed, assigned, element_ty
 from .text import Fault
 
 
-def translate(source: str) -> Unit:
-    """Translate a prepared C file."""
+def translate(source: str, local: Mapping[str, str]) -> Unit:
+    """Translate a prepared C file; `local` tells what its own functions and constants stand for."""
     try:
         tree = c_parser.CParser().parse(source)
     except Exception as error:  # pycparser's ParseError, or a RecursionError
         raise Fault(f"pycparser cannot read the file: {error}") from error
-    unit = Unit()
+    unit = Unit(local=local)
     bodies = []
     for item in tree.ext:
         if isinstance(item, c_ast.Typedef):
             continue
         if isinstance(item, c_ast.FuncDef):
             _signature(unit, item.decl)
-            if not c_lapack.known(item.decl.name):
+            if not c_lapack.known(local.get(item.decl.name, "")):
                 bodies.append(item)
         elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
             _signature(unit, item)
@@ -64,7 +65,7 @@ def _global(unit: Unit, item: Any) -> None:
     if array:
         values = ", ".join(body.converted(e, kind) for e in item.init.exprs)
         unit.lines.append(f"g_{item.name} = _Pointer([{values}], {item.name!r}, True)")
-    elif item.name == "PI":
+    elif unit.local.get(item.name) == "PI":
         pass  # exactly pi, at the precision of the moment
     else:
         unit.lines.append(f"g_{item.name} = {body.converted(item.init, kind)}")
@@ -76,6 +77,7 @@ class _Body(Expressions):
     def __init__(self, unit: Unit, node: Any) -> None:
         super().__init__(unit, addressed(node.body) if node is not None else set())
         self.node = node
+        self.local = node is not None and node.decl.name in unit.local
         self.next: list[list[str]] = []  # what `continue` must run first
 
     def translate(self) -> None:

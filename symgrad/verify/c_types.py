@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from pycparser import c_ast
 from .text import Fault
 
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
-WORKSPACES = ("work", "iwork")  # parameters that are memory to work in, of doubles and of integers
 _TYPES = {
     "double": DOUBLE,
     "float": DOUBLE,
@@ -40,13 +39,17 @@ class Parameter:
 
 @dataclass(slots=True)
 class Unit:
-    """A translated file: Python source, its constants, the parameters of each function, and those that give a float."""
+    """A translated file: Python source, its constants, the parameters of each function, and those that give a float.
+
+    local  what the functions and constants stand for that the file has for itself, by the names that it gives them
+    """
 
     lines: list[str] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
     functions: dict[str, tuple[Parameter, ...]] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
     floats: set[str] = field(default_factory=set)
+    local: Mapping[str, str] = field(default_factory=dict)
     globals: dict[str, tuple[str, bool]] = field(default_factory=dict)  # (type, array)
 
 

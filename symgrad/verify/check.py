@@ -11,7 +11,7 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Dtype, Function
+from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
@@ -41,10 +42,10 @@ from .solvers import Solvers
 from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
-TEXTS: Mapping[str, Callable[[Function, Mapping[str, str]], Text]] = {
-    "numpy": NumpyText,
+TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head]], Text]] = {
+    "numpy": lambda function, files, heads: NumpyText(function, files),
     "c": CText,
-    "scipy": NumpyText,
+    "scipy": lambda function, files, heads: NumpyText(function, files),
 }
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
 ENOUGH = 12  # failures, after which the check stops
@@ -58,6 +59,7 @@ def check(
     artefact: Artefact,
     *,
     text: str | None = None,
+    heads: Sequence[Head] | None = None,
     full: bool = False,
     seed: int = 0,
     seconds: float | None = None,
@@ -68,6 +70,8 @@ def check(
 
     to       the target of the artefact
     text     the language of `files`, which are executed as text and tell the rounding, if that is another
+    heads    the functions of the text and what their parameters are, where arguments have places; None: the artefact
+             knows them
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
@@ -77,6 +81,7 @@ def check(
     start = perf_counter()
     checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
     checking.only = case
+    checking.heads = getattr(artefact, "heads", ()) if heads is None else heads
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -116,6 +121,7 @@ class _Checking:
         self.cases: tuple[Case, ...] = ()
         self.tell: process.Tell = lambda heading, said: None
         self.only: int | None = None
+        self.heads: Sequence[Head] = ()
 
     def prepare(self) -> None:
         """What is worth keeping between checks: the derivatives of the operators."""
@@ -131,7 +137,7 @@ class _Checking:
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
-                    text = TEXTS[self.language](self.function, files)
+                    text = TEXTS[self.language](self.function, files, self.heads)
                     if isinstance(text, CText):
                         text.accumulates = self.accumulates
                 self.text = Execution(self.function, text, self.found, self.full)
@@ -311,7 +317,7 @@ class _Checking:
         for inputs, options in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
             shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
             calls.append((inputs, options, {n: np.ones(s) for n, s in shapes.items()}))
-        found = sanitized(self.function, text.unit, self.files, calls)
+        found = sanitized(self.function, text, self.files, calls)
         if found is not None:
             said, number = found
             case = self.cases[number] if number < len(self.cases) else None

@@ -7,7 +7,6 @@ it write into more. A compiler or machine without sanitizers is left in peace.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shlex
@@ -22,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from ..ir import Dtype, Function, bind
-from .c_types import WORKSPACES, Parameter, Unit
+from ..source.tree import Parameter as Argument
+from .c_text import CText
+from .c_types import Parameter
 from .sizes import boxes
-from .text import Values, full_shape, gradients
+from .text import Values, full_shape
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -90,84 +91,95 @@ int main(int argc, char **argv)
 """
 
 
+_LETTERS = {"gradient": "g", "cotangent": "c", "presence": "h"}
+
+
 class Driver:
-    """The program that calls one function's forward and backward, and what it reads."""
+    """The program that calls one function's forward and backward, and what it reads.
 
-    def __init__(self, function: Function, unit: Unit, header: str) -> None:
+    What it passes has names of its own: `v_x` of a tensor, `v_size_0`, `v_option_1`, `g_x` of a gradient and `c_out` of
+    a cotangent.
+    """
+
+    def __init__(self, function: Function, text: CText, header: str) -> None:
         self.function = function
-        stem = function.name
-        self.batched = f"{stem}_forward_batch" in unit.functions
-        ending = "_batch" if self.batched else ""
-        self.forward = unit.functions[f"{stem}_forward{ending}"]
-        self.backward = unit.functions[f"{stem}_backward{ending}"]
-        self.works: dict[str, tuple[str, tuple[Parameter, ...]]] = {}
-        for which, work in itertools.product(("forward", "backward"), WORKSPACES):
-            for name in (f"{stem}_{which}_{work}".upper(), f"{stem}_{which}{ending}_{work}".upper()):
-                if name in unit.functions:
-                    self.works[f"{work}_{which}"] = name, unit.functions[name]
-        labels = ["batch" if d.name == "..." else d.name.removeprefix("*") for d in function.dims]
-        self.sizes = dict(zip(labels, (d.name for d in function.dims), strict=True))
-        self.options = {o.name: o.dtype for o in function.options}
-        outputs = function.outputs
-        self.seeds = {"grad_output" if len(outputs) == 1 else f"grad_{n}": n for n in outputs}
-        self.grads = gradients(function)
-        known = {*self.sizes, *self.options, *function.inputs, *outputs, *WORKSPACES}
-        self.saved = [p.name for p in self.forward if p.pointer and p.name not in known]
-        self.pointers = {p.name: p.pointer for p in (*self.backward, *self.forward)}
-        self.source = DRIVER.format(header=header, body="\n".join(f"    {line}" for line in self._body(ending)))
+        ending = "_batch" if text.component else ""
+        self.heads = {which: text.heads[f"{which}{ending}"] for which in ("forward", "backward")}
+        self.forward, self.backward = (text.parameters(f"{which}{ending}") for which in self.heads)
+        self.works = {
+            f"w_{macro.work}_{which}": macro
+            for which in self.heads for end in ("", ending) for macro in text.heads[f"{which}{end}"].macros
+        }  # fmt: skip
+        self.sizes = {d.name: f"v_size_{k}" for k, d in enumerate(function.dims)}
+        self.options = {o.name: f"v_option_{k}" for k, o in enumerate(function.options)}
+        arguments = [*self.forward, *self.backward]
+        self.saved = [p.tensor for _, p in self.forward if p.role == "saved"]
+        self.grads = [p.tensor for _, p in self.backward if p.role == "gradient"]
+        self.pointers = {self._variable(p, ""): p.type.pointer for _, p in reversed(arguments)}
+        self.source = DRIVER.format(header=header, body="\n".join(f"    {line}" for line in self._body()))
 
-    def _body(self, ending: str) -> list[str]:
-        stem = self.function.name
-        lines = [f"size_t v_{n} = driver_count();" for n in self.sizes]
-        lines += [f"double v_{n} = driver_number();" for n in self.options]
-        for name in self.function.inputs:
-            lines.append(self._read(name))
-        for name in self.function.outputs:
-            lines.append(f"void *v_{name} = driver_result();")
+    def _variable(self, p: Argument, which: str) -> str:
+        """What is passed for a parameter."""
+        if p.role in ("size", "option"):
+            return (self.sizes if p.role == "size" else self.options)[p.tensor]
+        if p.role == "work":
+            return f"w_{p.tensor}_{which}"
+        return f"{_LETTERS.get(p.role, 'v')}_{p.tensor}"
+
+    def _body(self) -> list[str]:
+        inputs = [f"v_{n}" for n in self.function.inputs]
+        outputs = [f"v_{n}" for n in self.function.outputs]
+        saved, grads = [f"v_{n}" for n in self.saved], [f"g_{n}" for n in self.grads]
+        seeds = [f"c_{n}" for n in self.function.outputs]
+        lines = [f"size_t {v} = driver_count();" for v in self.sizes.values()]
+        lines += [f"double {v} = driver_number();" for v in self.options.values()]
+        lines += [self._read(v) for v in inputs]
+        lines += [f"int h_{n} = driver_count() != 0;" for n in self.function.optional]
+        lines += [f"void *{v} = driver_result();" for v in outputs]
         lines.append("size_t driver_most = driver_count();")
-        lines += [f"void *v_{n} = driver_room(driver_most);" for n in self.saved]
+        lines += [f"void *{v} = driver_room(driver_most);" for v in saved]
         lines += self._work("forward")
-        call = f"{stem}_forward{ending}({', '.join(self._passed(p, 'forward') for p in self.forward)});"
-        lines.append(call)
-        if self.saved:
-            lines += [f"v_{n} = driver_exactly(v_{n}, driver_most);" for n in self.saved]
-            lines.append(call)
-        for name in self.seeds:
-            lines.append(self._read(name))
-        lines += [f"void *v_{n} = driver_result();" for n in self.grads if n not in self.seeds]
+        lines.append(self._call("forward", self.forward))
+        if saved:
+            lines += [f"{v} = driver_exactly({v}, driver_most);" for v in saved]
+            lines.append(self._call("forward", self.forward))
+        lines += [self._read(v) for v in seeds]
+        lines += [f"void *{v} = driver_result();" for v in grads]
         lines += self._work("backward")
-        lines.append(f"{stem}_backward{ending}({', '.join(self._passed(p, 'backward') for p in self.backward)});")
-        arrays = [n for n in (*self.function.inputs, *self.seeds) if self.pointers.get(n, True)]
-        arrays += [*self.function.outputs, *self.saved, *(n for n in self.grads if n not in self.seeds)]
-        return [*lines, *(f"free(v_{n});" for n in arrays), *(f"free(w_{name});" for name in self.works)]
+        lines.append(self._call("backward", self.backward))
+        lines += [f"(void)h_{n};" for n in self.function.optional]
+        arrays = [v for v in (*inputs, *seeds) if self.pointers.get(v, True)]
+        return [*lines, *(f"free({v});" for v in (*arrays, *outputs, *saved, *grads, *self.works))]
 
-    def _read(self, name: str) -> str:
-        if self.pointers.get(name, True):
-            return f"void *v_{name} = driver_block();"
-        return f"double v_{name} = driver_number();"
+    def _call(self, which: str, parameters: list[tuple[Parameter, Argument]]) -> str:
+        return f"{self.heads[which].name}({', '.join(self._passed(own, p, which) for own, p in parameters)});"
+
+    def _read(self, variable: str) -> str:
+        if self.pointers.get(variable, True):
+            return f"void *{variable} = driver_block();"
+        return f"double {variable} = driver_number();"
 
     def _work(self, which: str) -> list[str]:
         lines = []
-        for key, (name, parameters) in self.works.items():
-            if key.endswith(f"_{which}"):
-                given = ", ".join(f"v_{p.name}" for p in parameters)
-                lines.append(f"void *w_{key} = driver_room({EIGHT} * {name}({given}));")
+        for name, macro in self.works.items():
+            if name.endswith(f"_{which}"):
+                given = ", ".join(self._variable(p, which) for p in macro.parameters)
+                lines.append(f"void *{name} = driver_room({EIGHT} * {macro.name}({given}));")
         return lines
 
-    def _passed(self, p: Parameter, which: str) -> str:
-        if p.name in WORKSPACES:
-            return f"w_{p.name}_{which}"
-        if not p.pointer and p.name in (*self.function.outputs, *self.saved):
-            return f"*({'double' if p.kind == 'double' else 'int64_t'} *)v_{p.name}"
-        return f"v_{p.name}"
+    def _passed(self, own: Parameter, p: Argument, which: str) -> str:
+        if p.role == "saved" and not p.type.pointer:
+            return f"*({'double' if own.kind == 'double' else 'int64_t'} *)v_{p.tensor}"
+        return self._variable(p, which)
 
     def call(self, inputs: Values, options: Mapping[str, Any], seeds: Values) -> bytes:
         """One call as the program reads it."""
         function = self.function
         sizes = bind(function, inputs)
-        parts = [b"\n", *(struct.pack("<Q", _count(sizes.get(n, 0))) for n in self.sizes.values())]
+        parts = [b"\n", *(struct.pack("<Q", _count(sizes.get(n, 0))) for n in self.sizes)]
         parts += [struct.pack("<d", float(options[n])) for n in self.options]
-        parts += [self._given(n, inputs.get(n), STORED[function.table[n].dtype]) for n in function.inputs]
+        parts += [self._given(f"v_{n}", inputs.get(n), STORED[function.table[n].dtype]) for n in function.inputs]
+        parts += [struct.pack("<Q", inputs.get(n) is not None) for n in function.optional]
         shapes = {n: full_shape(function, n, inputs, options) for n in function.outputs}
         parts += [
             struct.pack("<Q", 1 + prod(s) * np.dtype(STORED[function.table[n].dtype]).itemsize)
@@ -177,13 +189,12 @@ class Driver:
         packs = {n: s for n, s in sizes.items() if isinstance(s, tuple)}
         most = max([_product(sizes.values()), *(prod(b) for b in boxes(function, plain, packs, options))])
         parts.append(struct.pack("<Q", min(LARGEST, 4096 + 32 * most)))
-        for parameter, name in self.seeds.items():
+        for name in function.outputs:
             seed = seeds.get(name)
-            parts.append(self._given(parameter, np.zeros(shapes[name]) if seed is None else seed, np.float64))
-        for parameter, name in self.grads.items():
-            if parameter not in self.seeds:
-                given = inputs.get(name)
-                parts.append(struct.pack("<Q", 0 if given is None else 1 + 8 * np.size(given)))
+            parts.append(self._given(f"c_{name}", np.zeros(shapes[name]) if seed is None else seed, np.float64))
+        for name in self.grads:
+            given = inputs.get(name)
+            parts.append(struct.pack("<Q", 0 if given is None else 1 + 8 * np.size(given)))
         return b"".join(parts)
 
     def _given(self, name: str, value: Any, dtype: Any) -> bytes:
@@ -204,18 +215,18 @@ def _product(sizes: Iterable[int | tuple[int, ...]]) -> int:
 
 
 def sanitized(
-    function: Function, unit: Unit, files: Mapping[str, str], calls: list[tuple[Values, Mapping[str, Any], Values]]
+    function: Function, text: CText, files: Mapping[str, str], calls: list[tuple[Values, Mapping[str, Any], Values]]
 ) -> tuple[str, int] | None:
     """What the sanitizers say of the calls, and the number of the call; None if nothing, or if there are none."""
-    names = {name.rpartition("/")[2]: text for name, text in files.items()}
+    names = {name.rpartition("/")[2]: content for name, content in files.items()}
     header = next((n for n in names if n.endswith(".h")), None)
     if header is None:
         return None
-    driver = Driver(function, unit, header)
+    driver = Driver(function, text, header)
     with tempfile.TemporaryDirectory(prefix="symgrad-") as place:
         folder = Path(place)
-        for name, text in {**names, "driver.c": driver.source}.items():
-            folder.joinpath(name).write_text(text, encoding="utf-8")
+        for name, content in {**names, "driver.c": driver.source}.items():
+            folder.joinpath(name).write_text(content, encoding="utf-8")
         sources = [n for n in (*names, "driver.c") if n.endswith(".c")]
         line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *_libraries(names), "-lm"]
         try:

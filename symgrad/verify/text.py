@@ -85,9 +85,3 @@ def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options
 def differentiable(function: Function) -> tuple[str, ...]:
     """The inputs that have a gradient."""
     return tuple(n for n in function.inputs if function.table[n].dtype == "real")
-
-
-def gradients(function: Function) -> dict[str, str]:
-    """The inputs by the names that their gradients have in C, where `grad_output` is that of the one output."""
-    taken = len(function.outputs) == 1
-    return {"grad_output_2" if taken and n == "output" else f"grad_{n}": n for n in differentiable(function)}

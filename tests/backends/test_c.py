@@ -670,7 +670,7 @@ ROWS = {  # (function, macro): the memory that is left where loops take along th
     (library.attention, "FORWARD_WORK"): "(m) ((m))",
     (library.rnn, "FORWARD_WORK"): "(b, m) ((b) * (m) + (m))",
     (library.lstm, "FORWARD_WORK"): "(b, m) ((b) * 4 * (m) + 4 * (m))",
-    (library.logistic_growth_rk4, "BACKWARD_WORK"): "(n) (((n) + 1))",  # with the loop of one gradient under its guard
+    (library.logistic_growth_rk4, "BACKWARD_WORK"): "(n) ((n) + 1)",  # with the loop of one gradient under its guard
     (library.soft_edit_distance, "BACKWARD_WORK"): "(n, m) (((n) + 1) * ((m) + 1) + 6 * (m))",  # a loop that runs down
 }
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from symgrad.ir import Function, bind
+from symgrad.source.tree import Function as Head
+from symgrad.source.tree import Macro, Number, Parameter, Type
 from symgrad.verify.c_source import prepared
 from symgrad.verify.c_translate import translate
 from symgrad.verify.text import full_shape
@@ -27,12 +29,51 @@ def numpy_module(files):
     return module
 
 
+def heads(function: Function, files):
+    """What the parameters of C by hand are, told by their names."""
+    unit = translate(prepared(files), {})
+    dims = {"batch" if d.name == "..." else d.name: d.name for d in function.dims}
+    options = {o.name for o in function.options}
+    seeds = {"grad_output" if len(function.outputs) == 1 else f"grad_{n}": n for n in function.outputs}
+
+    def parameter(p):
+        kind = Type(p.kind, p.pointer, p.const)
+        for role, tensors in (
+            ("size", dims),
+            ("option", dict(zip(options, options, strict=True))),
+            ("work", {"work": "work"}),
+            ("input", {n: n for n in function.inputs}),
+            ("output", {n: n for n in function.outputs if not p.const}),
+            ("cotangent", seeds),
+            ("gradient", {f"grad_{n}": n for n in function.inputs}),
+            ("presence", {f"has_{n}": n for n in function.inputs}),
+        ):
+            if p.name in tensors:
+                return Parameter(p.name, role, kind, tensors[p.name])
+        return Parameter(p.name, "saved", kind, p.name)
+
+    found = [Head("local", "PI", (), (), stands_for="PI")]
+    for name, parameters in unit.functions.items():
+        role = name.removeprefix(f"{function.name}_")
+        if role not in ("forward", "backward", "forward_batch", "backward_batch"):
+            continue
+        macro = f"{name}_work".upper()
+        macros = [
+            Macro(macro, tuple(map(parameter, unit.functions[macro])), Number("0"), "work")
+            for macro in [macro]
+            if macro in unit.functions
+        ]
+        found.append(Head(role, name, tuple(map(parameter, parameters)), (), macros=tuple(macros)))
+    return tuple(found)
+
+
 class Compiled:
     """A printed C file behind forward and backward."""
 
     def __init__(self, function: Function, files):
         self.function = function
-        unit = translate(prepared(files))
+        unit = translate(prepared(files), {})
+        self.heads = heads(function, files)
         self.parameters, self.results = unit.functions, unit.results
         folder = Path(tempfile.mkdtemp())
         for name, text in files.items():

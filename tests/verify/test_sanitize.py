@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from loading import Compiled
+from loading import Compiled, heads
 from printed import FUNCTIONS, C, c_files
 
 from symgrad.verify import check, sanitize
@@ -44,15 +44,15 @@ def test_a_mistake_at_real_sizes_is_found(row):
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "squares"])
 def test_the_driver_runs_every_call(name):
     function = FUNCTIONS[name]()
-    unit = CText(function, c_files(name)).unit
+    executed = CText(function, c_files(name), heads(function, c_files(name)))
     calls = [(c.inputs, c.options, c.seeds) for c in sample(Declaration(function)).cases]
-    assert sanitize.sanitized(function, unit, c_files(name), calls) is None
-    each = 2 if sanitize.Driver(function, unit, f"{name}.h").saved else 1
+    assert sanitize.sanitized(function, executed, c_files(name), calls) is None
+    each = 2 if sanitize.Driver(function, executed, f"{name}.h").saved else 1
     start = C[name].index("{\n", C[name].index(f"{name}_forward(")) + 2
     for number in (1, len(calls)):
         counter = f"static int left = {each * number}; left -= 1; if (left == 0) {{ left = 1 / left; }}\n"
         wrong = C[name][:start] + counter + C[name][start:]
-        said, found = sanitize.sanitized(function, unit, c_files(name, wrong), calls)
+        said, found = sanitize.sanitized(function, executed, c_files(name, wrong), calls)
         assert said.startswith("division by zero at") and found == number - 1
 
 

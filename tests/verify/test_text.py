@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from loading import heads
 from mpmath import mp
 from printed import HEADER, squares
 
@@ -225,7 +226,8 @@ void squares_forward(double x, double y, double *out0, double *out1, double *out
 
 
 def c_run(statements, x=3.0, y=5.0):
-    text = CText(squares(), {"squares.c": BODY % statements, "squares.h": HEADER % ""})
+    files = {"squares.c": BODY % statements, "squares.h": HEADER % ""}
+    text = CText(squares(), files, heads(squares(), files))
     with rounding(DOUBLE, 160):
         outputs, _ = text.forward("", {"x": np.array([x]), "y": np.array([y])}, {})
         return [v.value for v in (outputs[n][0] for n in ("out0", "out1", "out2"))]

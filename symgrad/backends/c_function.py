@@ -1,0 +1,295 @@
+"""One C function of a program: its parameters with their roles, its body, the sizes of its workspaces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
+from ..ir import Tensor
+from ..plan import Procedure, Program
+from ..plan.loops import Nest, size_names
+from ..source.names import Scope
+from ..source.tree import (
+    BOOL,
+    INT,
+    SIZE,
+    Call,
+    Cast,
+    Element,
+    Expression,
+    Function,
+    Loop,
+    Macro,
+    Name,
+    Number,
+    Operation,
+    Parameter,
+    Return,
+    Type,
+    Unused,
+    names_in,
+)
+from .c_body import ELEMENT, WORKSPACES, Body
+from .c_expressions import Expressions
+from .c_names import File, Names, reserved
+from .c_print import Printer
+from .c_signature import Printed
+from .options import Options
+
+_ALWAYS = ("output", "cotangent", "gradient")  # parameters that the interface has, though the body speaks of none
+
+
+class Builder:
+    """Builds forward or backward of a program without packs.
+
+    sizes    what each dim of the function is called
+    literal  whether it is the function of one point
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        procedure: Procedure,
+        nest: Nest,
+        sizes: dict[str, str],
+        literal: bool,
+        options: Options,
+        file: File,
+    ) -> None:
+        self._options = options
+        self._program = program
+        self._procedure = procedure
+        self._forward = procedure is program.forward
+        self._kind = "forward" if self._forward else "backward"
+        self._sizes = sizes
+        self._literal = literal
+        self._primal = program.derivative.primal
+        self._table = program.table
+        self._real_options = {o.name: o.dtype for o in self._primal.options}
+        self._names = self._named(nest, file)
+        kinds = {t.name: t.dtype for t in nest.table.values()} | self._real_options
+        self._tensors = self._all_tensors()
+        given = frozenset(n for n, p in self._tensors.items() if p.type.pointer and not self._table[n].shape)
+        negative = frozenset(o.name for o in self._primal.options if o.default < 0)
+        self._body = Body(nest, kinds, given, negative, not literal, self._names, Printer(options.single))
+
+    def _named(self, nest: Nest, file: File) -> Names:
+        """The interface's names first, which are fixed, then those of the declaration."""
+        derivative, primal = self._program.derivative, self._primal
+        fixed: dict[str, str] = {}
+        if not self._forward:
+            one = len(derivative.seeds) == 1
+            fixed = {seed: "grad_output" if one else f"grad_{output}" for output, seed in derivative.seeds}
+            fixed |= {gradient: f"grad_{name}" for name, gradient in derivative.gradients}
+        wishes = {name: f"{name}_input" for name in primal.inputs}
+        wishes |= {name: f"{name}_output" for name in primal.outputs}
+        wishes |= {name: f"{name}_size" for name in self._sizes.values()}
+        wishes |= {name: f"{name}_option" for name in self._real_options}
+        return Names(nest, fixed, wishes, file.local)
+
+    def printed(self) -> Printed:
+        """The function, with the parameters that its body uses."""
+        build = self._body.build
+        checks = [s for s in self._program.indexed if s.element.name in self._procedure.reads]
+        conditions = [build.as_kind(condition, BOOL) for condition in self._primal.constraints]
+        body = self._body.statements(checks, conditions)
+        used = names_in(*body)
+        arguments = [
+            p for p in self._tensors.values() if p.name in used or p.role in _ALWAYS or self._is_saved_memory(p)
+        ]
+        dropped = tuple(Unused(p.name) for p in arguments if p.role in ("cotangent", "gradient") and p.name not in used)
+        fails = bool(self._program.indexed or conditions or self._body.calls)
+        body = (*dropped, *body, *((Return(Number("0")),) if fails else ()))
+        macros = tuple(self._macro(name) for name in self._body.workspaces)
+        parameters = (
+            *(p for p in (*self._of_sizes(), *self._of_options(), *self._of_presence()) if p.name in used),
+            *arguments,
+            *(
+                Parameter(self._names.work(name), "work", Type(WORKSPACES[name], pointer=True), name)
+                for name in self._body.workspaces
+            ),
+        )
+        function = Function(
+            self._kind,
+            f"{self._primal.name}_{self._kind}",
+            parameters,
+            body,
+            Type(BOOL) if fails else None,
+            self._about(parameters, macros),
+            macros,
+        )
+        return Printed(function, self._body.workspaces, tuple(self._body.calls))
+
+    # parameters
+
+    def _called(self, name: str) -> str:
+        node = ref(name)
+        assert isinstance(node, Ref)
+        return self._names.of(node)
+
+    def _of_sizes(self) -> list[Parameter]:
+        return [Parameter(self._called(name), "size", Type(SIZE), dim) for dim, name in self._sizes.items()]
+
+    def _of_options(self) -> list[Parameter]:
+        kinds = {name: Type(str(dtype)) for name, dtype in self._real_options.items()}
+        return [Parameter(self._called(name), "option", kind, name) for name, kind in kinds.items()]
+
+    def _of_presence(self) -> list[Parameter]:
+        flags = [name for name in self._primal.optional if name not in self._tensors]
+        return [Parameter(self._names.presence(name), "presence", Type(BOOL), name) for name in flags]
+
+    def _is_saved_memory(self, p: Parameter) -> bool:
+        return p.role == "saved" and not p.type.constant
+
+    def _all_tensors(self) -> dict[str, Parameter]:
+        """Every tensor parameter that there can be, in order, by the name of the tensor."""
+        p, forward = self._program, self._forward
+        inputs, optional = self._primal.inputs, self._primal.optional
+        found: dict[str, Parameter] = {}
+        asked = {*self._procedure.reads, *(n for s in self._procedure.steps for n, _ in s.when)}
+        for name in inputs:
+            if name in self._procedure.reads or (forward and name in asked):
+                found[name] = self._read(name, "input", name)
+        for name in p.saved:
+            if name in inputs or forward and name in self._procedure.returns:
+                continue
+            found[name] = self._written(name, "saved", name, True) if forward else self._read(name, "saved", name)
+        if forward:
+            found |= {name: self._written(name, "output", name) for name in self._procedure.returns}
+        else:
+            found |= {seed: self._read(seed, "cotangent", output) for output, seed in p.derivative.seeds}
+            of = {gradient: name for name, gradient in p.derivative.gradients}
+            found |= {name: self._written(name, "gradient", of[name], True) for name in self._procedure.returns}
+        self._names.flags(name for name in optional if name not in found)
+        return found
+
+    def _read(self, name: str, role: str, tensor: str) -> Parameter:
+        own = self._table[name]
+        element = ELEMENT[own.dtype]
+        if not own.shape and not own.optional:
+            return Parameter(self._called(name), role, Type(element), tensor)
+        kind = Type(element, pointer=True, constant=True, alone=True)
+        return Parameter(self._called(name), role, kind, tensor, own.optional, self._length(own))
+
+    def _written(self, name: str, role: str, tensor: str, nullable: bool = False) -> Parameter:
+        own = self._table[name]
+        kind = Type(ELEMENT[own.dtype], pointer=True, alone=True)
+        return Parameter(self._called(name), role, kind, tensor, nullable, self._length(own))
+
+    def _length(self, tensor: Tensor) -> int | None:
+        count = product(tensor.shape)
+        return int(count.value) if self._literal and tensor.shape and isinstance(count, Const) else None
+
+    # the sizes of workspaces
+
+    def _macro(self, name: str) -> Macro:
+        """The macro that tells how many elements a workspace must have."""
+        shapes = self._body.workspaces[name]
+        mentioned = {r.name for shape in shapes for r in refs(*shape)}
+        build = _InMacro(self._real_options, {}, named=self._names.of)
+        terms = []
+        for shape, number in Counter(shapes).items():
+            factors = [self._body.extent(e, build) for e in shape]
+            terms.append(_folded("mul", [*([Number(str(number))] if number > 1 else []), *factors]))
+        mentioned = {self._called(name) for name in mentioned}
+        return Macro(
+            f"{self._primal.name}_{self._kind}_{name}".upper(),
+            tuple(p for p in (*self._of_sizes(), *self._of_options()) if p.name in mentioned),
+            _folded("add", terms),
+            name,
+        )
+
+    # words
+
+    def _about(self, parameters: Sequence[Parameter], macros: Sequence[Macro]) -> tuple[str, ...]:
+        """What stands above the prototype."""
+        lines = []
+        names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
+        if names["output"]:
+            lines.append(f"Compute {_and(names['output'])}.")
+        saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
+        if saved and self._forward:
+            lines.append(f"For backward: {_and(saved)}; pass NULL for what is not needed.")
+        if names["gradient"]:
+            verb = "Add to" if self._options.accumulate else "Overwrite"
+            lines.append(f"{verb} each gradient; pass NULL for one that is not needed.")
+        absent = [p.name for p in parameters if p.role == "input" and p.nullable]
+        if absent:
+            lines.append(f"{_and(absent)} may be absent: NULL.")
+        for macro in macros:
+            kind = f"{self._options.dtype}s" if macro.work == "work" else "elements of int64_t"
+            lines.append(f"{self._names.work(macro.work)} has room for {macro.call} {kind}.")
+        if self._program.indexed:
+            lines.append("Return 1, with nothing written, if an index is out of range.")
+        if self._primal.constraints:
+            needed = _and([show(c) for c in self._primal.constraints])
+            lines.append(f"Return 2, with nothing written, unless {needed}.")
+        if self._body.calls:
+            lines.append("Return what LAPACK says if a matrix is not one that it can work with.")
+        if self._program.indexed or self._primal.constraints or self._body.calls:
+            lines.append("Return 0 otherwise.")
+        return tuple(lines)
+
+
+class _InMacro(Expressions):
+    """Expressions of the parameters of a macro: each is self-contained, and calls nothing."""
+
+    def _leaf(self, node: Expr, parts: tuple[Expression, ...]) -> Expression:
+        assert isinstance(node, (Index, Ref))
+        name = Name(self._named(node))
+        return Cast(Type(INT), name) if node.name in self._kinds else name
+
+    def _floored(self, function: str, parts: tuple[Expression, ...]) -> Expression:
+        a, b = parts
+        left = Operation("mod", (a, b))
+        if function == "floor_mod":
+            return Operation("mod", (Operation("add", (left, b)), b))
+        signs = Operation("ne", (Operation("lt", (a, Number("0"))), Operation("lt", (b, Number("0")))))
+        rounded = Operation("and", (Operation("ne", (left, Number("0"))), signs))
+        return Operation("sub", (Operation("div", (a, b)), rounded))
+
+
+def batch(one: Printed, pack: str, program: Program) -> Printed:
+    """The same for all points of the pack, one after the other."""
+    function = one.function
+    size = size_names(program)[pack]
+    scope = Scope([function.name], filter(reserved, (size, *(p.name for p in function.parameters))))
+    pack_size = scope.new(size, f"{size}_size")
+    names = {p.name: scope.new(p.name, f"{p.name}_input") for p in function.parameters}
+    b = Name(scope.new("b", "point"))
+    batched = {t.name for t in program.tensors if t.shape and isinstance(t.shape[0], Ref) and t.shape[0].name == pack}
+    derivative = program.derivative
+    tensors = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}
+    parameters = [Parameter(pack_size, "size", Type(SIZE), pack)]
+    arguments: list[Expression] = []
+    for p in function.parameters:
+        name = Name(names[p.name])
+        if tensors.get(p.role, {}).get(p.tensor, p.tensor) not in batched:
+            parameters.append(replace(p, name=name.name))
+            arguments.append(name)
+            continue
+        constant = p.type.constant or not p.type.pointer
+        kind = replace(p.type, pointer=True, constant=constant, alone=True)
+        parameters.append(replace(p, name=name.name, type=kind, length=None))
+        place: Expression = Element(name, (b,))
+        if p.type.pointer:
+            step = b if p.length is None else Operation("mul", (Number(str(p.length)), b))
+            place = Operation("add", (name, step))
+        arguments.append(Operation("select", (name, place, Name("NULL"))) if p.nullable else place)
+    body = (Loop(b.name, Number("0"), Name(pack_size), (Call(function.name, tuple(arguments)),)),)
+    about = (f"The same at {pack_size} points, one after the other.",)
+    role = f"{function.role}_batch"
+    return Printed(Function(role, f"{function.name}_batch", tuple(parameters), body, function.result, about), one.work)
+
+
+def _folded(op: str, items: Sequence[Expression]) -> Expression:
+    found = items[0]
+    for item in items[1:]:
+        found = Operation(op, (found, item))
+    return found
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,244 @@
+"""Local functions of a C file: integers that are rounded down, sizes, sorting, and operators that C lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from string import Template
+
+from ..accuracy.removable import PLACES
+from ..accuracy.taylor import ORIGIN, SERIES, SQUARE, away
+from ..expr import ARGUMENT, DEFINED, Expr, ref, substitute, transform
+from ..ir import Dtype
+from ..ops import OPS, ROWS, Op, Polynomial
+from ..plan import Program
+from ..source.tree import (
+    BOOL,
+    INT,
+    REAL,
+    SIZE,
+    Array,
+    Cast,
+    Constant,
+    Element,
+    Expression,
+    Function,
+    Local,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Parameter,
+    Return,
+    Statement,
+    Store,
+    Type,
+    Verbatim,
+    names_in,
+)
+from . import c_lapack, series
+from .c_expressions import Expressions, language
+from .c_names import File
+from .helpers import formulas, steps
+
+PI = Number("3.14159265358979323846", True)
+
+ORDER = """\
+/* order: where the elements of x stand when sorted; a stable order, NaN last */
+static void $stable_order(size_t n, const $real *restrict x, int64_t *restrict order,
+                         int64_t *restrict scratch)
+{
+    for (size_t i = 0; i < n; ++i) {
+        order[i] = (int64_t)i;
+    }
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t start = 0; start < n; start += 2 * width) {
+            const size_t middle = start + width < n ? start + width : n;
+            const size_t end = middle + width < n ? middle + width : n;
+            size_t left = start;
+            size_t right = middle;
+            for (size_t k = start; k < end; ++k) {
+                int later = left == middle;
+                if (left < middle && right < end) {
+                    const $real a = x[order[left]];
+                    const $real b = x[order[right]];
+                    later = b < a || (a != a && b == b);
+                }
+                scratch[k] = later ? order[right++] : order[left++];
+            }
+        }
+        for (size_t i = 0; i < n; ++i) {
+            order[i] = scratch[i];
+        }
+    }
+}"""
+
+
+def local_functions(
+    used: Iterable[str], file: File, program: Program, single: bool
+) -> tuple[tuple[Constant, ...], tuple[Function | Verbatim, ...]]:
+    """The constants and functions of the file that its functions speak of by the names `used`, each after those that
+    it calls itself."""
+    words = dict.fromkeys(file.words(used))
+    rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
+    of = {OPS[op].spell.get("c", op): op for op in rows}
+    operators = [*_operators((w for w in words if w in of), of, file, single, set())]
+    words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
+    constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
+    integers = [make(file.local(word)) for word, make in _INTEGERS.items() if word in words]
+    by_hand = [_verbatim(word, text, file, single) for word, text in _BY_HAND.items() if word in words]
+    lapack = [
+        _verbatim(word, text, file, single)
+        for word, text in c_lapack.texts([w for w in words if w.startswith(c_lapack.PREFIX)]).items()
+    ]
+    return constants, (*integers, *by_hand, *lapack, *operators)
+
+
+def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
+    """A function that is written by hand, with the words of its type of real numbers."""
+    functions = {name: file.local(name) for name in (word, *map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())))}
+    lines = Template(text).substitute(_WORDS[single], **functions).split("\n")
+    includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
+    includes += ["math.h"] if "$log(" in text else []
+    return Verbatim(functions[word], tuple(lines), word, tuple(includes))
+
+
+# integers
+
+
+def _floor_div(name: str) -> Function:
+    return _of_integers(name, INT, Operation("sub", (
+        Operation("div", (_A, _B)),
+        Operation("and", (Operation("ne", (Operation("mod", (_A, _B)), _0)), _differ(_A, _B))),
+    )))  # fmt: skip
+
+
+def _floor_mod(name: str) -> Function:
+    rest = Name("rest")
+    wrong = Operation("and", (Operation("ne", (rest, _0)), _differ(rest, _B)))
+    return _of_integers(
+        name, INT, Operation("select", (wrong, Operation("add", (rest, _B)), rest)),
+        Local("rest", Type(INT), Operation("mod", (_A, _B))),
+    )  # fmt: skip
+
+
+def _extent(name: str) -> Function:
+    n = Name("n")
+    found = Operation("select", (Operation("gt", (n, _0)), Cast(Type(SIZE), n), _0))
+    return Function("local", name, (Parameter("n", "", Type(INT)),), (Return(found),), Type(SIZE))
+
+
+def _of_integers(name: str, result: str, value: Expression, *before: Statement) -> Function:
+    parameters = tuple(Parameter(p.name, "", Type(INT)) for p in (_A, _B))
+    return Function("local", name, parameters, (*before, Return(value)), Type(result))
+
+
+def _differ(a: Expression, b: Expression) -> Expression:
+    """Whether one is negative and the other is not."""
+    return Operation("ne", (Operation("lt", (a, _0)), Operation("lt", (b, _0))))
+
+
+_A, _B, _0 = Name("a"), Name("b"), Number("0")
+_INTEGERS: Mapping[str, Callable[[str], Function]] = {
+    "floor_div": _floor_div,
+    "floor_mod": _floor_mod,
+    "extent": _extent,
+}
+_BY_HAND = {"stable_order": ORDER}
+_WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
+    False: {"real": "double", "kind": "d", "log": "log", "fabs": "fabs", "zero": "0.0", "one": "1.0", "tiny": "1e-15"},
+    True: {
+        "real": "float",
+        "kind": "s",
+        "log": "logf",
+        "fabs": "fabsf",
+        "zero": "0.0f",
+        "one": "1.0f",
+        "tiny": "1e-6f",
+    },
+}
+
+
+# operators
+
+
+def _operators(
+    words: Iterable[str], of: Mapping[str, str], file: File, single: bool, known: set[str]
+) -> Iterator[Function]:
+    """The functions that stand for operators, in the order of their words."""
+    for word in sorted(set(words) & of.keys()):
+        if word in known:
+            continue
+        known.add(word)
+        op = of[word]
+        made = _formula(op, file) if op in DEFINED else _helper(OPS[op], file, single)
+        yield from _operators(file.words(names_in(*made.body)), of, file, single, known)
+        yield made
+
+
+def _helper(row: Op, file: File, single: bool) -> Function:
+    """The function that the row of an operator writes line by line."""
+    helper, lines, result = steps(row)
+    build = _numbers([*helper.arguments, *(name for name, _ in lines)], file)
+    body: list[Statement] = []
+    for name, value in lines:
+        if isinstance(value, Polynomial):
+            body += _horner(name, value, build, single)
+        else:
+            body.append(Local(name, Type(REAL), build(transform(value, language))))
+    body.append(Return(build(transform(result, language))))
+    parameters = tuple(Parameter(name, "", Type(REAL)) for name in helper.arguments)
+    word = str(row.word("c"))
+    return Function("local", file.local(word), parameters, tuple(body), Type(REAL), (helper.about,), stands_for=word)
+
+
+def _horner(name: str, value: Polynomial, build: Expressions, single: bool) -> list[Statement]:
+    """A polynomial by Horner's rule, of as many coefficients as the type of real numbers can tell apart."""
+    result, c, k = Name(name), Name("c"), Name("k")
+    coefficients = tuple(Number(repr(x), True) for x in (value.single if single else value.coefficients))
+    step = Operation("add", (Operation("mul", (result, build(value.variable))), Element(c, (k,))))
+    return [
+        Array("c", Type(REAL, constant=True), None, coefficients),
+        Local(name, Type(REAL), Number("0.0", True), True),
+        Loop("k", Number("0"), Number(str(len(coefficients))), (Store(result, step),)),
+    ]
+
+
+def _formula(op: str, file: File) -> Function:
+    """A formula with a removable singularity, and near there its series."""
+    place, found = PLACES[op], series.series_of(op)
+    body = away(DEFINED[op], place)
+    own = series.SMALL if place == ORIGIN else series.DISTANCE
+    clamped = series.clamped(series.SMALL, body)
+    far = series.SMALL if clamped is series.SMALL else series.FAR
+    calls, rest = series.named_calls(transform(body, language))
+    build = _numbers(["x", "u", "far", "square", "series", *(n.name for n in calls)], file)
+
+    def value(node: Expr, argument: Expr = series.SMALL) -> Expression:
+        names: Mapping[Expr, Expr] = {ARGUMENT: argument, SQUARE: ref("square"), SERIES: ref("series")}
+        return build(transform(substitute(node, names), language))
+
+    statements: list[Statement] = []
+    if own is series.DISTANCE:
+        statements.append(Local("u", Type(REAL), value(place.distance)))
+    near = build.as_kind(transform(series.condition(own, found.near), language), BOOL)
+    statements.append(Local("near", Type(BOOL), near))
+    if found.even:
+        statements.append(Local("square", Type(REAL), Operation("mul", (Name(own.name), Name(own.name)))))
+    for k, step in enumerate(found.steps):
+        sum_ = value(step, own)
+        statements.append(Store(Name("series"), sum_) if k else Local("series", Type(REAL), sum_, True))
+    if far is series.FAR:
+        statements.append(Local("far", Type(REAL), value(clamped)))
+    statements += [Local(name.name, Type(REAL), value(call, far)) for name, call in calls.items()]
+    statements.append(Return(Operation("select", (Name("near"), Name("series"), value(rest, far)))))
+    word = OPS[op].spell.get("c", op)
+    return Function(
+        "local", file.local(word), (Parameter("x", "", Type(REAL)),), tuple(statements), Type(REAL),
+        (series.about(op),), stands_for=word,
+    )  # fmt: skip
+
+
+def _numbers(names: Iterable[str], file: File) -> Expressions:
+    """Builds expressions of real numbers that have these names."""
+    kinds = dict.fromkeys(names, Dtype.REAL)
+    return Expressions(kinds, dict.fromkeys(kinds, ()), local=file.local)

@@ -1,0 +1,180 @@
+"""What everything is called in a C file.
+
+Parameters are passed by their place, so that a name in the declaration which C cannot have, a macro of its headers
+or the function that is called beside it, is another one in print: `NULL_input`. Only keywords are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ..errors import UnsupportedError
+from ..expr import Apply, Expr, Index, Ref, index, postorder, ref
+from ..ir import Equation, Function
+from ..ops import OPS
+from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
+from ..source.names import Scope
+from .c_print import LIBM
+
+KEYWORDS = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while""".split()
+)
+CPP = frozenset(
+    """alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return
+    co_yield compl concept consteval constexpr constinit const_cast decltype delete dynamic_cast explicit export false
+    friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+    reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename
+    using virtual wchar_t xor xor_eq""".split()
+)  # the header is C++, too
+STANDARD = frozenset(
+    """size_t ptrdiff_t int64_t lapack_int NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL I main errno assert offsetof
+    math_errhandling MATH_ERRNO MATH_ERREXCEPT""".split()
+)  # types, and macros that may be known where the header is included
+_LIMITS = re.compile(r"(U?INT(8|16|32|64|PTR|MAX|_LEAST\d+|_FAST\d+)|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|FP)_[A-Z]+")
+
+
+def reserved(name: str) -> bool:
+    """Whether nothing in a C file, or in the header, can have this name."""
+    return name in KEYWORDS or name in CPP or name in STANDARD or _LIMITS.fullmatch(name) is not None
+
+
+def refuse_keywords(function: Function) -> None:
+    """Raise UnsupportedError if who calls the function would need a keyword of C."""
+    named = {
+        "input": function.inputs,
+        "output": function.outputs,
+        "option": tuple(o.name for o in function.options),
+        "size": tuple(d.name for d in function.dims),
+    }
+    for what, names in named.items():
+        for name in names:
+            if name in KEYWORDS:
+                raise UnsupportedError(
+                    f"{function.name}: {what} {name!r} is a keyword of C. Choose another name for this {what}, or "
+                    f"print another language."
+                )
+
+
+class File:
+    """The names that a whole file knows: its local functions and constants, which yield to everything that is said in
+    the functions of the interface."""
+
+    def __init__(self, nests: Iterable[Nest], others: Iterable[str]) -> None:
+        self._scope = Scope(others, LIBM, *(symbols(nest) for nest in nests), *(counters(nest) for nest in nests))
+        self._given: dict[str, str] = {}
+
+    def local(self, word: str) -> str:
+        """What a function or constant of the file is called."""
+        if word not in self._given:
+            self._given[word] = self._scope.new(word)
+        return self._given[word]
+
+    def words(self, names: Iterable[str]) -> Iterator[str]:
+        """The words of those names that are of the file."""
+        of = {name: word for word, name in self._given.items()}
+        return (of[name] for name in names if name in of)
+
+
+class Names:
+    """The names of one function: what each tensor, size, option and index of its nest is called in print.
+
+    fixed     the interface's: the tensor, and what it is called
+    wishes    what else is declared: its name, and what it is called where that is taken
+    """
+
+    def __init__(
+        self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], local: Callable[[str], str]
+    ) -> None:
+        self.local = local
+        self._scope = Scope(filter(reserved, (*symbols(nest), *counters(nest), *fixed.values(), *wishes)), called(nest))
+        self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
+        for name, other in wishes.items():
+            self._refs[name] = self._scope.new(name, other)
+        self._indices = {name: self._scope.new(name, f"{name}_index") for name in counters(nest)}
+        for name in symbols(nest):
+            if name not in self._refs:
+                self._refs[name] = self._scope.new(name)
+        self._flags: dict[str, str] = {}
+        self._works: dict[str, str] = {}
+        names = {**self._refs, **self._indices}
+        self._changed = any(old != new for old, new in names.items())
+
+    def of(self, node: Index | Ref) -> str:
+        """What it is called."""
+        return (self._indices if isinstance(node, Index) else self._refs).get(node.name, node.name)
+
+    def new(self, *wishes: str) -> str:
+        """A name for something that only the printed code knows."""
+        return self._scope.new(*wishes)
+
+    def flags(self, inputs: Iterable[str]) -> None:
+        """Whether these inputs are there is told by a number."""
+        self._flags = {name: self._scope.new(f"has_{name}") for name in inputs}
+
+    def presence(self, name: str) -> str:
+        """What tells whether an input is there: its pointer, or the number."""
+        return self._flags.get(name) or self._refs[name]
+
+    def work(self, name: str) -> str:
+        """What a workspace is called."""
+        if name not in self._works:
+            self._works[name] = self._scope.new(name, f"{name}space")
+        return self._works[name]
+
+    def inside(self, wish: str, taken: Iterable[str]) -> str:
+        """A name for a part of the function, where these are `taken`: another part may have it, too."""
+        return Scope(taken, outer=self._scope).new(wish)
+
+    def counter(self, wish: str) -> str:
+        """A name for an index of a loop of its own."""
+        return wish if wish in self._indices.values() else Scope(outer=self._scope).new(wish)
+
+    def note(self, note: Note) -> Note:
+        """The equations in the names that are printed."""
+        if not self._changed:
+            return note
+        equations = tuple(replace(self._shown(e), target=self._refs.get(e.target, e.target)) for e in note.equations)
+        return Note(equations, frozenset(self._refs.get(name, name) for name in note.added))
+
+    def _shown(self, equation: Equation) -> Equation:
+        return Rewriter(self._printed).equation(equation)
+
+    def _printed(self, node: Expr) -> Expr:
+        if isinstance(node, Index):
+            return index(self.of(node))
+        return ref(self.of(node), *node.subscripts) if isinstance(node, Ref) else node
+
+
+def symbols(nest: Nest) -> dict[str, None]:
+    """The tensors, scalars, sizes and options that a nest speaks of."""
+    found: dict[str, None] = {}
+    for node in walk(nest.body):
+        for root in (*expressions(node), *stores(node)):
+            found.update((n.name, None) for n in postorder(root) if isinstance(n, Ref))
+        if isinstance(node, Local):
+            found[node.name] = None
+        if isinstance(node, Guard):
+            found.update(dict.fromkeys([*node.wanted, *(name for name, _ in node.when)]))
+    found.update((a.name, None) for a in nest.arrays)
+    return found
+
+
+def counters(nest: Nest) -> dict[str, None]:
+    """The indices of the loops of a nest."""
+    return {node.index.name: None for node in walk(nest.body) if isinstance(node, Loop)}
+
+
+def called(nest: Nest) -> set[str]:
+    """The functions of math.h that a nest calls."""
+    found: set[str] = set()
+    for node in walk(nest.body):
+        for root in () if isinstance(node, Call) else expressions(node):
+            for n in postorder(root):
+                if isinstance(n, Apply):
+                    same = n.op == "ne" and n.args[0] is n.args[1]
+                    found.add("isnan" if same else OPS[n.op].spell.get("c", n.op) if n.op in OPS else n.op)
+    return found & (LIBM | {"isnan"})

@@ -1,0 +1,280 @@
+"""Source trees as C99: the words for types and operators, parentheses by precedence, and where a line may be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Union
+
+from ..source.layout import COMMA, EQUALS, INDENT, LIMIT, Cut, Piece, aligned, cut_text, laid_out
+from ..source.tree import (
+    BOOL,
+    FLAG,
+    INT,
+    INTEGER,
+    REAL,
+    SIZE,
+    Array,
+    Block,
+    Call,
+    Cast,
+    Comment,
+    Constant,
+    Element,
+    Expression,
+    Function,
+    If,
+    Local,
+    Loop,
+    Macro,
+    Name,
+    Number,
+    Operation,
+    Parameter,
+    Return,
+    Space,
+    Statement,
+    Store,
+    Type,
+    Unused,
+    Verbatim,
+)
+
+ATOM, UNARY = 100, 60
+LIBM = frozenset(
+    """fabs exp exp2 expm1 log log2 log10 log1p logb pow sqrt cbrt hypot sin cos tan asin acos atan atan2 sinh cosh
+    tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round rint nearbyint fmod remainder copysign fmax
+    fmin fdim fma ldexp frexp modf scalbn""".split()
+)  # there is one of each for float, with an f behind its name
+MATH = LIBM | {"isnan", "isinf", "isfinite", "signbit", "INFINITY"}  # what math.h declares
+INFIX = {  # symbol, how tightly it binds, what its operands need
+    "or": ("||", 3, 5, 5),  # gcc wants && inside || in parentheses
+    "and": ("&&", 4, 5, 5),
+    **{op: (s, 20, 21, 21) for op, s in zip("lt le gt ge eq ne".split(), "< <= > >= == !=".split(), strict=True)},
+    "add": ("+", 30, 30, 31),
+    "sub": ("-", 30, 30, 31),
+    "mul": ("*", 40, 40, 41),
+    "div": ("/", 40, 40, 41),
+    "floordiv": ("/", 40, 40, 41),
+    "mod": ("%", 40, 40, 41),
+}
+PREFIX = {"not": ("!", UNARY, UNARY), "neg": ("-", 35, 40), "at": ("*", UNARY, UNARY), "place": ("&", UNARY, UNARY)}
+_STRENGTHS = {1: ("or", "and"), 2: ("lt", "le", "gt", "ge", "eq", "ne"), 3: ("add", "sub"), 4: ()}
+STRENGTH = {op: strength for strength, ops in _STRENGTHS.items() for op in ops}
+
+Part = Union[str, Cut, tuple[Expression, int]]  # text, a cut, or an operand and what it needs
+
+
+class Printer:
+    """Writes the trees of one file; `single` makes float of real numbers."""
+
+    def __init__(self, single: bool = False) -> None:
+        self.real = "float" if single else "double"
+        self._suffix = "f" if single else ""
+        self._words = {
+            REAL: self.real, SIZE: "size_t", INT: "ptrdiff_t", BOOL: "int", INTEGER: "int64_t", FLAG: "unsigned char",
+        }  # fmt: skip
+        self._in_macro = False
+
+    # expressions
+
+    def text(self, root: Expression, need: int = 0) -> str:
+        """An expression on one line."""
+        return "".join(" " if isinstance(piece, Cut) else piece for piece in self.pieces(root, need))
+
+    def pieces(self, root: Expression, need: int = 0) -> Iterator[Piece]:
+        """An expression, in parentheses where it binds less tightly than `need`."""
+        stack: list[Part] = [(root, need)]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, (str, Cut)):
+                yield top
+                continue
+            stack.extend(reversed(self._parts(*top)))
+
+    def _parts(self, node: Expression, need: int) -> Sequence[Part]:
+        level, parts = self._written(node)
+        return parts if level >= need else ("(", *parts, ")")
+
+    def _written(self, node: Expression) -> tuple[int, Sequence[Part]]:
+        """How tightly a node binds, and what it is written of."""
+        match node:
+            case Name(name):
+                return ATOM, (f"({name})" if self._in_macro else name,)
+            case Number(text, real):
+                return UNARY if text.startswith("-") else ATOM, (text + self._suffix * real,)
+            case Call(function, arguments):
+                name = function + self._suffix * (function in LIBM)
+                return ATOM, (f"{name}(", *_listed(arguments), ")")
+            case Element(array, subscripts):
+                return ATOM, ((array, ATOM), "[", *_listed(subscripts), "]")
+            case Cast(kind, value):
+                return UNARY, (f"({self.word(kind)})", (value, UNARY))
+            case Operation(op, operands):
+                return self._operation(op, operands)
+
+    def _operation(self, op: str, operands: tuple[Expression, ...]) -> tuple[int, Sequence[Part]]:
+        if op == "select":
+            condition, then, otherwise = operands
+            return 1, ((condition, 2), Cut(1), "? ", (then, 2), Cut(4), ": ", (otherwise, 1))
+        if op in PREFIX:
+            symbol, level, need = PREFIX[op]
+            (operand,) = operands
+            if op == "neg" and self._is_signed(operand, need):
+                return level, ("-(", (operand, 0), ")")
+            return level, (symbol, (operand, need))
+        symbol, level, left, right = INFIX[op]
+        a, b = operands
+        if isinstance(a, Operation) and a.op == op and op in ("or", "and"):
+            left = level
+        return level, ((a, left), Cut(STRENGTH.get(op, 4)), f"{symbol} ", (b, right))
+
+    def _is_signed(self, node: Expression, need: int) -> bool:
+        """Whether the text of an operand begins with a minus sign."""
+        while True:
+            first = self._parts(node, need)[0]
+            if not isinstance(first, tuple):
+                return isinstance(first, str) and first.startswith("-")
+            node, need = first
+
+    def word(self, kind: Type) -> str:
+        """A type, as it stands alone."""
+        return f"{'const ' * kind.constant}{self._words.get(kind.of, kind.of)}{' *' * kind.pointer}"
+
+    # statements
+
+    def lines(self, block: Block, depth: int) -> list[str]:
+        """Statements, indented by so many levels."""
+        return [line for statement in block for line in self.statement(statement, depth)]
+
+    def statement(self, node: Statement, depth: int) -> list[str]:
+        """The lines of one statement."""
+        pad, indent = " " * (INDENT * depth), INDENT * depth
+        match node:
+            case Local(name, kind, value, changes):
+                head = f"{self._declared(kind, name, changes)} ="
+                return laid_out([head, EQUALS, *self.pieces(value), ";"], indent)
+            case Store(target, value, how):
+                return laid_out([*self.pieces(target), f" {how}", EQUALS, *self.pieces(value), ";"], indent)
+            case Loop():
+                turns = laid_out(["for (", *self._turns(node), ") {"], indent)
+                return [*turns, *self.lines(node.body, depth + 1), f"{pad}}}"]
+            case If():
+                return self._branches(node, depth)
+            case Call(function, arguments):
+                return aligned(f"{function}(", [self.text(a) for a in arguments], ");", indent)
+            case Return(value):
+                return laid_out(["return", *([] if value is None else [" ", *self.pieces(value)]), ";"], indent)
+            case Comment(lines):
+                return [pad + line for line in commented(lines, LIMIT - indent - 6)]
+            case Array(name, kind, length, ()) if length is not None:
+                return [f"{pad}{self.word(kind)} {name}[{self.text(length)}];"]
+            case Array(name, kind, _, values):
+                rows = filled([f"{self.text(v)}," for v in values], LIMIT - 2 * INDENT - 8)
+                return [
+                    f"{pad}static {self.word(kind)} {name}[] = {{",
+                    *(f"{pad}    {row}" for row in rows),
+                    f"{pad}}};",
+                ]
+            case Unused(name):
+                return [f"{pad}(void){name};"]
+            case Space():
+                return [""]
+
+    def _declared(self, kind: Type, name: str, changes: bool) -> str:
+        const = "" if changes else "const "
+        if not kind.pointer:
+            return f"{const}{self.word(kind)} {name}"
+        return f"{self.word(kind)}{'restrict ' * kind.alone}{const}{name}"
+
+    def _turns(self, loop: Loop) -> list[Piece]:
+        i = loop.index
+        if loop.reverse:
+            return [f"size_t {i} =", EQUALS, *self.pieces(loop.end, 21), ";", COMMA, f"{i}--", Cut(2), "> ",
+                    *self.pieces(loop.first), ";"]  # fmt: skip
+        return [f"size_t {i} =", EQUALS, *self.pieces(loop.first), ";", COMMA, i, Cut(2), "< ",
+                *self.pieces(loop.end, 21), ";", COMMA, f"++{i}"]  # fmt: skip
+
+    def _branches(self, node: If, depth: int) -> list[str]:
+        pad = " " * (INDENT * depth)
+        lines = laid_out(["if (", *self.pieces(node.condition), ") {"], INDENT * depth)
+        lines += self.lines(node.body, depth + 1)
+        match node.otherwise:
+            case ():
+                return [*lines, f"{pad}}}"]
+            case (If() as inner,):
+                first, *rest = self._branches(inner, depth)
+                return [*lines, f"{pad}}} else {first.strip()}", *rest]
+            case _:
+                return [*lines, f"{pad}}} else {{", *self.lines(node.otherwise, depth + 1), f"{pad}}}"]
+
+    # functions
+
+    def parameter(self, p: Parameter, definition: bool) -> str:
+        """A parameter as it stands in the parentheses."""
+        kind = self.word(Type(p.type.of, False, p.type.constant))
+        if not p.type.pointer:
+            return f"{kind} {p.name}"
+        if p.length is not None:
+            return f"{kind} {p.name}[{p.length}]"
+        return f"{kind} *{'restrict ' * (definition and p.type.alone)}{p.name}"
+
+    def head(self, f: Function, definition: bool = True) -> list[str]:
+        """What stands before the body, or in the header."""
+        result = "void" if f.result is None else self.word(f.result)
+        items = [self.parameter(p, definition) for p in f.parameters] or ["void"]
+        return aligned(f"{'static ' * (f.role == 'local')}{result} {f.name}(", items, ")" if definition else ");")
+
+    def function(self, f: Function | Verbatim) -> list[str]:
+        """The definition; above that of a local function, what it does."""
+        if isinstance(f, Verbatim):
+            return [*f.lines]
+        sentence = [line.strip() for about in f.about for line in cut_text(about, 0, LIMIT - INDENT)]
+        about = "\n   ".join(sentence) if f.role == "local" else ""
+        return [*([f"/* {about} */"] if about else []), *self.head(f), "{", *self.lines(f.body, 1), "}"]
+
+    def constant(self, c: Constant) -> list[str]:
+        """A number with a name."""
+        return [f"static const {self.real} {c.name} = {self.text(c.value)};"]
+
+    def macro(self, macro: Macro) -> list[str]:
+        """The definition of a macro; its value is one expression whatever its arguments are."""
+        head = f"#define {macro.call}"
+        self._in_macro = True
+        value = ["(", *self.pieces(macro.value), ")"]
+        self._in_macro = False
+        whole = f"{head} {''.join(' ' if isinstance(v, Cut) else v for v in value)}"
+        if len(whole) <= LIMIT:
+            return [whole]
+        lines = [*cut_text(head, 0, LIMIT - 2), *laid_out(value, INDENT, LIMIT - 2)]
+        return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+
+
+def _listed(items: Sequence[Expression]) -> list[Part]:
+    parts: list[Part] = []
+    for number, item in enumerate(items):
+        parts += [",", COMMA] if number else []
+        parts.append((item, 0))
+    return parts
+
+
+def filled(words: Iterable[str], room: int) -> list[str]:
+    """Words in lines, as many in each as there is room for."""
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".lstrip()
+        if len(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def commented(lines: Iterable[str], room: int) -> list[str]:
+    """Sentences as a comment; each begins a line."""
+    first, *more = [part for line in lines for part in cut_text(escaped(line), 0, room)]
+    return [f"/* {first}", *(f" * {line}" for line in more), " */"] if more else [f"/* {first} */"]
+
+
+def escaped(line: str) -> str:
+    """`line` as it may stand in a comment: it cannot end it, and holds no trigraph."""
+    return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
