@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from formulas import ROWS
-from mathematics import as_function, by_equations, inputs_of, loaded, rng_of, seeds_of, shape_of, sizes_of
+from mathematics import as_function, by_equations, inputs_of, interpret, loaded, rng_of, seeds_of, shape_of, sizes_of
 from mpmath import mp
 from numpy.testing import assert_allclose
 
@@ -13,7 +13,6 @@ import symgrad as sg
 from symgrad.differentiate import differentiate
 from symgrad.expr import ref, show
 from symgrad.expr.sizes import tidy
-from symgrad.ir import interpret
 
 N = {"n": 2, "k": 3, "m": 4}
 CONV = {"n": 2, "c": 2, "l": 5, "o": 3, "k": 3}

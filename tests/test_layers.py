@@ -62,3 +62,61 @@ def test_the_oracle_reads_no_derivative(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "derivative"]
     assert not lines
+
+
+OPTIONAL = {"torch", "jax"}  # imported where they are used: who does not use them need not have them
+# A value whose operators are functions of such values: the class and the functions cannot do without each other.
+MUTUAL = {
+    "declare/python/values.py": "NumPy's operators on symbolic arrays",
+    "declare/python/subscripts.py": "symbolic arrays as subscripts of symbolic arrays",
+    "verify/rounding/number.py": "powers and roundings of numbers with errors",
+}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", [p for p in files() if relative(p) not in MUTUAL], ids=relative)
+def test_imports_stand_at_the_top(path):
+    """An import in a function hides that two modules need each other."""
+    found = []
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, (ast.FunctionDef, ast.Lambda)):
+            for node in ast.walk(function):
+                optional = isinstance(node, ast.Import) and {a.name.split(".")[0] for a in node.names} <= OPTIONAL
+                if isinstance(node, (ast.Import, ast.ImportFrom)) and not optional:
+                    found.append(node.lineno)
+    assert not found
+
+
+def needs(path: Path) -> set[Path]:
+    """The modules of symgrad that a module imports to be imported itself; what only types are of is not among them."""
+    here = path.parent
+    found: set[Path] = set()
+    stack: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = here.joinpath(*[".."] * (node.level - 1), *(node.module or "").split(".")).resolve()
+            for name in [base, *(base / a.name for a in node.names)]:
+                found |= {m for m in (name.with_suffix(".py"), name / "__init__.py") if m.exists()}
+        stack += ast.iter_child_nodes(node)
+    return found - {path, path.parent / "__init__.py"}
+
+
+def circles() -> list[str]:
+    """The modules that come back to themselves by their imports."""
+    paths = [p for p in files() if relative(p) not in MUTUAL]
+    graph = {p: needs(p) & set(paths) for p in paths}
+    while True:  # what needs nothing that is left is in no circle
+        done = [p for p, some in graph.items() if not some]
+        if not done:
+            return [relative(p) for p in graph]
+        graph = {p: some.difference(done) for p, some in graph.items() if p not in done}
+
+
+def test_no_module_needs_itself():
+    assert circles() == []

@@ -6,12 +6,13 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from mathematics import interpret
 from mpmath import mp
 
 import symgrad as sg
 from symgrad.differentiate import differentiate, tangent
 from symgrad.errors import SymgradError, UnsupportedError
-from symgrad.ir import as_declared, interpret
+from symgrad.ir import as_declared
 from symgrad.library import least_squares
 from symgrad.ops.matrices import MATRICES
 from symgrad.simplify import simplify, stable

@@ -31,7 +31,6 @@ LISTED = {
     "backends/python_text.py": "the notation of Python",
     "backends/torch_text.py": "the words of torch",
     "domain/atoms.py": "what an affine atom is split by",
-    "plan/loops/reach.py": "the operators that evaluate lazily, as `evaluate` does",
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
     "verify/numpy_shim.py": "the words of NumPy, by which the oracle executes text",

@@ -13,7 +13,7 @@ import pytest
 from formulas import FORMULAS, LIBRARY, ROWS
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from mathematics import apart, as_function, by_equations, inputs_of, outer_seeds, precisely, rng_of, seeds_of
+from mathematics import apart, as_function, by_equations, inputs_of, interpret, outer_seeds, precisely, rng_of, seeds_of
 from mpmath import mp
 
 import symgrad as sg
@@ -21,7 +21,7 @@ from symgrad import library
 from symgrad.differentiate import differentiate
 from symgrad.evaluate import evaluate
 from symgrad.expr import apply, show
-from symgrad.ir import interpret, show_equations
+from symgrad.ir import show_equations
 from symgrad.pipeline import derive, printed
 from symgrad.simplify import STABLE, simplify, stable
 from symgrad.simplify.table import OF_INPUTS, SCALED, SLOPES, Identity

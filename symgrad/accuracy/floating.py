@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import Apply, Const, Expr, Ref
+from ..expr import Apply, Const, Expr, Ref, values
 from ..ops import OPS
 from ..ops.errors import EXACT
 
@@ -28,25 +28,15 @@ MANY = 2**14  # values of functions that are kept
 
 
 @lru_cache(maxsize=4096)
-def values(root: Expr) -> tuple[Expr, ...]:
-    """The nodes that are computed, each after what it is computed from: subscripts are not, they choose a number."""
-    seen: dict[Expr, None] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        waiting = [] if isinstance(node, Ref) else [a for a in node.args if a not in seen]
-        if node in seen or not waiting:
-            seen[node] = None
-            stack.pop()
-        else:
-            stack.extend(waiting)
-    return tuple(seen)
+def computed(root: Expr) -> tuple[Expr, ...]:
+    """The `values` of a formula that is computed at many points; forms are compared in the order of its leaves here."""
+    return tuple(values(root, last=True))
 
 
 def value_of_formula(root: Expr, at: Mapping[Ref, Any]) -> Any:
     """The value in mpmath at the working precision; NaN beyond a number whose sine would need all digits of pi."""
     done: dict[Expr, Any] = {}
-    for node in values(root):
+    for node in computed(root):
         if isinstance(node, Apply):
             value = _value(node.op, [done[a] for a in node.args])
             if isinstance(value, mpmath.mpf):
@@ -68,7 +58,7 @@ def certain(root: Expr, at: Mapping[Ref, Any], digits: int) -> Any:
     done: dict[Expr, Any] = {}
     errors: dict[Expr, int] = {}  # each at most 2 to this power
     sizes: dict[Expr, int] = {}
-    for node in values(root):
+    for node in computed(root):
         args = node.args if isinstance(node, Apply) else ()
         if isinstance(node, Ref):
             value, error = at[node], EXACT
@@ -96,7 +86,7 @@ def certain(root: Expr, at: Mapping[Ref, Any], digits: int) -> Any:
 def in_doubles(root: Expr, at: Mapping[Ref, Any]) -> float:
     """What floating point makes of `root`."""
     done: dict[Expr, float] = {}
-    for node in values(root):
+    for node in computed(root):
         if isinstance(node, Apply):
             args = [done[a] for a in node.args]
             exactly = OPS[node.op].ieee

@@ -53,6 +53,7 @@ from .python import (
     where,
 )
 from .sympy import from_sympy, to_sympy
+from .text import parse
 
 __all__ = [
     "FUNCTIONS",
@@ -110,10 +111,6 @@ def __getattr__(name: str) -> Any:
     """The elementwise functions, one per row of `symgrad.ops` and name of it; and the text door."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if name == "parse":
-        from .text import parse
-
-        return parse
     near = difflib.get_close_matches(name, __dir__(), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise AttributeError(f"symgrad has no {name!r}{hint}")

@@ -31,6 +31,7 @@ from ..expr import (
     show,
     substitute,
 )
+from ..expr.names import fresh
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
 from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
 from ..ops.matrices import MATRICES
@@ -161,10 +162,7 @@ class Draft:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
         taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
         taken.update((*(p.target for p in self._pending), *self.reserved))
-        name, number = wish, 2
-        while name in taken:
-            name, number = f"{wish}_{number}", number + 1
-        return name
+        return fresh(wish, taken)
 
     def reduce(
         self,

@@ -36,13 +36,14 @@ from ..expr import (
     apply,
     index,
     indices,
-    postorder,
     ref,
     refs,
     select,
     size,
     substitute,
+    values,
 )
+from ..expr.names import fresh
 from ..expr.sizes import count
 from ..ir import (
     Box,
@@ -147,9 +148,7 @@ class Sweep:
 
     def name(self, wish: str) -> str:
         """A name that nothing has, and that nothing else gets."""
-        name, number = wish, 2
-        while name in self.taken:
-            name, number = f"{wish}_{number}", number + 1
+        name = fresh(wish, self.taken)
         self.taken.add(name)
         return name
 
@@ -332,7 +331,7 @@ def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
     known: dict[Expr, Expr] = {}
     for root, seed in roots:
         adjoint[root] = _plus(adjoint.get(root, ZERO), seed)
-    order = _values(*(root for root, _ in roots))
+    order = values(*(root for root, _ in roots))
     for node in reversed(order):
         g = adjoint.get(node, ZERO)
         if g is ZERO or not isinstance(node, Apply):
@@ -344,19 +343,6 @@ def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
             if partial is not None and not isinstance(argument, Index):
                 adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
-
-
-def _values(*roots: Expr) -> list[Expr]:
-    """The nodes below `roots` that are values: in postorder, without what stands in subscripts."""
-    inner = {s for n in postorder(*roots) if isinstance(n, Ref) for s in postorder(*n.subscripts)}
-    outer: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in outer:
-            outer.add(node)
-            stack.extend(() if isinstance(node, Ref) else node.args)
-    return [n for n in postorder(*roots) if n in outer or n not in inner]
 
 
 def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:

@@ -20,22 +20,16 @@ from .nodes import (
     const,
     factors,
     index,
-    indices,
     is_exact,
-    postorder,
     product,
     ref,
-    refs,
     select,
-    size,
-    substitute,
     terms_of,
     total,
-    transform,
     value_of,
-    with_args,
 )
 from .text import ARGUMENT, ATOM, DEFINED, ELIDED, Form, Printer, component_name, show, spelled_out
+from .traversal import indices, postorder, refs, size, substitute, transform, values, with_args
 
 __all__ = [
     "ARGUMENT",
@@ -79,5 +73,6 @@ __all__ = [
     "total",
     "transform",
     "value_of",
+    "values",
     "with_args",
 ]

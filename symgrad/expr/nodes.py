@@ -14,9 +14,8 @@ The constructors apply only identities that hold at every finite real point wher
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeVar, Union
 from weakref import WeakValueDictionary
 
@@ -86,10 +85,6 @@ class Expr:
     def __deepcopy__(self, memo: object) -> Expr:
         return self
 
-    def __repr__(self) -> str:
-        from .text import show  # here, not above: the two files of this folder need each other
-
-        return show(self)
 
 
 class Const(Expr):
@@ -477,79 +472,3 @@ def terms_of(root: Expr) -> list[tuple[Expr, int]]:
         else:
             found.append((node, sign))
     return found
-
-
-def postorder(*roots: Expr) -> Iterator[Expr]:
-    """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
-    seen: set[Expr] = set()
-    stack = list(reversed(roots))
-    while stack:
-        node = stack[-1]
-        if node in seen:
-            stack.pop()
-            continue
-        waiting = [a for a in node.args if a not in seen]
-        if waiting:
-            stack.extend(reversed(waiting))
-        else:
-            seen.add(node)
-            stack.pop()
-            yield node
-
-
-def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
-    """Return `node` computed from `args` instead of its own; the identities apply again."""
-    if isinstance(node, Ref):
-        return ref(node.name, *args)
-    if isinstance(node, Apply):
-        return apply(node.op, *args)
-    return node
-
-
-def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
-    done: dict[Expr, Expr] = {}
-    for node in postorder(root):
-        args = [done[a] for a in node.args]
-        same = all(a is b for a, b in zip(args, node.args, strict=True))
-        done[node] = replace(node if same else with_args(node, args))
-    return done[root]
-
-
-def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
-    """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
-    if not mapping:
-        return root
-    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        waiting = [a for a in node.args if a not in done]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        args = [done[a] for a in node.args]
-        same = all(a is b for a, b in zip(args, node.args, strict=True))
-        done[node] = node if same else with_args(node, args)
-    return done[root]
-
-
-@lru_cache(maxsize=2**13)
-def indices(*roots: Expr) -> tuple[Index, ...]:
-    """The loop indices that `roots` mention, in order of first appearance."""
-    return tuple(n for n in postorder(*roots) if isinstance(n, Index))
-
-
-@lru_cache(maxsize=2**13)
-def refs(*roots: Expr) -> tuple[Ref, ...]:
-    """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    return tuple(n for n in postorder(*roots) if isinstance(n, Ref))
-
-
-def size(*roots: Expr) -> int:
-    """The number of operations in `roots`, shared ones once."""
-    return sum(isinstance(n, Apply) for n in postorder(*roots))

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import gcd, prod
 
-from .nodes import ZERO, Apply, Const, Expr, Index, apply, const, postorder, substitute, with_args
+from .nodes import ZERO, Apply, Const, Expr, Index, apply, const
+from .traversal import postorder, substitute, with_args
 
 LARGEST_PRODUCT = 10_000  # terms of a polynomial that are multiplied out
 

@@ -8,24 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .nodes import (
-    ONE,
-    ZERO,
-    Apply,
-    Const,
-    Expr,
-    Index,
-    Ref,
-    apply,
-    const,
-    indices,
-    is_exact,
-    postorder,
-    substitute,
-    transform,
-    value_of,
-)
+from .nodes import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, is_exact, value_of
 from .polynomials import Monomial, polynomial
+from .traversal import indices, postorder, substitute, transform
 
 
 def coefficient(s: Expr, i: Index) -> Expr | None:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .nodes import Apply, Const, Expr, Index, Ref, postorder, ref, substitute, transform
+from .nodes import Apply, Const, Expr, Index, Ref, ref
+from .traversal import postorder, substitute, transform
 
 ATOM = 100
 LONGEST = 2_000
@@ -152,3 +153,6 @@ def component_name(element: Ref, word: str = "") -> str:
 def show(node: Expr) -> str:
     """`node` as formula text."""
     return _formula(node)
+
+
+Expr.__repr__ = show  # type: ignore[assignment]  # of an Expr: a node itself does not know how it is written

@@ -1,5 +1,6 @@
-"""The data of every stage, how it is written as mathematics, and its plain interpreter."""
+"""The data of every stage, and how it is written as mathematics."""
 
+from .binding import bind, extent_of, nested
 from .data import (
     REDUCTIONS,
     Box,
@@ -18,7 +19,6 @@ from .data import (
     with_names,
 )
 from .demand import has_domain, in_place, on_demand
-from .interpreter import bind, extent_of, interpret, nested
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import apart, cover, disjoint, inside, once, range_of, stretch, unguarded, untold
@@ -67,7 +67,6 @@ __all__ = [
     "has_domain",
     "in_place",
     "inside",
-    "interpret",
     "latex_equations",
     "latex_of",
     "names_of",

@@ -23,9 +23,12 @@ from functools import cached_property
 
 from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Index, Number, Ref, index, indices, ref, refs, substitute, transform
+from ..expr.names import Names
 from ..expr.sizes import equal
 from ..ops import OPS
 from ..ops.matrices import MATRICES, Matrix
+from .latex import latex_equations
+from .text import show_derivative, show_function
 
 
 class Dtype(StrEnum):
@@ -241,8 +244,6 @@ class Function:
 
     def latex(self) -> str:
         """The equations as a LaTeX `aligned` environment."""
-        from .latex import latex_equations  # as below
-
         return latex_equations(self.statements)
 
     def _repr_latex_(self) -> str:
@@ -253,8 +254,6 @@ class Function:
         return replace(self, source=source)
 
     def __str__(self) -> str:
-        from .text import show_function  # here, not above: the two files of this folder need each other
-
         return show_function(self)
 
 
@@ -283,16 +282,12 @@ class Derivative:
 
     def latex(self) -> str:
         """The equations of the product as a LaTeX `aligned` environment."""
-        from .latex import latex_equations  # here, not above: the files of this folder need each other
-
         return latex_equations(self.equations)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
     def __str__(self) -> str:
-        from .text import show_derivative  # as above
-
         return show_derivative(self)
 
 
@@ -303,16 +298,12 @@ def as_declared(function: Function) -> Function:
     """
     if not any(t.role in (Role.SEED, Role.GRADIENT) for t in function.tensors):
         return function
-    taken, names = names_of(function), dict[str, str]()
+    taken, names = Names(names_of(function)), dict[str, str]()
     for t in function.tensors:
         if t.role in (Role.SEED, Role.GRADIENT) and t.name.startswith("grad_"):
             word = "cotangent" if t.role == Role.SEED else "vjp"
             wish = word if t.name == "grad_output" else f"{word}_{t.name.removeprefix('grad_')}"
-            name, number = wish, 2
-            while name in taken:
-                name, number = f"{wish}_{number}", number + 1
-            taken.add(name)
-            names[t.name] = name
+            names[t.name] = taken.new(wish)
     roles = dict.fromkeys(function.inputs, Role.INPUT) | dict.fromkeys(function.outputs, Role.OUTPUT)
     renamed = with_names(function, names)
     pairs = zip(function.tensors, renamed.tensors, strict=True)

@@ -54,7 +54,7 @@ def demanded(root: Expr) -> dict[Ref, Conditions]:
 
 def _asked_before(node: Expr, k: int) -> list[Expr]:
     """The conditions under which an operator evaluates its argument `k`."""
-    if not isinstance(node, Apply) or not k or node.op not in ("select", "and", "or"):
+    if not isinstance(node, Apply) or not k or not OPS[node.op].lazy:
         return []
     condition = node.args[0]
     if node.op == "or" or node.op == "select" and k == 2:

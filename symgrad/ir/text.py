@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..expr import Const, Expr, Index, Ref, show
-from .data import Derivative, Equation, Function, Tensor
+
+if TYPE_CHECKING:
+    from .data import Derivative, Equation, Function, Tensor
 
 
 def show_shape(tensor: Tensor) -> str:

@@ -156,6 +156,11 @@ class Op:
         return self.cost < CALL
 
     @property
+    def lazy(self) -> bool:
+        """Whether its first argument decides which of the others are evaluated."""
+        return self.kind == "choice" or (self.kind == "logic" and self.arity == 2)
+
+    @property
     def whole(self) -> bool:
         """Whether of integers it is an integer."""
         return self.integral or self.result == "int"

@@ -7,11 +7,11 @@ from typing import TypeGuard
 
 from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
+from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .arrays.cut import cut
 from .exponents import with_bells, with_powers
 from .lower import (
-    Names,
     aligned,
     divided_once,
     expanded,

@@ -25,6 +25,7 @@ from ..expr import (
     transform,
     with_args,
 )
+from ..expr.names import Names
 from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
 from ..ops import OPS, in_others
 from ..simplify.match import Finder
@@ -33,26 +34,6 @@ from .exponents import given, of_difference
 from .words import LONGEST, phrase
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
-
-
-class Names:
-    """Words for new tensors: what is wished, with a number only when it is taken."""
-
-    def __init__(self, taken: Collection[str]) -> None:
-        self.taken = set(taken)
-        self.last: dict[str, int] = {}  # the last number of each wish: ten thousand names in linear time
-
-    def new(self, wish: str, other: str = "") -> str:
-        """A new name: `wish`, or `other` where that is taken."""
-        if other and wish in self.taken and other not in self.taken:
-            wish = other
-        name, number = wish, self.last.get(wish, 1)
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.last[wish] = number
-        self.taken.add(name)
-        return name
 
 
 def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:

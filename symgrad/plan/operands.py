@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..expr import Expr, Index, Ref, apply, indices, ref
+from ..expr.names import Names
 from ..expr.sizes import equal
 from ..ir import Box, Dtype, Equation, Tensor
-from .lower import Names
 
 
 def columns_of(e: Equation) -> Box:

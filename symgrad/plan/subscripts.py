@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from functools import reduce
 
-from ..expr import Apply, Expr, Index, Ref, apply, conjunction, conjuncts, postorder, ref, refs, substitute, transform
+from ..expr import (
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    conjuncts,
+    postorder,
+    ref,
+    refs,
+    substitute,
+    transform,
+    values,
+)
 from ..expr.sizes import equal
 from ..ir import Equation, Function
 from .program import Subscript
@@ -77,17 +91,9 @@ def _at(s: Ref, asked: list[Expr], primal: Function) -> Expr | None:
         c
         for c in (transform(c, named) for c in asked)
         if all(r.name in numbers or r.name in inputs and r.subscripts == s.subscripts for r in refs(c))
-        and not any(isinstance(n, Index) for n in _outside_of_reads(c))
+        and not any(isinstance(n, Index) for n in values(c))
     ]
     return conjunction(kept) if kept else None
-
-
-def _outside_of_reads(condition: Expr) -> Iterator[Expr]:
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += () if isinstance(node, Ref) else node.args
 
 
 def _any(conditions: Iterable[Expr] | None) -> Expr | None:

@@ -23,7 +23,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..accuracy.floating import bits_lost, certain, in_doubles, value_of_formula, values
+from ..accuracy.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..expr import (
     ONE,
     Apply,
@@ -96,7 +96,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     for e in function.statements:
         body = _inlined(e.body, locals_)
         if e.target not in forward and e.matrix is None and (_suspect(e.body) or _by_length(body)):
-            own = [n for n in values(body) if isinstance(n, Ref) and n.name not in mild]
+            own = [n for n in computed(body) if isinstance(n, Ref) and n.name not in mild]
             of_inputs = all(n.name in function.inputs for n in own)
             other = filled_sums(e.body, numbers)
             if other is None and of_inputs:
@@ -155,7 +155,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     mild   the names of cotangents, sizes and options, which are neither huge nor tiny
     given  conditions, and whether they hold where the value is used
     """
-    chosen = [n for n in values(body) if operator(n) == "select" and unguarded_divisor(n) is None]
+    chosen = [n for n in computed(body) if operator(n) == "select" and unguarded_divisor(n) is None]
     if len({n.args[0].key for n in chosen}) + len(given) > CONDITIONS:
         return None
     if chosen:
@@ -170,7 +170,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         whole = apply("select", condition, *kept)
         return None if others == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
     bare = _without_guards(body)
-    nodes = values(bare)
+    nodes = computed(bare)
     if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
@@ -213,9 +213,9 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
 
 def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], mild: frozenset[str]) -> bool:
     """Whether `form`, which reads results, hardly loses more than `body`."""
-    if any(isinstance(n, Index) for n in values(body)):
+    if any(isinstance(n, Index) for n in computed(body)):
         return False
-    leaves = tuple(n for n in values(body) if isinstance(n, Ref))
+    leaves = tuple(n for n in computed(body) if isinstance(n, Ref))
     truths = _truths(body, points(leaves, mild, True))
     ours, now = _lost(substitute(form, results), truths), _lost(body, truths)
     return bool(truths) and mean(ours) <= mean(now) + FEW
@@ -244,7 +244,7 @@ def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
 def overflowing(body: Expr, other: Expr) -> bool:
     """Whether `body` has hardly a digit right where a quotient in it leaves the range, and `other`, which takes the
     logarithm of that quotient as `log_ratio`, has."""
-    nodes = values(other)
+    nodes = computed(other)
     if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
         return False
     draw = random.Random(20)
@@ -271,7 +271,7 @@ def _used(at: Mapping[Ref, Any], given: tuple[tuple[Expr, bool], ...]) -> bool:
     return all(
         bool(value_of_formula(condition, at)) == holds
         for condition, holds in given
-        if all(n in at if isinstance(n, Ref) else not isinstance(n, Index) for n in values(condition))
+        if all(n in at if isinstance(n, Ref) else not isinstance(n, Index) for n in computed(condition))
     )
 
 
@@ -282,7 +282,7 @@ def _without_guards(body: Expr) -> Expr:
 def _at_guards(body: Expr, leaves: Sequence[Ref]) -> Truths | None:
     """Points at which the guards in `body` hold, and its values there; None if there is a guard that holds at no point
     where some of the leaves are 0 or two of them equal, where guards are looked for."""
-    guards = [d for n in values(body) if (d := unguarded_divisor(n)) is not None]
+    guards = [d for n in computed(body) if (d := unguarded_divisor(n)) is not None]
     if not guards:
         return []
     if len(leaves) > MANY_LEAVES:
@@ -345,7 +345,7 @@ def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
     """Those of the points at which `body` is a number, and what it is there, as a bound of the error says, or
     as two precisions agree."""
     found = []
-    calls = any(isinstance(n, Apply) and not OPS[n.op].algebraic for n in values(body))
+    calls = any(isinstance(n, Apply) and not OPS[n.op].algebraic for n in computed(body))
     digits = DIGITS[1:2] if calls else DIGITS[1:]
     for at in drawn:
         with mp.workprec(DIGITS[0]):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import sympy
 
-from ..accuracy.floating import values
+from ..accuracy.floating import computed
 from ..expr import (
     ONE,
     Apply,
@@ -52,7 +52,7 @@ class _Atoms:
 
     def read(self, root: Expr) -> sympy.Expr:
         done: dict[Expr, sympy.Expr] = {}
-        nodes = values(root)
+        nodes = computed(root)
         if not self.nodes:  # of exponentials, the simplest first
             for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
                 self._power_of_e(node.args[0])
@@ -196,7 +196,7 @@ def _ratio(u: Expr, v: Expr) -> int | None:
 def _terms(body: Expr) -> int:
     """About how many terms the numerator and the denominator have when they are multiplied out."""
     done: dict[Expr, tuple[int, int]] = {}
-    for node in values(body):
+    for node in computed(body):
         args = [done[a] for a in node.args] if isinstance(node, Apply) else []
         found = (1, 1)
         if isinstance(node, Apply) and node.op in ("add", "sub"):
@@ -223,7 +223,7 @@ _ASKED: dict[str, Callable[[Expr], bool]] = {
 
 def together(body: Expr, words: str = "") -> Expr | None:
     """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
-    if _terms(body) >= MANY or not any(map(_ASKED[words], values(body))):
+    if _terms(body) >= MANY or not any(map(_ASKED[words], computed(body))):
         return None
     atoms = _Atoms(words)
     return _fraction(atoms.read(body), atoms, body)

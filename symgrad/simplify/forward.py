@@ -28,13 +28,13 @@ from ..expr import (
     terms_of,
     transform,
 )
+from ..expr.names import fresh
 from ..expr.sizes import decided, equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
 from .exponentials import in_exponentials
-from .fresh import fresh
 from .normalised import with_normalised
 from .singular import with_filled
 from .softmax import softmax

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..expr import Apply, Expr, factors, indices, postorder, product, ref, refs, substitute
+from ..expr.names import Names
 from ..ir import Equation, Function, Tensor, names_of
 from .match import match
 
@@ -17,15 +18,12 @@ from .match import match
 def with_normalised(function: Function) -> Function:
     """Return an equal function in which a normalised value that is a part of a longer formula has an equation."""
     tensors = list(function.tensors)
-    taken = names_of(function)
+    names = Names(names_of(function))
     statements: list[Equation] = []
     for e in function.statements:
         found = _normalised(function, e) if e.reduce == "none" and e.plain and e.where is None and not e.when else None
         if found is not None:
-            name, number = "normalized", 2
-            while name in taken:
-                name, number = f"normalized_{number}", number + 1
-            taken.add(name)
+            name = names.new("normalized")
             at = tuple(i for i, _ in e.shown)
             tensors.append(Tensor(name, tuple(extent for _, extent in e.shown)))
             statements.append(Equation(name, at, "none", found.value, e.shown))

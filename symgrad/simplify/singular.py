@@ -35,9 +35,9 @@ from ..expr import (
     transform,
 )
 from ..expr import total as summed
+from ..expr.names import fresh
 from ..ir import Equation, Function, Role, names_of
 from ..ops import OPS
-from .fresh import fresh
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
 CHOICES = 6  # parts of one formula that are tried as its variable

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, factors, indices, ref, refs, substitute, transform
+from ..expr.names import Names
 from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part
-from .fresh import fresh
 from .match import match
 
 
@@ -73,7 +73,7 @@ class _Softmax:
         }
         self.added: dict[str, list[tuple[Tensor, Equation]]] = {}  # what stands behind the equation of a sum
         self.before: list[tuple[Tensor, Equation]] = []  # what stands before the equation that is being rewritten
-        self.names = set(function.table)
+        self.names = Names(function.table)
 
     def rewritten(self) -> Function:
         """The function with its equations rewritten, and those that they need."""
@@ -225,9 +225,7 @@ class _Softmax:
         return dtype_of_part(node) == Dtype.BOOL
 
     def _fresh(self, wish: str) -> str:
-        name = fresh(wish, self.names)
-        self.names.add(name)
-        return name
+        return self.names.new(wish)
 
 
 

@@ -26,6 +26,7 @@ from ..expr import (
     terms_of,
     total,
     transform,
+    values,
 )
 from ..ir import Derivative, Equation
 from ..ops import OPS
@@ -277,10 +278,4 @@ def by_lengths(node: Expr) -> Expr:
 
 
 def _exponentials(node: Expr) -> bool:
-    found = [node]
-    while found:
-        n = found.pop()
-        if isinstance(n, Apply) and OPS[n.op].grows:
-            return True
-        found.extend(n.args if isinstance(n, Apply) else ())
-    return False
+    return any(isinstance(n, Apply) and OPS[n.op].grows for n in values(node))

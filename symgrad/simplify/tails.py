@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..accuracy.floating import value_of_formula, values
+from ..accuracy.floating import computed, value_of_formula
 from ..expr import (
     HALF,
     ONE,
@@ -138,7 +138,7 @@ def _split(u: Expr) -> tuple[Any, list[Expr], list[Expr]] | None:
             above, below = factors(node)
             if len(above) + len(below) > 1 or isinstance(above[0], Apply) and above[0].op == "neg":
                 stack += [(b, not under) for b in reversed(below)] + [(a, under) for a in reversed(above)]
-            elif not all(isinstance(n, (Const, Apply)) for n in values(node)):
+            elif not all(isinstance(n, (Const, Apply)) for n in computed(node)):
                 parts[under].append(node)
             else:
                 value = value_of_formula(node, {})
@@ -186,8 +186,8 @@ def _over(above: Sequence[Expr], below: Sequence[Expr]) -> Expr:
 
 def _same(a: Expr, b: Expr) -> bool:
     """Whether two formulas are the same function of what they read, told by their values."""
-    read = list(dict.fromkeys(n for e in (a, b) for n in values(e) if isinstance(n, Ref)))
-    if not all(isinstance(n, (Const, Ref, Apply)) for e in (a, b) for n in values(e)):
+    read = list(dict.fromkeys(n for e in (a, b) for n in computed(e) if isinstance(n, Ref)))
+    if not all(isinstance(n, (Const, Ref, Apply)) for e in (a, b) for n in computed(e)):
         return False
     with mp.workprec(DIGITS):
         for turn in range(3):

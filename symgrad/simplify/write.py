@@ -25,6 +25,7 @@ from ..expr import (
     refs,
     select,
 )
+from ..expr.names import fresh
 from ..ir import Box, Equation, Tensor
 from .normal import (
     Atom,
@@ -149,9 +150,7 @@ class Writer:
         wish = "_".join([kind, *names]) if len(names) <= 2 else kind
         if len(wish) > LONGEST or wish == kind:
             wish = f"row_{kind}"
-        name, number = wish, 2
-        while name in self.taken:
-            name, number = f"{wish}_{number}", number + 1
+        name = fresh(wish, self.taken)
         self.taken.add(name)
         return name
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mathematics import interpret
 
 from symgrad import generate, library, pipeline
 from symgrad.backends.c import C
@@ -19,7 +20,7 @@ from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
 from symgrad.errors import CompilerError
 from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref
-from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of, interpret
+from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
 from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Local, Loop, Rewriter, Store
 from symgrad.plan.loops.once import once

@@ -64,5 +64,5 @@ def test_it_is_tested_before_anything_runs(text, to):
     inputs = [np.ones((4, 3))] if "m" in condition else [np.ones(3)]
     more = [2.0] if "w)" in text else []
     code = sg.load(declared, to=to, check=to in ("numpy", "c"))
-    with pytest.raises(ValueError, match="6 <= m|8 <= n"):
+    with pytest.raises(ValueError, match=r"6 <= m|8 <= n"):
         code.forward(*inputs, *more)

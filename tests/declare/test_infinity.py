@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from mathematics import interpret
 from numpy import inf
 
 import symgrad as sg
 from symgrad.errors import DeclarationError
-from symgrad.ir import interpret
 from symgrad.library import softmax
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.0, 1.0, -2.0]])

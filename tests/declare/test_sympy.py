@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from mathematics import interpret
 from sympy import Rational, S
 
 from symgrad.declare import from_sympy, parse, to_sympy
 from symgrad.errors import DeclarationError, SymgradError, UnsupportedError
 from symgrad.expr import show
-from symgrad.ir import interpret
 from symgrad.ops import ROWS
 
 x, y = sympy.symbols("x y", real=True)

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from mathematics import interpret
 
 from symgrad.declare.draft import Draft
 from symgrad.declare.dtypes import check_numbers, dtype_of
 from symgrad.declare.text import declare_inputs, parse
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
-from symgrad.ir import Dtype, Function, interpret
+from symgrad.ir import Dtype, Function
 
 PI = float(mpmath.pi)
 

@@ -8,7 +8,7 @@ from mpmath import mp
 
 from symgrad.declare.draft import Draft
 from symgrad.expr import ZERO, apply, const, index, ref, select
-from symgrad.ir import Dtype, interpret
+from symgrad.ir import Dtype
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 from symgrad.verify.truth import differences, truth
@@ -36,9 +36,6 @@ def vector(body, dtype=Dtype.REAL):
 def pulled(function, seed, **inputs):
     with mp.workprec(200):
         trace = Declaration(function).trace(inputs, {})
-        same = interpret(function, inputs)
-        for name in function.outputs:
-            assert all(a == b for a, b in zip(trace.arrays[name].ravel(), same[name].ravel(), strict=True))
         return {n: g.astype(float) for n, g in trace.pull({"out": np.array(seed)}).items()}
 
 
@@ -65,7 +62,6 @@ def test_a_product_over_nothing_is_1_and_a_maximum_minus_infinity():
     for kind, value in (("prod", 1), ("max", -mp.inf), ("min", mp.inf), ("logsumexp", -mp.inf), ("sum", 0)):
         trace = Declaration(reduction(kind)).trace({"x": np.zeros((2, 0))}, {})
         assert list(trace.arrays["out"]) == [value, value]
-        assert list(interpret(reduction(kind), {"x": np.zeros((2, 0))})["out"]) == [value, value]
         assert trace.pull({"out": np.ones(2)})["x"].shape == (2, 0)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
+from ...expr.names import Names
 from ...expr.sizes import decided
 from ...ops import OPS
 from ...ops.matrices import MATRICES
@@ -57,8 +58,7 @@ class _Lowering:
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
         self.names: dict[int, str] = {}
-        self.taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options)}
-        self.numbers: dict[str, int] = {}
+        self.taken = Names(draft.tensors, draft.dims, (o.name for o in draft.options))
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
@@ -119,12 +119,7 @@ class _Lowering:
         return "out" if len(self.outputs) == 1 else f"out{number}"
 
     def _fresh(self, wish: str) -> str:
-        name = wish
-        while name in self.taken:
-            self.numbers[wish] = self.numbers.get(wish, 1) + 1
-            name = f"{wish}_{self.numbers[wish]}"
-        self.taken.add(name)
-        return name
+        return self.taken.new(wish)
 
     def _name_operand(self, node: Node) -> None:
         """What enters a matrix product, or is reduced and read elsewhere too, is computed once."""

@@ -22,6 +22,7 @@ from ...expr import (
     substitute,
     value_of,
 )
+from ...expr.names import Names
 from ...expr.sizes import certain, coefficient, equal, multiples, stays_inside, terms, tidy
 from ...ir import Function
 
@@ -82,8 +83,8 @@ class Sizes:
         self.dims = {d.name for d in function.dims}
         self.options = {o.name: o.default for o in function.options}
         self.numbers = {*self.dims, *self.options}
-        self.taken = {*self.numbers, *function.table, "batch", "saved", "dtype"}
-        self.taken |= {i.name for e in function.statements for i, _ in e.box}
+        indices = (i.name for e in function.statements for i, _ in e.box)
+        self.names = Names(self.numbers, function.table, ("batch", "saved", "dtype"), indices, joint="")
         self.constraints = {c.key for c in function.constraints}
         equal = [c.args for c in function.constraints if isinstance(c, Apply) and c.op == "eq"]
         self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
@@ -169,8 +170,4 @@ class Sizes:
 
     def name(self, wish: str) -> str:
         """A name that nothing has yet."""
-        found, number = wish, 2
-        while found in self.taken:
-            found, number = f"{wish}{number}", number + 1
-        self.taken.add(found)
-        return found
+        return self.names.new(wish)

@@ -17,12 +17,13 @@ from ...expr import (
     indices,
     ref,
     refs,
+    values,
     with_args,
 )
+from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, dtype_of_part
 from ...ops import OPS
 from ..conditions import restricted
-from ..lower import Names
 from .layout import plain
 
 Case = tuple[Expr, bool]  # a condition, and whether it holds
@@ -61,29 +62,11 @@ def _read(equations: Sequence[Equation], made: set[str]) -> list[Equation]:
     return result[::-1]
 
 
-def _outer(body: Expr) -> list[Expr]:
-    """The nodes of a body, those of subscripts left out, each after its operands."""
-    result: list[Expr] = []
-    seen: set[Expr] = set()
-    stack = [body]
-    while stack:
-        node = stack[-1]
-        waiting = [] if isinstance(node, Ref) else [a for a in node.args if a not in seen]
-        if node not in seen and waiting:
-            stack.extend(reversed(waiting))
-            continue
-        stack.pop()
-        if node not in seen:
-            seen.add(node)
-            result.append(node)
-    return result
-
-
 def _costs(body: Expr) -> tuple[dict[Expr, int], dict[Expr, int]]:
     """The length of each node written out (capped), and how many others read it."""
     cost: dict[Expr, int] = {}
     uses: dict[Expr, int] = {}
-    for node in _outer(body):
+    for node in values(body):
         below = node.args if isinstance(node, Apply) else ()
         cost[node] = min(10**9, sum(cost[a] for a in below) + isinstance(node, Apply))
         for a in below:
@@ -99,7 +82,7 @@ def _pieces(
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
     length: dict[Expr, int] = {}
-    for node in _outer(e.body):
+    for node in values(e.body):
         if isinstance(node, (Const, Index, Ref)) or not isinstance(node, Apply):
             short[node], length[node] = node, 0
             continue
@@ -126,7 +109,7 @@ def _pieces(
 
 def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, tuple[Case, ...]]:
     """The cases of a `where` in which alone a node is asked for that may have no value elsewhere."""
-    nodes = _outer(body)
+    nodes = values(body)
     cases: dict[Expr, dict[Case, None]] = {body: {}}
     for node in reversed(nodes):  # after all that ask for it
         mine = cases[node]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices
+from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices, values
 from ...ir import Dtype, Equation
 from .affine import product as points_of
 from .borders import INFINITY, NEUTRAL
@@ -215,7 +215,7 @@ class Speller(Reader):
         return None if result is None else self._scaled(result, fixed, under, sign, order, extents)
 
     def _read(self, body: Expr) -> list[Ref]:
-        return [n for n in self._outer(body) if isinstance(n, Ref) and n.name not in self.numbers]
+        return [n for n in values(body, closed=self._is_size) if isinstance(n, Ref) and n.name not in self.numbers]
 
     def _matmul(
         self, operands: Sequence[Value], shown: Sequence[Index], reduced: Sequence[Index], extents: Mapping[Index, Expr]

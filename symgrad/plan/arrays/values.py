@@ -22,6 +22,7 @@ from ...expr import (
     is_exact,
     postorder,
     value_of,
+    values,
 )
 from ...expr.sizes import margin
 from ...ir import Dtype, Tensor
@@ -103,27 +104,9 @@ class Evaluator(Branches):
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
         done: dict[Expr, Value] = {}
-        for node in self._outer(body):
+        for node in values(body, closed=self._is_size):
             done[node] = self._node(node, done, order, extents)
         return done[body]
-
-    def _outer(self, body: Expr) -> list[Expr]:
-        """The nodes of a body without those of subscripts, each after its operands."""
-        result: list[Expr] = []
-        seen: set[Expr] = set()
-        stack = [body]
-        while stack:
-            node = stack[-1]
-            below = () if isinstance(node, Ref) or self._is_size(node) else node.args
-            waiting = [a for a in below if a not in seen]
-            if node not in seen and waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if node not in seen:
-                seen.add(node)
-                result.append(node)
-        return result
 
     def _is_size(self, node: Expr) -> bool:
         """Whether `node` is a number made of sizes alone: printed as it is."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...expr import ZERO, Ref, ref
+from ...expr.names import Names
 from ...ir import Equation, Role, names_of
-from ..lower import Names
 from ..program import Item, Program, Step
 from .data import Rewriter
 from .integers import fresh_index

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...expr import Apply, Expr, Index, Ref
+from ...expr.names import numbered
 from ...ops import is_call
 from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk
 
@@ -37,11 +38,7 @@ def _choose(block: Block, visible: set[str], numbers: Mapping[str, int], chosen:
     for node in block:
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
-            name, number = word, counters.get(word, 1)
-            while name in visible:
-                number += 1
-                name = f"{word}_{number}"
-            counters[word] = number
+            name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)
             chosen[node.name] = name
         for inner in blocks(node):

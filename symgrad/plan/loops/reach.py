@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, refs
+from ...ops import OPS
 from .data import Block, Loop, walk
 
 
@@ -16,7 +17,7 @@ def unprotected(*roots: Expr) -> set[Expr]:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            lazy = isinstance(node, Apply) and node.op in ("select", "and", "or")
+            lazy = isinstance(node, Apply) and OPS[node.op].lazy
             stack.extend(node.args[:1] if lazy else node.args)
     return seen
 

@@ -1,0 +1,107 @@
+"""Walking over expressions, and building them anew. Every walk is a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from .nodes import Apply, Expr, Index, Ref, apply, ref
+
+Node = TypeVar("Node", bound=Expr)
+
+
+def postorder(*roots: Expr) -> Iterator[Expr]:
+    """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
+    seen: set[Expr] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        if node in seen:
+            stack.pop()
+            continue
+        waiting = [a for a in node.args if a not in seen]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            seen.add(node)
+            stack.pop()
+            yield node
+
+
+def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
+    """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
+    element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so."""
+    seen: dict[Expr, None] = {}
+    stack = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        if node in seen:
+            stack.pop()
+            continue
+        leaf = isinstance(node, Ref) or (closed is not None and closed(node))
+        waiting = [] if leaf else [a for a in node.args if a not in seen]
+        if waiting:
+            stack.extend(waiting if last else reversed(waiting))
+        else:
+            seen[node] = None
+            stack.pop()
+    return list(seen)
+
+
+def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
+    """Return `node` computed from `args` instead of its own; the identities apply again."""
+    if isinstance(node, Ref):
+        return ref(node.name, *args)
+    if isinstance(node, Apply):
+        return apply(node.op, *args)
+    return node
+
+
+def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
+    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        args = [done[a] for a in node.args]
+        same = all(a is b for a, b in zip(args, node.args, strict=True))
+        done[node] = replace(node if same else with_args(node, args))
+    return done[root]
+
+
+def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
+    """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
+    if not mapping:
+        return root
+    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        waiting = [a for a in node.args if a not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        args = [done[a] for a in node.args]
+        same = all(a is b for a, b in zip(args, node.args, strict=True))
+        done[node] = node if same else with_args(node, args)
+    return done[root]
+
+
+@lru_cache(maxsize=2**13)
+def indices(*roots: Expr) -> tuple[Index, ...]:
+    """The loop indices that `roots` mention, in order of first appearance."""
+    return tuple(n for n in postorder(*roots) if isinstance(n, Index))
+
+
+@lru_cache(maxsize=2**13)
+def refs(*roots: Expr) -> tuple[Ref, ...]:
+    """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
+    return tuple(n for n in postorder(*roots) if isinstance(n, Ref))
+
+
+def size(*roots: Expr) -> int:
+    """The number of operations in `roots`, shared ones once."""
+    return sum(isinstance(n, Apply) for n in postorder(*roots))
