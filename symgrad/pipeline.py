@@ -25,6 +25,7 @@ import sympy
 from .backends import BACKENDS, OPTIONS, Backend, asked, header, takers
 from .backends.base import Artefact
 from .backends.header import CHECKSUM
+from .backends.python_names import PythonLanguage, linked, quoted
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError, UnsupportedError
@@ -74,22 +75,32 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     that the language has."""
     backend, chosen = _backend(to, options)
     function = as_function(declaration)
-    derivative = derive(function)
     base = backend.over or backend
-    program = plan(derivative, base.words, backend.style, base.calls)
-    if backend.products:
-        names = unknowns(function, chosen)
-        second = plan(product(function, names), backend.words, backend.style, backend.calls)
-        program = replace(program, unknowns=names, product=second)
-    if backend.options.jvp:
-        program = replace(program, product=plan(pushed(function), backend.words, backend.style, backend.calls))
-    jacobian = entries(derivative)
+    program = _planned(function, backend, unknowns(function, chosen) if backend.products else ())
     real = 4 if backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
         name = to if language is backend else language.name
-        files |= language.render(program, header(program, command(function, name, language), jacobian, real))
+        python = isinstance(language, PythonLanguage)
+        spelled, own = quoted(function) if python else function, program
+        if spelled is not function:
+            places = [function.inputs.index(n) for n in program.unknowns]
+            own = _planned(spelled, backend, [spelled.inputs[k] for k in places])
+        head = header(own, command(function, name, language), entries(own.derivative), real)
+        files |= {path: linked(text) if python else text for path, text in language.render(own, head).items()}
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
+
+
+def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Program:
+    """What is printed in a language; `moved` are the inputs that a solver moves."""
+    base = backend.over or backend
+    program = plan(derive(function), base.words, backend.style, base.calls)
+    if backend.products:
+        second = plan(product(function, moved), backend.words, backend.style, backend.calls)
+        program = replace(program, unknowns=tuple(moved), product=second)
+    if backend.options.jvp:
+        program = replace(program, product=plan(pushed(function), backend.words, backend.style, backend.calls))
+    return program
 
 
 def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:

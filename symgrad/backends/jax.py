@@ -11,7 +11,7 @@ from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.arrays.commands import Guard
 from ..plan.build import SCIPY
-from .base import Language, template
+from .base import template
 from .frameworks import JaxArtefact
 from .helpers import python_helpers
 from .jax_text import JaxLines, JaxPrinter
@@ -29,10 +29,11 @@ from .python_lines import (
     unpacked,
     where_told,
 )
+from .python_names import PythonLanguage
 from .python_text import assigned, called, pack_name, parameters, returned, unset
 
 
-class Jax(Language):
+class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = words = "jax"

@@ -14,7 +14,7 @@ from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.build import SCIPY
 from ..source.layout import cut_text
-from .base import Language, template
+from .base import template
 from .helpers import python_helpers
 from .python_checks import (
     RANGE,
@@ -40,12 +40,13 @@ from .python_lines import (
     unpacked,
     with_return,
 )
+from .python_names import PythonLanguage
 from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, returned, sizes, unset
 
 MANY = 8  # inputs, from which their flags are not written out
 
 
-class NumPy(Language):
+class NumPy(PythonLanguage):
     """The target `numpy`."""
 
     name = words = "numpy"

@@ -16,11 +16,11 @@ from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, 
 from ..expr.sizes import tidy
 from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
-from .base import Language
 from .numpy import NumPyFile, NumPyLines
 from .python_checks import checked_options, raised
 from .python_file import module_from
 from .python_lines import as_stored, count_lines, listed, mentions, present, size_lines, tuple_of, unpacked, where_told
+from .python_names import PythonLanguage
 from .python_text import assigned, if_lines, pack_name, parameters, returned, sizes
 
 Printed = dict[str, Any]
@@ -32,7 +32,7 @@ FLAT = (
 )
 
 
-class SciPy(Language):
+class SciPy(PythonLanguage):
     """The target `scipy`."""
 
     name = "scipy"

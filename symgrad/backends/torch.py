@@ -10,7 +10,7 @@ from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.commands import Guard
-from .base import Language, template
+from .base import template
 from .frameworks import TorchArtefact
 from .helpers import python_helpers
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, raised
@@ -30,6 +30,7 @@ from .python_lines import (
     unpacked,
     where_told,
 )
+from .python_names import PythonLanguage
 from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
 from .torch_lines import HELPERS, TorchLines
 from .torch_text import TorchPrinter
@@ -39,7 +40,7 @@ NEEDS = "ctx.needs_input_grad"
 MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what autocast would compute in half precision
 
 
-class Torch(Language):
+class Torch(PythonLanguage):
     """The target `torch`."""
 
     name = words = "torch"

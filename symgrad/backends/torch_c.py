@@ -18,7 +18,7 @@ from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.loops import size_names
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
-from .base import Language, template
+from .base import template
 from .c import C
 from .c_load import find_compiler
 from .c_signature import Printed, of_arrays
@@ -26,6 +26,7 @@ from .frameworks import TorchArtefact
 from .python_checks import inputs_helper, promoted
 from .python_file import PythonModule
 from .python_lines import constraint_lines, in_docstring, size_lines, tuple_of, unpacked, where_told
+from .python_names import PythonLanguage
 from .python_text import assigned, called, pack_name, parameters, returned, sizes
 from .torch import type_helpers
 
@@ -42,7 +43,7 @@ NEEDS = "needs_input_grad"
 _number = itertools.count()
 
 
-class TorchC(Language):
+class TorchC(PythonLanguage):
     """The target `torch_c`: a Python file beside those of `c`."""
 
     name = "torch_c"

@@ -24,16 +24,17 @@ LIBM = frozenset(
     tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round rint nearbyint fmod remainder copysign fmax
     fmin fdim fma ldexp frexp modf scalbn isnan isinf isfinite signbit""".split()
 )
-_OURS = frozenset(
-    """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools PI oo
-    work iwork""".split()
+_OURS = frozenset("PI oo work iwork".split())
+_INTERFACE = frozenset(  # which a function of that name would hide; all else yields to what is declared
+    """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools
+    builtins""".split()
 )
 _HELPERS = frozenset(row.name for row in ROWS if row.helper is not None)
 _MODULES = frozenset(
     "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()
 )  # which a function of that name would hide; an input does not, it is known only inside of functions
 _DEVICES = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]", re.ASCII | re.IGNORECASE)  # of Windows, in every folder
-_PYTHON = frozenset("len range print tuple list dict float type zip enumerate None True False self cls".split())
+_PYTHON = frozenset("len range print tuple list dict float type zip enumerate self cls".split())
 
 
 def check_name(name: str, what: str) -> str:
@@ -53,11 +54,11 @@ def check_name(name: str, what: str) -> str:
         reason = "is a macro of C's complex.h"
     elif name in LIBM and what != "function":
         reason = "is a function of C's math.h"
-    elif name in _OURS or name in _HELPERS:
+    elif name in _OURS or name in _HELPERS or (name in _INTERFACE and what == "function"):
         reason = "has a meaning in the printed code"
     elif name in _MODULES and what == "function":
         reason = "is a module that the printed Python imports"
-    elif name in _PYTHON:
+    elif name in _PYTHON and what == "function":
         reason = "is a name that the printed Python uses"
     elif what == "function" and _DEVICES.fullmatch(name):
         reason = "is a device of Windows, where no file or folder can have its name"

@@ -35,47 +35,48 @@ class _Operator:
         self.shape, self.matvec, self.rmatvec = shape, matvec, rmatvec
 
 
+def _exactly(value: Any = 0) -> Any:
+    """`float` that does not round: what a library computes of plain numbers stays exact."""
+    return value.item() if hasattr(value, "item") else value
+
+
 _MODULES: Mapping[str, Shim] = {
     "numpy": Shim("np", NP),
     "scipy.special": Shim("special", SPECIAL),
     "scipy.linalg": Shim("linalg", SCIPY),
     "scipy.sparse.linalg": Shim("scipy.sparse.linalg", {"LinearOperator": _Operator}),
     "math": Shim("math", MATH),
+    "builtins": Shim("builtins", {**{name: getattr(builtins, name) for name in _BUILTINS}, "float": _exactly}),
 }
-
-
-def _exactly(value: Any = 0) -> Any:
-    """`float` that does not round: what a library computes of plain numbers stays exact."""
-    return value.item() if hasattr(value, "item") else value
 
 
 class _Lift(ast.NodeTransformer):
     """Exact literals, and operators that keep two ints exact."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return _call(node, "_literal", node) if isinstance(node.value, float) else node
+        return _call(node, "symgrad literal", node) if isinstance(node.value, float) else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        name = {ast.Div: "_quotient", ast.Pow: "_power"}.get(type(node.op))
+        name = {ast.Div: "symgrad quotient", ast.Pow: "symgrad power"}.get(type(node.op))
         return node if name is None else _call(node, name, node.left, node.right)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
         if isinstance(node.op, (ast.Div, ast.Pow)) and isinstance(node.target, ast.Name):
-            name = "_quotient" if isinstance(node.op, ast.Div) else "_power"
+            name = "symgrad quotient" if isinstance(node.op, ast.Div) else "symgrad power"
             value = _call(node, name, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
             return ast.copy_location(ast.Assign([node.target], value), node)
         return node
 
     def visit_While(self, node: ast.While) -> ast.stmt:
         self.generic_visit(node)
-        node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call(node.test, "_tick"), node.test]), node.test)
+        node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call(node.test, "symgrad tick"), node.test]), node.test)
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         self.generic_visit(node)
-        node.body.insert(0, ast.copy_location(ast.Expr(_call(node, "_tick")), node))
+        node.body.insert(0, ast.copy_location(ast.Expr(_call(node, "symgrad tick")), node))
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
@@ -87,6 +88,7 @@ class _Lift(ast.NodeTransformer):
 
 
 def _call(place: ast.AST, name: str, *args: ast.expr) -> ast.expr:
+    """A call of a function of ours: no name in the text has a space."""
     function = ast.copy_location(ast.Name(name, ast.Load()), place)
     return ast.copy_location(ast.Call(function, list(args), []), place)
 
@@ -156,16 +158,16 @@ class NumpyText:
             # NumPy's own methods import what they need through the builtins of whoever calls them
             "__builtins__": {name: getattr(builtins, name) for name in (*_BUILTINS, "__import__")},
             "__name__": self.file.removesuffix(".py"),
-            "_literal": literal,
-            "_quotient": _quotient,
-            "_power": _power,
-            "_tick": self.steps.tick,
+            "symgrad literal": literal,
+            "symgrad quotient": _quotient,
+            "symgrad power": _power,
+            "symgrad tick": self.steps.tick,
             **self.names,
             "float": _exactly,
         }
         exec(code, module)
         for name, function in list(module.items()):
-            if isinstance(function, FunctionType) and {"near", "series"} <= {*function.__code__.co_varnames}:
+            if isinstance(function, FunctionType) and _has_series(name, function):
                 module[name] = _with_limit(name, function, module)
         for name in ("forward", "backward"):
             if name not in module:
@@ -219,6 +221,13 @@ class NumpyText:
             raise Fault(f"{name} uses what the check cannot run: {error}") from error
         except Exception as error:
             raise Fault(f"{name} raises {type(error).__name__}: {error}") from error
+
+
+def _has_series(name: str, function: FunctionType) -> bool:
+    """Whether a function of one number prints a series near a point; a user's names are never locals of such a one."""
+    code = function.__code__
+    one = name.startswith("_") and code.co_varnames[: code.co_argcount] == ("x",)
+    return one and {"near", "series"} <= {*code.co_varnames[1:]}
 
 
 def _with_limit(name: str, function: FunctionType, module: dict[str, Any]) -> Any:

@@ -1,0 +1,22 @@
+"""No name of a user's clashes with one of torch's or JAX's, or of the printed file."""
+
+import pytest
+from names import ROWS
+
+import symgrad as sg
+
+each = pytest.mark.parametrize("text", ROWS.values(), ids=list(ROWS))
+
+
+@pytest.mark.parametrize("jvp", [False, True], ids=["", "jvp"])
+@each
+def test_torch(text, jvp, torch):
+    report = sg.check(sg.parse(text), to="torch", jvp=jvp)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("jvp", [False, True], ids=["", "jvp"])
+@each
+def test_jax(text, jvp, jax):
+    report = sg.check(sg.parse(text), to="jax", jvp=jvp)
+    assert report.ok, report
