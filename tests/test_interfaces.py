@@ -34,7 +34,7 @@ def of_header(text):
 
 
 def of_python(text):
-    """The signatures of what a file exports, what forward saves, and which gradients backward returns."""
+    """The signatures of what a file exports, what backward is handed, and which gradients it returns."""
     tree = ast.parse(text)
     assigned = [s for s in tree.body if isinstance(s, ast.Assign)]
     (names,) = (ast.literal_eval(s.value) for s in assigned if ast.unparse(s.targets[0]) == "__all__")
@@ -43,10 +43,9 @@ def of_python(text):
         if isinstance(s, ast.FunctionDef) and s.name in names:
             facts.append(f"{s.name}({ast.unparse(s.args)})")
             results = [r.value for r in s.body if isinstance(r, ast.Return)]
-            if s.name == "forward":
-                facts.append(f"    saved {ast.unparse(results[0].elts[1])}")
             if s.name == "backward":
-                facts.append(f"    gives {ast.unparse(results[0])}")
+                first = [ast.unparse(a.targets[0]) for a in s.body if ast.unparse(getattr(a, "value", a)) == "saved"]
+                facts += [f"    saved {names}" for names in first] + [f"    gives {ast.unparse(results[0])}"]
         elif isinstance(s, ast.ClassDef) and s.name in names:
             methods = [f for f in s.body if isinstance(f, ast.FunctionDef) and f.name in ("forward", "jvp")]
             facts += [f"{s.name}.{f.name}({ast.unparse(f.args)})" for f in methods]
@@ -98,13 +97,13 @@ def test_what_callers_rely_on_is_as_it_was(language, request):
             of_python,
             '__all__ = ["F", "backward", "forward"]\n'
             "def forward(x, *, eps=1e-05):\n    return x * x, (x, eps)\n"
-            "def backward(saved, grad_output=None):\n    return 2 * x, None\n"
+            "def backward(saved, grad_output=None):\n    x, eps = saved\n    return 2 * x, None\n"
             "def _own(a):\n    return a\n"
             "class F:\n    def forward(x, eps):\n        return x\n",
             [
                 "forward(x, *, eps=1e-05)",
-                "    saved (x, eps)",
                 "backward(saved, grad_output=None)",
+                "    saved (x, eps)",
                 "    gives (2 * x, None)",
                 "F.forward(x, eps)",
             ],
