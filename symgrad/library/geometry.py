@@ -139,13 +139,17 @@ def great_circle_distance(lat1, lon1, lat2, lon2, *, radius: float = 6371.0):
 @sg.function
 def polar_to_cartesian(r, angle):
     """(r cos(angle), r sin(angle))."""
-    return r * sg.cos(angle), r * sg.sin(angle)
+    x = r * sg.cos(angle)
+    y = r * sg.sin(angle)
+    return x, y
 
 
 @sg.function
 def cartesian_to_polar(x, y):
     """(sqrt(x^2 + y^2), atan2(y, x))."""
-    return sg.hypot(x, y), sg.atan2(y, x)
+    r = sg.hypot(x, y)
+    angle = sg.atan2(y, x)
+    return r, angle
 
 
 @sg.function
@@ -159,9 +163,12 @@ def spherical_to_cartesian(r, theta, phi):
 
 @sg.function
 def cartesian_to_spherical(x, y, z):
-    """(r, polar angle, azimuth)."""
+    """(r, polar angle theta, azimuth phi)."""
     rho = sg.hypot(x, y)
-    return sg.hypot(rho, z), sg.atan2(rho, z), sg.atan2(y, x)
+    r = sg.hypot(rho, z)
+    theta = sg.atan2(rho, z)
+    phi = sg.atan2(y, x)
+    return r, theta, phi
 
 
 @sg.function
@@ -242,14 +249,18 @@ def angle_between(a: sg.Tensor["... 3"], b: sg.Tensor["... 3"]):
     a1, a2, a3 = a
     b1, b2, b3 = b
     sine = sg.hypot(a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1)
-    return sg.atan2(sine, a1 * b1 + a2 * b2 + a3 * b3)
+    cosine = a1 * b1 + a2 * b2 + a3 * b3
+    return sg.atan2(sine, cosine)
 
 
 @sg.function
 def bicycle_step(x, y, heading, speed, steering, *, wheelbase: float = 2.5, dt: float = 0.1):
     """One step of the kinematic bicycle."""
     turn = speed / wheelbase * sg.tan(steering)
-    return x + dt * speed * sg.cos(heading), y + dt * speed * sg.sin(heading), heading + dt * turn
+    new_x = x + dt * speed * sg.cos(heading)
+    new_y = y + dt * speed * sg.sin(heading)
+    new_heading = heading + dt * turn
+    return new_x, new_y, new_heading
 
 
 @sg.function
@@ -258,7 +269,9 @@ def n_link_arm(angle: sg.Tensor["n"], length: sg.Tensor["n"]):
     heading = sg.tensor.new("n")
     i = sg.indices("i")
     heading[i] = sg.where(i > 0, heading[i - 1], 0) + angle[i]
-    return (length * sg.cos(heading)).sum(), (length * sg.sin(heading)).sum()
+    x = (length * sg.cos(heading)).sum()
+    y = (length * sg.sin(heading)).sum()
+    return x, y
 
 
 @sg.function

@@ -150,7 +150,8 @@ def polynomial_kernel(
 def attention(q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"]):
     """softmax(q @ k.T / sqrt(d)) @ v."""
     score = q @ k.mT / sg.sqrt(q.shape[-1])
-    return softmax(score) @ v
+    weights = softmax(score)
+    return weights @ v
 
 
 @sg.function
@@ -159,7 +160,8 @@ def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e
     i, j = sg.indices("i j")
     score = q @ k.T / sg.sqrt(q.shape[1])
     seen = sg.tensor[i, j](sg.where(j <= i, score[i, j], -1e30))
-    return softmax(seen) @ v
+    weights = softmax(seen)
+    return weights @ v
 
 
 @sg.function
@@ -169,7 +171,8 @@ def masked_attention(
     """Attention in which each place sees those where mask holds; at least one of them for every place."""
     score = q @ k.mT / sg.sqrt(q.shape[-1])
     seen = sg.where(mask, score, -1e30)
-    return softmax(seen) @ v
+    weights = softmax(seen)
+    return weights @ v
 
 
 @sg.function
@@ -178,7 +181,8 @@ def biased_attention(
 ):
     """softmax(q @ k.T / sqrt(d) + bias) @ v: a mask that is added, or what depends on the places."""
     score = q @ k.mT / sg.sqrt(q.shape[-1]) + bias
-    return softmax(score) @ v
+    weights = softmax(score)
+    return weights @ v
 
 
 @sg.function
@@ -261,7 +265,8 @@ def lstm_cell(
     candidate = sg.tanh(x @ weight_x[2].T + hidden @ weight_h[2].T + bias[2])
     leave = sg.sigmoid(x @ weight_x[3].T + hidden @ weight_h[3].T + bias[3])
     new_cell = keep * cell + enter * candidate
-    return leave * sg.tanh(new_cell), new_cell
+    new_hidden = leave * sg.tanh(new_cell)
+    return new_hidden, new_cell
 
 
 @sg.function
@@ -282,7 +287,8 @@ def cross_layer(x0: sg.Tensor["n d"], x: sg.Tensor["n d"], weight: sg.Tensor["d"
 @sg.function
 def squeeze_excite(x: sg.Tensor["n c p"], down: sg.Tensor["r c"], up: sg.Tensor["c r"]):
     """x sigmoid(relu(mean(x) @ down.T) @ up.T), the mean over places (Hu and others, 2018)."""
-    gate = sg.sigmoid(relu(x.mean(axis=2) @ down.T) @ up.T)
+    hidden = relu(x.mean(axis=2) @ down.T)
+    gate = sg.sigmoid(hidden @ up.T)
     return x * gate[:, :, None]
 
 

@@ -112,7 +112,9 @@ def ridge_regression(x: sg.Tensor["m n"], y: sg.Tensor["m"], *, penalty: float =
 @sg.function
 def mahalanobis_distance(x: sg.Tensor["m n"], mean: sg.Tensor["n"], covariance: sg.Tensor["n n"]):
     """sqrt((x - mean) covariance**-1 (x - mean)) of each row."""
-    whitened = sg.solve_triangular(sg.cholesky(covariance), (x - mean).T, lower=True)
+    factor = sg.cholesky(covariance)
+    centered = x - mean
+    whitened = sg.solve_triangular(factor, centered.T, lower=True)
     return sg.sqrt((whitened**2).sum(axis=0))
 
 
@@ -121,7 +123,8 @@ def gaussian_log_density(x: sg.Tensor["m n"], mean: sg.Tensor["n"], covariance: 
     """The log density of a Gaussian at each row, by a Cholesky factor."""
     i = sg.indices("i")
     factor = sg.cholesky(covariance)
-    z = sg.solve_triangular(factor, (x - mean).T, lower=True)
+    centered = x - mean
+    z = sg.solve_triangular(factor, centered.T, lower=True)
     log_volume = sg.sum[i](sg.log(factor[i, i]))
     return -0.5 * (z**2).sum(axis=0) - log_volume - 0.5 * x.shape[1] * sg.log(2 * sg.pi)
 
@@ -151,7 +154,8 @@ def kalman_update(
     projected = h @ p
     innovation = projected @ h.T + r
     gain = sg.solve(innovation, projected).T
-    state = x + gain @ (z - h @ x)
+    residual = z - h @ x
+    state = x + gain @ residual
     covariance = p - gain @ projected
     return state, covariance
 
@@ -166,7 +170,8 @@ def solve_triangular(a: sg.Tensor["... n n"], b: sg.Tensor["... n m"]):
 def cholesky_solve(a: sg.Tensor["n n"], b: sg.Tensor["n m"]):
     """The x with a @ x = b for a positive definite a, by its Cholesky factor."""
     factor = sg.cholesky(a)
-    return sg.solve_triangular(factor.T, sg.solve_triangular(factor, b, lower=True))
+    half = sg.solve_triangular(factor, b, lower=True)
+    return sg.solve_triangular(factor.T, half)
 
 
 @sg.function

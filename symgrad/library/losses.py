@@ -90,7 +90,8 @@ def quantile_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, qua
 @sg.function
 def msle_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."]):
     """mean((log(1 + prediction) - log(1 + target))^2)."""
-    return ((sg.log(1 + prediction) - sg.log(1 + target)) ** 2).mean()
+    error = sg.log(1 + prediction) - sg.log(1 + target)
+    return (error**2).mean()
 
 
 @sg.function

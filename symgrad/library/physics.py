@@ -69,7 +69,9 @@ def logistic_map(x, r):
 @sg.function
 def lotka_volterra(prey, predator, *, a: float = 1.1, b: float = 0.4, c: float = 0.1, d: float = 0.4):
     """The rates of change of prey and predators."""
-    return a * prey - b * prey * predator, c * prey * predator - d * predator
+    prey_rate = a * prey - b * prey * predator
+    predator_rate = c * prey * predator - d * predator
+    return prey_rate, predator_rate
 
 
 @sg.function
@@ -80,14 +82,18 @@ def lorenz_step(
     dx = sigma * (y - x)
     dy = x * (rho - z) - y
     dz = x * y - beta * z
-    return x + dt * dx, y + dt * dy, z + dt * dz
+    new_x = x + dt * dx
+    new_y = y + dt * dy
+    new_z = z + dt * dz
+    return new_x, new_y, new_z
 
 
 @sg.function
 def pendulum_step(angle, velocity, *, g: float = 9.81, length: float = 1.0, dt: float = 0.01):
     """One symplectic Euler step of a pendulum."""
-    faster = velocity - dt * g / length * sg.sin(angle)
-    return angle + dt * faster, faster
+    new_velocity = velocity - dt * g / length * sg.sin(angle)
+    new_angle = angle + dt * new_velocity
+    return new_angle, new_velocity
 
 
 @sg.function

@@ -159,7 +159,7 @@ def _trace(declared: Declared) -> Function:
         outputs = [_output(declared, x) for x in _several(result)]
         if signature.bare:
             outputs = [_spread(node) for node in outputs]
-        lowered = lower(draft, outputs, scope.names)
+        lowered = lower(draft, outputs, scope.names, scope.calls)
         text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
     except SymgradError as error:
@@ -230,9 +230,11 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         node = keywords[name]._node
         if isinstance(node, Value) and node.constant:
             sizes[name] = node.body
-    scope = Scope(caller.draft, sizes, declared._code, closed=caller.closed, names=caller.names)
+    scope = Scope(caller.draft, sizes, declared._code, closed=caller.closed, names=caller.names, calls=caller.calls)
     result, found = _run(declared, scope, arguments, keywords)
     scope.names.update(found)
+    if isinstance(result, Array):
+        scope.calls.setdefault(result._node.serial, declared.name)
     if isinstance(result, (tuple, list)):
         return type(result)(_returned(x) for x in result)
     return _returned(result)

@@ -44,16 +44,20 @@ class Lowered:
     lines: tuple[Line, ...]
 
 
-def lower(draft: Draft, outputs: Sequence[Node], names: Mapping[int, str]) -> Lowered:
+def lower(draft: Draft, outputs: Sequence[Node], names: Mapping[int, str], calls: Mapping[int, str]) -> Lowered:
     """Write the equations of `outputs` into `draft`.
 
     names  the user's name for a node, by its serial
+    calls  the name of the function that gave a node
     """
-    return _Lowering(draft, outputs, names).run()
+    return _Lowering(draft, outputs, names, calls).run()
 
 
 class _Lowering:
-    def __init__(self, draft: Draft, outputs: Sequence[Node], names: Mapping[int, str]) -> None:
+    def __init__(
+        self, draft: Draft, outputs: Sequence[Node], names: Mapping[int, str], calls: Mapping[int, str]
+    ) -> None:
+        self.calls = calls
         self.draft = draft
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
@@ -126,8 +130,7 @@ class _Lowering:
         while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
             node = node.operands[node.body.name]  # through transposes and the like
         if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
-            word = _word(node.body.op)
-            self.names[node.serial] = self._fresh(word)
+            self.names[node.serial] = self._fresh(self.calls.get(node.serial) or _word(node.body.op))
 
     def _name_whole(self, node: Node) -> None:
         """What a function of matrices is applied to is computed as it is, with its axes of length 1."""

@@ -28,6 +28,7 @@ class Scope:
              to keeps its local variables after the function has returned: so no hook is needed to learn their names
     closed   arrays of terms that are there already, by what they are; shared by all calls of one declaration
     names    local names of nodes, by serial; those of the caller win over those of what it calls
+    calls    the name of the function that gave a node, by serial: what that is called if nobody has named it
     """
 
     draft: Draft
@@ -35,6 +36,7 @@ class Scope:
     code: CodeType
     closed: dict[object, Node] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    calls: dict[int, str] = field(default_factory=dict)
     frame: FrameType | None = None
 
     @property
