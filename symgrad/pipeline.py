@@ -295,7 +295,7 @@ def jacobian(declaration: Declaration) -> Any:
 
 
 def as_function(declaration: Declaration) -> Function:
-    """The Function of a declaration, whichever door it came through."""
+    """The Function of a declaration, whichever front end it came through."""
     return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
 
 

@@ -1,4 +1,4 @@
-"""Bad input: each mistake gets one clear error through every door, and each odd declaration the right answer."""
+"""Bad input: each mistake gets one clear error through every front end, and each odd declaration the right answer."""
 
 from __future__ import annotations
 
@@ -188,10 +188,10 @@ UNUSED = {
 
 
 @both
-@pytest.mark.parametrize("door", UNUSED)
+@pytest.mark.parametrize("front_end", UNUSED)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)], ids=str)
-def test_an_input_that_is_never_used_has_a_gradient_of_zeros(door, shape, to):
-    code = loaded(UNUSED[door], to)
+def test_an_input_that_is_never_used_has_a_gradient_of_zeros(front_end, shape, to):
+    code = loaded(UNUSED[front_end], to)
     _, saved = code.forward(np.full(shape, 3.0), np.full(shape, 5.0))
     grad_x, grad_y = code.backward(saved, np.ones(shape))
     np.testing.assert_array_equal(grad_x, np.full(shape, 6.0))
@@ -224,10 +224,10 @@ CONSTANT = {
 
 
 @both
-@pytest.mark.parametrize("door", CONSTANT)
+@pytest.mark.parametrize("front_end", CONSTANT)
 @pytest.mark.parametrize("shape", [(), (4,)], ids=str)
-def test_a_constant_output(door, shape, to):
-    code = loaded(CONSTANT[door], to)
+def test_a_constant_output(front_end, shape, to):
+    code = loaded(CONSTANT[front_end], to)
     out, saved = code.forward(np.ones(shape))
     np.testing.assert_array_equal(out, np.full(shape, 3.0))
     assert np.asarray(out).dtype == np.float64

@@ -48,29 +48,29 @@ POLYNOMIALS = {
 
 
 @both
-@pytest.mark.parametrize("door", SQUARES)
-def test_squares_of_two_scalars(door, to):
+@pytest.mark.parametrize("front_end", SQUARES)
+def test_squares_of_two_scalars(front_end, to):
     case = SEED["sq_xy_y2"]
-    code = loaded(SQUARES[door], to)
+    code = loaded(SQUARES[front_end], to)
     out, saved = code.forward(case["x"], case["y"])
     assert_array_equal(out, case["f"])
     assert code.backward(saved, tuple(case["v"])) == (10, 22)
 
 
 @both
-@pytest.mark.parametrize("door", SQUARES)
-def test_squares_of_arrays(door, to):
+@pytest.mark.parametrize("front_end", SQUARES)
+def test_squares_of_arrays(front_end, to):
     at_x, at_y, v = numbers("sq_xy_y2_batched", "x", "y", "v")
     expected = SEED["sq_xy_y2_batched"]["grad"]
-    grad_x, grad_y = gradients(SQUARES[door], to, (at_x, at_y), tuple(v))
+    grad_x, grad_y = gradients(SQUARES[front_end], to, (at_x, at_y), tuple(v))
     close(grad_x, expected["x"])
     close(grad_y, expected["y"])
 
 
 @both
-@pytest.mark.parametrize("door", POLYNOMIALS)
-def test_squares_as_one_vector(door, to):
-    code = loaded(POLYNOMIALS[door], to)
+@pytest.mark.parametrize("front_end", POLYNOMIALS)
+def test_squares_as_one_vector(front_end, to):
+    code = loaded(POLYNOMIALS[front_end], to)
     out, saved = code.forward(np.array([2.0, 3.0]))
     assert_array_equal(out, [4, 6, 9])
     (grad_p,) = code.backward(saved, np.array([1.0, 2.0, 3.0]))
@@ -101,10 +101,10 @@ LINEAR = {
 
 
 @both
-@pytest.mark.parametrize("door", LINEAR)
-def test_linear_has_the_published_numbers(door, to):
+@pytest.mark.parametrize("front_end", LINEAR)
+def test_linear_has_the_published_numbers(front_end, to):
     at, weight, bias, grad_output, out = numbers("LinearFunction", "input", "weight", "bias", "grad_output", "y")
-    code = loaded(LINEAR[door], to)
+    code = loaded(LINEAR[front_end], to)
     found, saved = code.forward(at, weight, bias)
     close(found, out)
     expected = SEED["LinearFunction"]["grad"]
@@ -242,10 +242,10 @@ MATMULS = {
 
 
 @both
-@pytest.mark.parametrize("door", MATMULS)
-def test_matmul_has_the_published_numbers(door, to):
+@pytest.mark.parametrize("front_end", MATMULS)
+def test_matmul_has_the_published_numbers(front_end, to):
     at, second, grad_output, out = numbers("mm_ones", "x", "a", "grad_output", "y")
-    code = loaded(MATMULS[door], to)
+    code = loaded(MATMULS[front_end], to)
     found, saved = code.forward(at, second)
     assert_array_equal(found, out)
     grad_x, grad_a = code.backward(saved, grad_output)
@@ -509,7 +509,7 @@ def test_functions_have_the_gradients_that_differences_tell(name, to):
             assert gradient[k] == pytest.approx(told, rel=1e-8, abs=1e-9)
 
 
-# the other published numbers, through every door that can say them
+# the other published numbers, through every front end that can say them
 
 
 def _mean_3_xp2_sq():
@@ -536,7 +536,7 @@ def _one_layer_bce():
     return {"python": f, "text": text}
 
 
-def doors(arguments, python, expression, text):
+def ways(arguments, python, expression, text):
     python.__name__ = "f"
     return {
         "python": sg.function(python),
@@ -546,15 +546,15 @@ def doors(arguments, python, expression, text):
 
 
 PUBLISHED = {
-    "tutorial_3a3_minus_b2": doors((a, b), lambda a, b: 3 * a**3 - b**2, 3 * a**3 - b**2, "f(a, b) = 3*a**3 - b**2"),
+    "tutorial_3a3_minus_b2": ways((a, b), lambda a, b: 3 * a**3 - b**2, 3 * a**3 - b**2, "f(a, b) = 3*a**3 - b**2"),
     "tutorial_mean_3_xp2_sq": _mean_3_xp2_sq(),
-    "tutorial_legendre_p3": doors(
+    "tutorial_legendre_p3": ways(
         (x,), lambda x: 0.5 * (5 * x**3 - 3 * x), (5 * x**3 - 3 * x) / 2, "f(x) = 1/2 * (5*x**3 - 3*x)"
     ),
-    "sigmoid_issue_539": doors((x,), lambda x: 1 / (1 + sg.exp(-x)), 1 / (1 + sympy.exp(-x)), "f(x) = 1/(1 + exp(-x))"),
-    "jax_sinx_y": doors((x, y), lambda x, y: sg.sin(x) * y, sympy.sin(x) * y, "f(x, y) = sin(x)*y"),
-    "jax_log1pexp": doors((x,), lambda x: sg.log(1 + sg.exp(x)), sympy.log(1 + sympy.exp(x)), "f(x) = log(1 + exp(x))"),
-    "jax_x_over_1_plus_sqrt": doors(
+    "sigmoid_issue_539": ways((x,), lambda x: 1 / (1 + sg.exp(-x)), 1 / (1 + sympy.exp(-x)), "f(x) = 1/(1 + exp(-x))"),
+    "jax_sinx_y": ways((x, y), lambda x, y: sg.sin(x) * y, sympy.sin(x) * y, "f(x, y) = sin(x)*y"),
+    "jax_log1pexp": ways((x,), lambda x: sg.log(1 + sg.exp(x)), sympy.log(1 + sympy.exp(x)), "f(x) = log(1 + exp(x))"),
+    "jax_x_over_1_plus_sqrt": ways(
         (x,), lambda x: x / (1 + sg.sqrt(x)), x / (1 + sympy.sqrt(x)), "f(x) = x/(1 + sqrt(x))"
     ),
     "tutorial_one_layer_bce": _one_layer_bce(),
@@ -562,10 +562,10 @@ PUBLISHED = {
 
 
 @both
-@pytest.mark.parametrize(("name", "door"), [(name, door) for name in PUBLISHED for door in PUBLISHED[name]])
-def test_published_numbers(name, door, to):
+@pytest.mark.parametrize(("name", "front_end"), [(name, way) for name, ways_ in PUBLISHED.items() for way in ways_])
+def test_published_numbers(name, front_end, to):
     case = SEED[name]
-    code = loaded(PUBLISHED[name][door], to)
+    code = loaded(PUBLISHED[name][front_end], to)
     inputs = [
         np.array(case[key]) for key in ("x", "y", "a", "w", "b", "target") if key in case and key != _output(case)
     ]
@@ -583,10 +583,10 @@ def _output(case):
 
 
 @both
-@pytest.mark.parametrize("door", ["python", "sympy", "text"])
+@pytest.mark.parametrize("front_end", ["python", "sympy", "text"])
 @pytest.mark.parametrize(("at", "out", "gradient"), [(1000.0, 1000.0, 1.0), (-1000.0, 0.0, 0.0), (0.0, np.log(2), 0.5)])
-def test_log1pexp_neither_overflows_nor_loses(at, out, gradient, door, to):
-    code = loaded(PUBLISHED["jax_log1pexp"][door], to)
+def test_log1pexp_neither_overflows_nor_loses(at, out, gradient, front_end, to):
+    code = loaded(PUBLISHED["jax_log1pexp"][front_end], to)
     with np.errstate(all="raise", under="ignore"):
         found, saved = code.forward(at)
         (grad_x,) = code.backward(saved, 1.0)

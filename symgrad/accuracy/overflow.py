@@ -37,7 +37,7 @@ Terms = dict[tuple[int, tuple[Expr, ...]], Fraction]  # of a sum: power of X, fu
 
 
 @lru_cache(maxsize=4096)
-def far(body: Expr) -> Expr:
+def overflow_safe_form(body: Expr) -> Expr:
     """`body` in the first form that loses nothing at large numbers, or hardly more than the best, with few calls."""
     truths = _truths(body)
     forms = list(dict.fromkeys((body, *_forms(body))))

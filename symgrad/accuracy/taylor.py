@@ -38,7 +38,7 @@ from ..expr import (
 )
 from ..expr import total as summed
 from .floating import bits_lost, in_doubles, value_of_formula
-from .overflow import far
+from .overflow import overflow_safe_form
 
 X = ARGUMENT
 ROOT = apply("sqrt", X)
@@ -276,7 +276,7 @@ def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
 
 def away(body: Expr, place: Place) -> Expr:
     """The formula as it is printed."""
-    return far(body) if place == ORIGIN else apart(body, place)
+    return overflow_safe_form(body) if place == ORIGIN else apart(body, place)
 
 
 def apart(body: Expr, place: Place) -> Expr:

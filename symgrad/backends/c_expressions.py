@@ -34,7 +34,7 @@ from ..expr.sizes import never_negative
 from ..expr.text import decimal
 from ..ir import Dtype
 from ..ops import OPS, in_others
-from ..plan.loops import WHOLE
+from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..plan.loops.share import folded
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
@@ -266,8 +266,8 @@ class Expressions:
         return self._leaf(element, (self.as_kind(self.flat(element), SIZE),) if element.subscripts else ())
 
     def place(self, element: Ref) -> Expression:
-        """Where the row or matrix begins whose element at WHOLE this is; the place of a number."""
-        whole: dict[Expr, Expr] = {WHOLE: ZERO}
+        """Where the row or matrix begins whose element at FULL_AXIS this is; the place of a number."""
+        whole: dict[Expr, Expr] = {FULL_AXIS: ZERO}
         first = substitute(element, whole)
         assert isinstance(first, Ref)
         name = Name(self._named(first))

@@ -9,7 +9,7 @@ from ..expr import ATOM, Apply, Expr, postorder, refs
 from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
-from ..plan.arrays.tree import Array, Copy, Einsum, Elementwise, SizeOf, Take, Var, Whole
+from ..plan.arrays.tree import Array, Copy, Einsum, Elementwise, MatrixCall, SizeOf, Take, Var
 from .python_lines import Lines, indented
 from .python_text import INFIX, PRODUCTS, ArrayPrinter, assigned, returned, sizes
 
@@ -38,7 +38,7 @@ class JaxPrinter(ArrayPrinter):
                 return f"jnp.asarray({name})", ATOM  # who calls backward may have an array of NumPy
             case Copy(base):
                 return text(base, ATOM), ATOM
-            case Whole(kind, args) if kind in CALLS:
+            case MatrixCall(kind, args) if kind in CALLS:
                 return CALLS[kind].format(*(text(a, 0) for a in args)), ATOM
         return super()._node(node, text)
 

@@ -25,6 +25,7 @@ from ..plan.arrays.tree import (
     Infinity,
     Item,
     MatMul,
+    MatrixCall,
     Num,
     PackPlaces,
     Pad,
@@ -42,7 +43,6 @@ from ..plan.arrays.tree import (
     Take,
     Triangle,
     Var,
-    Whole,
     Windows,
 )
 from .python_matrices import CALLS
@@ -177,7 +177,7 @@ class ArrayPrinter:
                 return self._scan(op, text(base, ATOM if reverse else 0), axis, reverse), ATOM
             case Eye(extent):
                 return f"{np}.eye({sizes(extent)}, dtype={self.dtype})", ATOM
-            case Whole(kind, args):
+            case MatrixCall(kind, args):
                 word = CALLS[kind]
                 return word.format(*(text(a, 0) for a in args), np=np), ATOM
             case MatMul(left, right):

@@ -20,6 +20,7 @@ from ..plan.arrays.tree import (
     Eye,
     Full,
     Item,
+    MatrixCall,
     Num,
     PackPlaces,
     Pad,
@@ -32,7 +33,6 @@ from ..plan.arrays.tree import (
     Stack,
     Take,
     Var,
-    Whole,
 )
 from .python_text import INFIX, ArrayPrinter, sizes
 
@@ -111,7 +111,7 @@ class TorchPrinter(ArrayPrinter):
                 return f"{text(base, ATOM)}.permute({', '.join(map(str, axes))})", ATOM
             case Eye(extent):
                 return f"torch.eye({sizes(extent)}, dtype={like}.dtype, device={like}.device)", ATOM
-            case Whole(kind, args):
+            case MatrixCall(kind, args):
                 return CALLS[kind].format(*(text(a, 0) for a in args)), ATOM
             case Einsum(subscripts, operands):
                 return f'_einsum("{subscripts}", {", ".join(text(o, 0) for o in operands)})', ATOM

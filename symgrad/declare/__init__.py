@@ -1,4 +1,4 @@
-"""The doors: Python functions, SymPy expressions, and formula text. Each of them writes a `symgrad.ir.Function`."""
+"""The front ends: Python functions, SymPy expressions, and formula text. Each writes a `symgrad.ir.Function`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The elementwise functions, one per row of `symgrad.ops` and name of it; and the text door."""
+    """The elementwise functions, one per row of `symgrad.ops` and name of it; and the text front end."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     near = difflib.get_close_matches(name, __dir__(), 1)

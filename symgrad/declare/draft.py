@@ -1,6 +1,6 @@
-"""A Function under construction: the one thing the three doors write to.
+"""A Function under construction: the one thing the three front ends write to.
 
-A door declares inputs and options, hands over equations in which the extents of most indices are still unknown, and
+A front end declares inputs and options, gives equations in which the extents of most indices are still unknown, and
 calls `finish`. The draft hoists inner reductions, splits what depends on an optional input, infers every extent in
 rounds, orders the equations, and refuses what makes no sense.
 """
@@ -46,7 +46,7 @@ from .reductions import reduction_name, repeated
 
 
 class Draft:
-    """The declaration of one function, written by a door."""
+    """The declaration of one function, written by a front end."""
 
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "function")
@@ -57,7 +57,7 @@ class Draft:
         self._shapes: dict[str, list[Expr | None]] = {}
         self._hoisted: dict[tuple[object, ...], str] = {}
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
-        self.reserved: set[str] = set()  # names that the door will still define
+        self.reserved: set[str] = set()  # names that the front end will still define
         self._named: set[str] = set()
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be

@@ -1,4 +1,4 @@
-"""The SymPy door: expressions and matrices to a Function, and scalar expressions back to SymPy.
+"""The SymPy front end: expressions and matrices to a Function, and scalar expressions back to SymPy.
 
 Nothing is evaluated or reordered on the way in: operands keep the order of SymPy's `args`, and are only written as
 people write them, `x - y` for `Add(x, Mul(-1, y))` and `a/b` for `Mul(a, Pow(b, -1))`.

@@ -27,7 +27,7 @@ def terms(s: Expr) -> Mapping[Monomial, int] | None:
     return None if found is None else found.terms
 
 
-def whole(s: Expr) -> int | None:
+def as_integer(s: Expr) -> int | None:
     """The value of an integer expression in which every name cancels; None where one is left."""
     collected = terms(s)
     if collected is None or any(collected.keys() - {()}):
@@ -306,7 +306,7 @@ def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
         i = m[0] if m else None
         if isinstance(i, Index) and i in extents:
             corner[i] = ZERO if c > 0 else extents[i] - 1
-    return whole(substitute(s, corner))
+    return as_integer(substitute(s, corner))
 
 
 def most(ends: list[Expr]) -> Expr:

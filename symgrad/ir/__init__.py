@@ -21,7 +21,17 @@ from .data import (
 from .demand import has_domain, in_place, on_demand
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
-from .reach import apart, cover, disjoint, inside, once, range_of, stretch, unguarded, untold
+from .reach import (
+    covers,
+    disjoint,
+    disjoint_writes,
+    inside,
+    interval,
+    range_of,
+    unconstrained_indices,
+    unguarded,
+    writes_once,
+)
 from .reads import evaluated, reads_of
 from .text import (
     show_derivative,
@@ -54,12 +64,12 @@ __all__ = [
     "Tensor",
     "When",
     "alive",
-    "apart",
     "as_declared",
     "bind",
     "by_target",
-    "cover",
+    "covers",
     "disjoint",
+    "disjoint_writes",
     "dtype_of_part",
     "equations_of",
     "evaluated",
@@ -67,12 +77,12 @@ __all__ = [
     "has_domain",
     "in_place",
     "inside",
+    "interval",
     "latex_equations",
     "latex_of",
     "names_of",
     "nested",
     "on_demand",
-    "once",
     "ordered",
     "range_of",
     "reads_of",
@@ -89,9 +99,9 @@ __all__ = [
     "show_shape",
     "show_target",
     "single",
-    "stretch",
+    "unconstrained_indices",
     "unguarded",
     "unknowns",
-    "untold",
     "with_names",
+    "writes_once",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, Union
 
 from ..expr import Expr, Index, Ref, indices, show, substitute
-from ..expr.sizes import whole
+from ..expr.sizes import as_integer
 from .data import Equation
 from .text import show_element
 
@@ -303,12 +303,12 @@ class _Axis:
                     self.last.add(line.key)
                     continue
                 i = indices(place)[0]
-                step = whole(place - i)
+                step = as_integer(place - i)
                 if step is None or i not in dict(e.box):
                     raise _Refused(f"{show_element(e.target, e.subscripts)} is not at an index plus a number")
                 self.time[line.key] = i, step
                 for r, _ in line.reads:
-                    near = [a for a, s in enumerate(r.subscripts) if whole(s - i) is not None]
+                    near = [a for a, s in enumerate(r.subscripts) if as_integer(s - i) is not None]
                     if near:
                         self.axes.setdefault(r.name, near[0])
         if waiting or not self.time:
@@ -322,7 +322,7 @@ class _Axis:
         for line in counted[1:]:
             i, _ = self.time[line.key]
             other = dict(line.equation.box)[i]
-            if whole(other - extent) != 0:
+            if as_integer(other - extent) != 0:
                 a, b = counted[0].equation, line.equation
                 raise _Refused(
                     f"in {show_element(a.target, a.subscripts)} {index.name} runs over {show(extent)}, and in "
@@ -352,7 +352,7 @@ class _Axis:
 
     def _offset(self, line: _Line, r: Ref) -> int:
         e, (i, _) = line.equation, self.time[line.key]
-        offset = whole(r.subscripts[self.axes[r.name]] - i)
+        offset = as_integer(r.subscripts[self.axes[r.name]] - i)
         if offset is None:
             raise _Refused(
                 f"in {show_element(e.target, e.subscripts)} the place {show_element(r.name, r.subscripts)} is not "
@@ -364,14 +364,14 @@ class _Axis:
 def _meets(place: Expr, other: Expr, box: Mapping[Index, Expr]) -> bool:
     """Whether what is read at `place`, for every value of its indices, may be what stands at `other`."""
     for i in indices(place):
-        begin = whole(place - i)
+        begin = as_integer(place - i)
         return begin is None or i not in box or not _beyond(other, begin, box[i])
-    return whole(place - other) in (None, 0)
+    return as_integer(place - other) in (None, 0)
 
 
 def _beyond(place: Expr, begin: int, extent: Expr) -> bool:
     """Whether one place is outside of begin, ..., begin + extent - 1."""
-    below, above = whole(place - begin), whole(place - begin - extent)
+    below, above = as_integer(place - begin), as_integer(place - begin - extent)
     return (below is not None and below < 0) or (above is not None and above >= 0)
 
 

@@ -25,7 +25,7 @@ def unguarded(body: Expr) -> list[Ref]:
     return list(found)
 
 
-def untold(body: Expr, box: Box, table: Mapping[str, Tensor]) -> Box:
+def unconstrained_indices(body: Expr, box: Box, table: Mapping[str, Tensor]) -> Box:
     """The part of the box that `body` does not keep to by itself.
 
     An index that runs along a whole axis of what is read stays in its range, whatever it is replaced by: there is
@@ -56,24 +56,24 @@ def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Exp
     return node.key, tuple(extents[i].key for i in indices(node.key) if i in extents)
 
 
-def once(e: Equation) -> bool:
+def writes_once(e: Equation) -> bool:
     """Whether no two points shown write one element: every axis is at a number or at an index of its own."""
     box = dict(e.box)
     used = [i for s in e.subscripts for i in indices(s) if i in box]
-    return len(set(used)) == len(used) and all(stretch(e, axis) is not None for axis in range(len(e.subscripts)))
+    return len(set(used)) == len(used) and all(interval(e, axis) is not None for axis in range(len(e.subscripts)))
 
 
-def apart(e: Equation, others: Iterable[Equation]) -> bool:
+def disjoint_writes(e: Equation, others: Iterable[Equation]) -> bool:
     """Whether none of the other equations writes an element that `e` writes."""
     return all(any(_apart(e, other, axis) for axis in range(len(e.subscripts))) for other in others)
 
 
 def disjoint(equations: Sequence[Equation]) -> bool:
     """Whether the equations, whatever input is present, write no element twice."""
-    return all(once(e) and not e.when and apart(e, equations[:n]) for n, e in enumerate(equations))
+    return all(writes_once(e) and not e.when and disjoint_writes(e, equations[:n]) for n, e in enumerate(equations))
 
 
-def cover(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:
+def covers(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:
     """Whether equations that write no element twice write them all: they are as many."""
     written = total(
         product(dict(e.box)[i] for s in e.subscripts for i in indices(s)) for e in equations if e.where is None
@@ -81,7 +81,7 @@ def cover(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:
     return equal(written, product(shape))
 
 
-def stretch(e: Equation, axis: int) -> tuple[Expr, Expr] | None:
+def interval(e: Equation, axis: int) -> tuple[Expr, Expr] | None:
     """(begin, end) of where `e` writes along an axis; None if its subscript is no number and no index plus a number."""
     s, box = e.subscripts[axis], dict(e.box)
     (i, *more) = [i for i in indices(s) if i in box] or (None,)
@@ -92,7 +92,7 @@ def stretch(e: Equation, axis: int) -> tuple[Expr, Expr] | None:
 
 
 def _apart(e: Equation, other: Equation, axis: int) -> bool:
-    mine, theirs = stretch(e, axis), stretch(other, axis)
+    mine, theirs = interval(e, axis), interval(other, axis)
     if mine is None or theirs is None:
         return False
     return never_negative(mine[0] - theirs[1]) or never_negative(theirs[0] - mine[1])

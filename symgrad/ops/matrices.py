@@ -30,7 +30,7 @@ import mpmath
 from mpmath import mp
 
 from ..expr import Expr, apply
-from ..expr.sizes import whole
+from ..expr.sizes import as_integer
 
 Rows = list[list[Any]]
 
@@ -392,7 +392,7 @@ def sizes(row: Matrix, extents: Sequence[Expr]) -> dict[str, Expr]:
 
 
 def _smaller(m: Expr, n: Expr) -> Expr:
-    difference = whole(m - n)
+    difference = as_integer(m - n)
     if difference is None:
         return apply("minimum", m, n)
     return n if difference >= 0 else m

@@ -10,7 +10,7 @@ from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
 from .arrays.cut import cut
-from .exponents import with_bells, with_powers
+from .exponents import split_gaussian, with_powers
 from .lower import (
     aligned,
     divided_once,
@@ -46,7 +46,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     tensors = dict(joint.table)
     names = Names(_taken(joint))
     written = set(primal.writers)
-    statements = [with_bells(with_powers(e), to, tensors) for e in joint.statements]
+    statements = [split_gaussian(with_powers(e), to, tensors) for e in joint.statements]
     forward = aligned([e for e in statements if e.target in written])
     backward = [e for e in statements if e.target not in written]
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))

@@ -20,7 +20,7 @@ from ..ir import has_domain
 from ..ops import OPS
 from .exponents import distance
 
-Asked = tuple[object, ...]  # an operator, and what it asks to be in its domain
+Precondition = tuple[object, ...]  # an operator, and what it asks to be in its domain
 Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
 
 
@@ -69,14 +69,14 @@ def chosen(condition: Expr, holds: bool) -> Callable[[Expr], Expr]:
     return choose
 
 
-def asked_of(node: Expr) -> Asked | None:
+def precondition(node: Expr) -> Precondition | None:
     """What is asked of, where `node` is evaluated: a division asks of what it divides by alone."""
     if not isinstance(node, Apply) or OPS[node.op].inside is None:
         return None
     return (node.op, *node.args[1 if node.op == "div" else 0 :])
 
 
-def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
+def unconditional_preconditions(body: Expr) -> Mapping[Expr, frozenset[Precondition]]:
     """For each `where`, what is asked of at all of its points, whichever branch is selected: around it, or in both.
 
     Nothing that conditions ask: derivatives do not go through them, and may be no numbers where values are.
@@ -84,11 +84,11 @@ def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
     every = [n for n in postorder(body) if isinstance(n, Apply) and n.op == "select"]
     if not every:
         return {}
-    both: dict[Expr, frozenset[Asked]] = {}
+    both: dict[Expr, frozenset[Precondition]] = {}
 
-    def told(root: Expr) -> tuple[frozenset[Asked], list[Expr]]:
+    def told(root: Expr) -> tuple[frozenset[Precondition], list[Expr]]:
         """What is asked of where `root` is evaluated, and each `where` that then is."""
-        found, inner = set[Asked](), list[Expr]()
+        found, inner = set[Precondition](), list[Expr]()
         stack, seen = [root], set[Expr]()
         while stack:
             node = stack.pop()
@@ -99,7 +99,7 @@ def asked_anyway(body: Expr) -> Mapping[Expr, frozenset[Asked]]:
                 inner.append(node)
                 found |= both[node]
                 continue
-            asks = asked_of(node)
+            asks = precondition(node)
             found |= set() if asks is None else {asks}
             stack.extend(node.args)
         return frozenset(found), inner

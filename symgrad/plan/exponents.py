@@ -32,7 +32,7 @@ def with_powers(e: Equation) -> Equation:
     return replace(e, body=transform(e.body, rewrite))
 
 
-def with_bells(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
+def split_gaussian(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
     """`e` with exp(-x**2) and exp(-x**2/2) of inputs as operators, before x/sqrt(2) is given a name."""
 
     def rewrite(node: Expr) -> Expr:

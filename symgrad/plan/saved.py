@@ -34,7 +34,7 @@ def choose_saved(
             best, kept = trial, [*kept, name]
     order = [n for n in tensors if n in best.saved]
     order.sort(key=lambda n: (n not in primal.inputs, n not in primal.outputs))
-    return order, [e for e in forward if e.target in best.again]
+    return order, [e for e in forward if e.target in best.recomputed]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Choice:
     """What is saved, what is computed again, and what both cost."""
 
     saved: set[str] = field(default_factory=set)
-    again: set[str] = field(default_factory=set)
+    recomputed: set[str] = field(default_factory=set)
     cost: float = 0.0
 
 
@@ -113,14 +113,14 @@ class _Cut:
         stack = [*needed]
         while stack:
             name = stack.pop()
-            if name in result.saved or name in result.again:
+            if name in result.saved or name in result.recomputed:
                 continue
             settle(name)
             if name in free or name not in self.elementwise or price[name] >= self.keep(name) > 0:
                 result.saved.add(name)
                 result.cost += 0.0 if name in self.free else self.keep(name)
             else:
-                result.again.add(name)
+                result.recomputed.add(name)
                 result.cost += self.work(name)
                 stack += self.reads[name]
         return result

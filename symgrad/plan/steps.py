@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import Expr, Index, Ref, ref, transform
-from ..ir import Equation, Tensor, When, by_target, cover, disjoint, equations_of, scheduled
+from ..ir import Equation, Tensor, When, by_target, covers, disjoint, equations_of, scheduled
 from ..ir import Group as Found
 from ..ir import Item as FoundItem
 from ..ir import Recurrence as FoundLoop
@@ -69,7 +69,7 @@ class _Planner:
         for name, mine in by_target(everything).items():
             if name not in local and name not in outside:
                 how[name] = "write" if disjoint(mine) else "add"
-                start[name] = how[name] if disjoint(mine) and cover(mine, self.tensors[name].shape) else "fill"
+                start[name] = how[name] if disjoint(mine) and covers(mine, self.tensors[name].shape) else "fill"
         before = by_target(found.first)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]

@@ -62,7 +62,7 @@ RIGHT = 130  # bits of the truth that are enough
 EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squares and cubes leave the range
 ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
-MILD = (0, 1, 2, 3)
+WELL_SCALED = (0, 1, 2, 3)
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
@@ -84,8 +84,8 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     """
     forward = {e.target for e in derivative.primal.statements}
     locals_ = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
-    mild = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
-    mild |= {o.name for o in function.options}
+    well_scaled = frozenset([*(s for _, s in derivative.seeds), *(d.name for d in function.dims)])
+    well_scaled |= {o.name for o in function.options}
     numbers = {d.name for d in function.dims} | {o.name for o in function.options}
     results = [
         (ref(e.target, *e.subscripts), _inlined(e.body, locals_))
@@ -96,15 +96,16 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     for e in function.statements:
         body = _inlined(e.body, locals_)
         if e.target not in forward and e.matrix is None and (_suspect(e.body) or _by_length(body)):
-            own = [n for n in computed(body) if isinstance(n, Ref) and n.name not in mild]
+            own = [n for n in computed(body) if isinstance(n, Ref) and n.name not in well_scaled]
             of_inputs = all(n.name in function.inputs for n in own)
             other = filled_sums(e.body, numbers)
             if other is None and of_inputs:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-                other = better(body, mild)
+                other = most_accurate_form(body, well_scaled)
                 form = body if other is None else other
-                other = next((f for f in by_result(form, results) if _as_good(f, form, dict(results), mild)), other)
+                known: dict[Expr, Expr] = dict(results)
+                other = next((f for f in by_result(form, results) if _as_good(f, form, known, well_scaled)), other)
             form = e.body if other is None else other
             for rewrite in (over_squares, partial(differences_first, inputs=derivative.primal.inputs), double_angles):
                 form = transform(form, rewrite)
@@ -149,10 +150,12 @@ def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
 
 
 @lru_cache(maxsize=16384)
-def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Expr, bool], ...] = ()) -> Expr | None:
+def most_accurate_form(
+    body: Expr, well_scaled: frozenset[str] = frozenset(), given: tuple[tuple[Expr, bool], ...] = ()
+) -> Expr | None:
     """Another form of `body` that loses fewer bits and is hardly longer; None if there is none.
 
-    mild   the names of cotangents, sizes and options, which are neither huge nor tiny
+    well_scaled   the names of cotangents, sizes and options, which are neither huge nor tiny
     given  conditions, and whether they hold where the value is used
     """
     chosen = [n for n in computed(body) if operator(n) == "select" and unguarded_divisor(n) is None]
@@ -162,7 +165,8 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         condition = chosen[-1].args[0]  # of an outer one: others may have no value where it does not hold
         branches = [_chosen(body, condition, holds) for holds in (True, False)]
         others = [
-            better(b, mild, (*given, (condition, holds))) for b, holds in zip(branches, (True, False), strict=True)
+            most_accurate_form(b, well_scaled, (*given, (condition, holds)))
+            for b, holds in zip(branches, (True, False), strict=True)
         ]
         kept = [b if f is None else f for b, f in zip(branches, others, strict=True)]
         if kept[0].key is kept[1].key:
@@ -175,7 +179,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
     far = any(isinstance(n, Apply) and n.op in LENGTHS for n in nodes)
-    truths = _truths(bare, [at for at in points(tuple(leaves), mild, far) if _used(at, given)])
+    truths = _truths(bare, [at for at in points(tuple(leaves), well_scaled, far) if _used(at, given)])
     if not truths:
         return None
     now = _lost(bare, truths)
@@ -198,7 +202,7 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     if far and min(map(mean, found.values())) >= GOOD:
         first = sorted(found, key=lambda f: mean(found[f]))
         known: dict[Expr, tuple[float, ...]] = {}
-        again = (f for f in (reordered(f, truths, mild, known) for f in first) if f is not None)
+        again = (f for f in (reordered(f, truths, well_scaled, known) for f in first) if f is not None)
         orders = {f: _lost(f, truths) for f in itertools.islice(again, TRIED)}
         least = min(map(mean, found.values()))
         found |= {f: lost for f, lost in orders.items() if mean(lost) <= least - FEW}
@@ -211,12 +215,12 @@ def better(body: Expr, mild: frozenset[str] = frozenset(), given: tuple[tuple[Ex
     return min(good, key=size, default=None) if far else next(iter(good), None)
 
 
-def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], mild: frozenset[str]) -> bool:
+def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], well_scaled: frozenset[str]) -> bool:
     """Whether `form`, which reads results, hardly loses more than `body`."""
     if any(isinstance(n, Index) for n in computed(body)):
         return False
     leaves = tuple(n for n in computed(body) if isinstance(n, Ref))
-    truths = _truths(body, points(leaves, mild, True))
+    truths = _truths(body, points(leaves, well_scaled, True))
     ours, now = _lost(substitute(form, results), truths), _lost(body, truths)
     return bool(truths) and mean(ours) <= mean(now) + FEW
 
@@ -365,7 +369,7 @@ def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
 
 
 @lru_cache(maxsize=1024)
-def points(leaves: tuple[Ref, ...], mild: frozenset[str], far: bool = False) -> list[dict[Ref, Any]]:
+def points(leaves: tuple[Ref, ...], well_scaled: frozenset[str], far: bool = False) -> list[dict[Ref, Any]]:
     """Numbers of both signs and all sizes, without a function of the platform's.
 
     far  more of them in all of the range: for what speaks of lengths; of one variable, they are taken anyway
@@ -373,15 +377,15 @@ def points(leaves: tuple[Ref, ...], mild: frozenset[str], far: bool = False) -> 
     draw = random.Random(20)
 
     def number(leaf: Ref, exponents: Sequence[int] = range(SMALLEST, LARGEST + 1)) -> Any:
-        exponent = draw.choice(MILD if leaf.name in mild else exponents)
+        exponent = draw.choice(WELL_SCALED if leaf.name in well_scaled else exponents)
         return mpmath.ldexp(2**20 + draw.getrandbits(20), exponent - 20) * draw.choice((1, -1))
 
     found = [{leaf: number(leaf) for leaf in leaves} for _ in range(POINTS)]
-    for large, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in mild]):
+    for large, leaf in itertools.product(SATURATED, [leaf for leaf in leaves if leaf.name not in well_scaled]):
         found += [{**{other: number(other) for other in leaves}, leaf: mpmath.mpf(sign * large)} for sign in (1, -1)]
     found += [{leaf: number(leaf, EXTREME) for leaf in leaves} for _ in range(POINTS // 3)]
     found += [{k: abs(v) for k, v in at.items()} for at in found]
-    more = far or sum(leaf.name not in mild for leaf in leaves) == 1
+    more = far or sum(leaf.name not in well_scaled for leaf in leaves) == 1
     for positive in (False, True) if more else ():
         every = {leaf: draw.sample(ALL, len(ALL)) for leaf in leaves}
         some = [{leaf: number(leaf, (every[leaf][k],)) for leaf in leaves} for k in range(len(ALL))]

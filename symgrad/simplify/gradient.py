@@ -40,7 +40,7 @@ from ..expr import (
 )
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent
 from .axes import without_idle_axes
-from .cancelling import better, with_cancelled
+from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
@@ -102,7 +102,7 @@ def _tidy(op: str) -> str | Expr:
     (e,) = simple.writers[gradient]
     body = substitute(e.body, {ref(seed): ONE, ref("x"): ARGUMENT, ref("out"): ARGUMENT})
     body = stable_form(stable_form(body), OF_INPUTS)
-    body = body if (other := better(body)) is None else other
+    body = body if (other := most_accurate_form(body)) is None else other
     place = PLACES[op]
     whole = None if place == ORIGIN or is_plain(body, place) else together(body)
     body = whole if whole is not None and is_plain(whole, place) else body

@@ -51,11 +51,11 @@ class Finder:
     """Finds `pattern` at a node, its indices standing for any subscripts; fast where most nodes differ."""
 
     def __init__(
-        self, pattern: Expr, variables: Iterable[Index], result: Callable[[Binding], Expr], untold: Box = ()
+        self, pattern: Expr, variables: Iterable[Index], result: Callable[[Binding], Expr], unconstrained: Box = ()
     ) -> None:
-        """untold  the variables that must stand for indices of their own extent"""
+        """unconstrained  the variables that must stand for indices of their own extent"""
         self.pattern = pattern
-        self.untold = untold
+        self.unconstrained = unconstrained
         self.variables: frozenset[Expr] = frozenset(variables)
         self.size = size(pattern)
         self.result = result
@@ -68,6 +68,6 @@ class Finder:
             found = {i: i for i in self.variables} if node.key is self.pattern.key else None
         else:
             found = match(self.pattern, node, self.variables)
-        if found is None or set(found) != set(self.variables) or not inside(found, self.untold, dict(box)):
+        if found is None or set(found) != set(self.variables) or not inside(found, self.unconstrained, dict(box)):
             return None
         return self.result(found)

@@ -16,7 +16,18 @@ from ..expr import (
     substitute,
     transform,
 )
-from ..ir import Box, Derivative, Equation, Function, Role, apart, by_target, once, recurrent, untold
+from ..ir import (
+    Box,
+    Derivative,
+    Equation,
+    Function,
+    Role,
+    by_target,
+    disjoint_writes,
+    recurrent,
+    unconstrained_indices,
+    writes_once,
+)
 from ..ops import is_call
 from .match import Finder
 
@@ -87,7 +98,7 @@ def operator(node: Expr) -> str:
 
 def _finder(e: Equation, joint: Function) -> Finder:
     element = ref(e.target, *e.subscripts)
-    outside = untold(e.body, e.box, joint.table)
+    outside = unconstrained_indices(e.body, e.box, joint.table)
     return Finder(e.body, [i for i, _ in e.box], lambda found: substitute(element, found), outside)
 
 
@@ -95,9 +106,9 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
     saved instead, is long, or is a local that its author named."""
     tensor = joint.table[e.target]
-    if e.reduce != "none" or not once(e) or e.where is not None or e.when or not size(e.body):
+    if e.reduce != "none" or not writes_once(e) or e.where is not None or e.when or not size(e.body):
         return False
-    if not apart(e, others):
+    if not disjoint_writes(e, others):
         return False
     calls = any(is_call(n) for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)

@@ -37,7 +37,7 @@ from ..ir import (
     names_of,
     ordered,
     recurrent,
-    untold,
+    unconstrained_indices,
 )
 from ..ops import OPS
 from .match import Binding, match
@@ -262,7 +262,8 @@ class Rewriting:
             for e, base, power in self.powers:
                 if (exponent / power).denominator == 1 and exponent / power > 0:
                     found = match(base, atom, frozenset(i for i, _ in e.box))
-                    if found is not None and inside(found, untold(base, e.box, self.table), self.extents):
+                    free = unconstrained_indices(base, e.box, self.table)
+                    if found is not None and inside(found, free, self.extents):
                         self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
                         value = ref(e.target, *(substitute(s, found) for s in e.subscripts))
                         return {frozenset({(value.key, exponent / power)}): Fraction(1)}
@@ -283,7 +284,8 @@ class Rewriting:
             if power == 1 and not isinstance(pivot, Sum) and self._is_main(pivot, e):
                 found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
                 zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
-                if found is not None and not zero and inside(found, untold(pivot, e.box, self.table), self.extents):
+                free = unconstrained_indices(pivot, e.box, self.table)
+                if found is not None and not zero and inside(found, free, self.extents):
                     return self._over(e, pivot, monomial, found, exponent)
         return same
 
@@ -329,7 +331,7 @@ class Rewriting:
             pivot = next((a for a, _ in powers if isinstance(a, Ref) and self._is_main(a, equations[0])), None)
             if pivot is None:
                 continue
-            if untold(pivot, box, self.table):
+            if unconstrained_indices(pivot, box, self.table):
                 continue
             rewriting = Product(self.normal, target, subscripts, monomial, pivot)
             replaced = {t: (s, b, rewriting.within(p)) for t, (s, b, p) in polys.items()}

@@ -23,7 +23,7 @@ from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
 from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Local, Loop, Rewriter, Store
-from symgrad.plan.loops.once import once
+from symgrad.plan.loops.merge_equal import merge_equal
 from symgrad.plan.steps import steps
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -292,7 +292,7 @@ ELEMENT, OTHER = ref("p", HERE, ZERO), ref("p", HERE, ONE)
     ],
 )
 def test_a_value_has_one_name(before, after):
-    assert once(before) == (before if after is None else after)
+    assert merge_equal(before) == (before if after is None else after)
 
 
 def test_a_number_that_several_gradients_need_is_a_constant():

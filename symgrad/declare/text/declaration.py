@@ -10,7 +10,7 @@ from ...ir import Function
 from ...ops import NAMES
 from ..draft import Draft
 from ..infinity import settled
-from ..whole import WHOLE, arity, rank_of
+from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
 from .header import HeaderReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
@@ -203,7 +203,7 @@ class _Declaration(HeaderReader):
     def _whole_body(self, here: int) -> bool:
         """Whether the body at `here` is a function of whole arrays and nothing else."""
         tokens = self.formula.tokens
-        if tokens[here].text not in WHOLE or tokens[here].text in NAMES or tokens[here + 1].text != "(":
+        if tokens[here].text not in MATRIX_FUNCTIONS or tokens[here].text in NAMES or tokens[here + 1].text != "(":
             return False
         behind = tokens[self.formula.partner[here + 1] + 1]
         return behind.kind in ("end", "newline") or behind.text in (";", ",", ")")
@@ -217,7 +217,7 @@ class _Declaration(HeaderReader):
         starts = [here + 2, *(c + 1 for c in self._commas(here + 2, end))]
         ranks = [self._rank(start) for start in starts]
         name = tokens[here].text
-        return max(0, rank_of(name, ranks)) if name in WHOLE and len(ranks) == arity(name) else 0
+        return max(0, rank_of(name, ranks)) if name in MATRIX_FUNCTIONS and len(ranks) == arity(name) else 0
 
     def _announce(self, s: _Statement) -> None:
         """Make the name of a result known, with its number of axes."""

@@ -27,7 +27,7 @@ from ...expr import (
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..infinity import NO_INFINITY, in_branches, is_infinite, settled, without_neutral
-from ..whole import WHOLE, Named, arity, define_whole
+from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .tokenizer import Formula, Token
@@ -72,7 +72,8 @@ class ExpressionReader(Names):
         if after.text == "[" and token.text in REDUCTIONS and self._is_reduction():
             return self.hoisted()
         if after.text == "(":
-            return self._element_of_whole() if token.text in WHOLE and token.text not in NAMES else self._call()
+            matrix = token.text in MATRIX_FUNCTIONS and token.text not in NAMES
+            return self._element_of_matrix_function() if matrix else self._call()
         return self.value()
 
     def _group(self) -> Expr:
@@ -167,7 +168,7 @@ class ExpressionReader(Names):
 
     # functions of whole arrays
 
-    def _element_of_whole(self) -> Expr:
+    def _element_of_matrix_function(self) -> Expr:
         """`inv(A)[i,j]`: the function gets an equation of its own."""
         token = self.token
         found = self.whole()
@@ -200,7 +201,7 @@ class ExpressionReader(Names):
         if target is None and known in self._wholes:
             return self._wholes[known]
         with self.at(token):
-            found = define_whole(self.draft, token.text, operands, target)
+            found = define_matrix_function(self.draft, token.text, operands, target)
         self.axes[found.name] = found.rank
         self._wholes[known] = found
         return found
@@ -210,7 +211,7 @@ class ExpressionReader(Names):
         token = self.token
         if token.kind != "name":
             raise self.unexpected("the name of an array is missing")
-        if self.peek().text == "(" and token.text in WHOLE:
+        if self.peek().text == "(" and token.text in MATRIX_FUNCTIONS:
             return self.whole()
         self.next()
         tensor = self.draft.tensors.get(token.text)
@@ -263,7 +264,7 @@ class ExpressionReader(Names):
             return self.error(token, f"{name} is not a function. A product is {name}*(...), an element {name}[i].")
         if name in REDUCTIONS:
             return self.error(token, f"{name} needs the indices it runs over: {name}[i](...).")
-        return self.unknown(token, [*NAMES, *sorted(REDUCTIONS), "Piecewise", "given", *WHOLE])
+        return self.unknown(token, [*NAMES, *sorted(REDUCTIONS), "Piecewise", "given", *MATRIX_FUNCTIONS])
 
     def _arguments(self) -> list[Expr]:
         self.next()

@@ -13,8 +13,8 @@ from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..dtypes import dtype_of
 from ..infinity import INFINITY
+from ..matrix_functions import MATRIX_FUNCTIONS
 from ..names import check_name
-from ..whole import WHOLE
 from .operators import SUM, Operators
 from .tokenizer import Formula, Token
 
@@ -62,7 +62,7 @@ class Names(Operators):
             return CONSTANTS[name]
         if self._binding:
             return self.bind(token)
-        if name in WHOLE and name not in NAMES:
+        if name in MATRIX_FUNCTIONS and name not in NAMES:
             raise self.error(token, f"{name} is a function of whole arrays. Write {name}(A), with the names of arrays.")
         if name in NAMES or name in REDUCTIONS:
             usage = f"{name}[i](...)" if name in REDUCTIONS and name not in NAMES else f"{name}(...)"
@@ -74,7 +74,7 @@ class Names(Operators):
             return self._element(token)
         if self.undeclared:
             raise self.error(token, f"nothing tells the shape of {name}. Declare it: f({name}[n])[i] = ...")
-        raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES, *WHOLE])
+        raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES, *MATRIX_FUNCTIONS])
 
     def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
         names = [n for n in dict.fromkeys(known) if n != "..." and not (n in OPS and OPS[n].kind == "arithmetic")]
@@ -87,7 +87,7 @@ class Names(Operators):
             )
         results = [n for n in names if n.startswith(f"{token.text}_")]  # qr: qr_q, qr_r
         near = [" or ".join(results)] if results else difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
-        own = [n for n in names if n not in NAMES and n not in WHOLE]
+        own = [n for n in names if n not in NAMES and n not in MATRIX_FUNCTIONS]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
         return self.error(token, f"{token.text} is not known. {advice}")
 

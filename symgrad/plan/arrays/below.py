@@ -19,6 +19,7 @@ from .tree import (
     Infinity,
     Item,
     MatMul,
+    MatrixCall,
     Num,
     PackPlaces,
     Pad,
@@ -36,14 +37,13 @@ from .tree import (
     Take,
     Triangle,
     Var,
-    Whole,
     Windows,
 )
 
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye, PackPlaces,
+    MatrixCall, Eye, PackPlaces,
 )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def children(array: Array) -> tuple[Array, ...]:
             return operands
         case Stack(items, _) | Concatenate(items, _):
             return items
-        case Whole(_, args):
+        case MatrixCall(_, args):
             return args
         case Pad(base, _, fill):
             return (base, fill)
@@ -79,7 +79,7 @@ def children(array: Array) -> tuple[Array, ...]:
 def with_children(array: Array, new: Sequence[Array]) -> Array:
     """`array` computed from other arrays, given in the order of `children`."""
     match array:
-        case Elementwise() | Whole():
+        case Elementwise() | MatrixCall():
             return replace(array, args=tuple(new))
         case Take():
             rest = iter(new[1:])

@@ -29,7 +29,7 @@ from ...expr import (
 from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
-from ..conditions import Asked, asked_anyway, asked_of, restricted
+from ..conditions import Precondition, precondition, restricted, unconditional_preconditions
 from ..conditions import chosen as taken
 from .affine import Sizes
 from .taking import as_number
@@ -49,11 +49,11 @@ class Branches(ABC):
         self.sizes = sizes
         self.pads = pads
         self.ties = ties
-        self.roomier: set[str] = set()
+        self.padded: set[str] = set()
 
     def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
         """`body`, each `where` with branches that can be evaluated where they are not selected, subscripts included."""
-        anyway = asked_anyway(body)
+        anyway = unconditional_preconditions(body)
 
         def guarded(node: Expr, before: Expr) -> Expr:
             if isinstance(node, Apply) and node.op in ("and", "or"):  # the first may tell without the second
@@ -72,7 +72,12 @@ class Branches(ABC):
         return done[body]
 
     def _branch(
-        self, body: Expr, condition: Expr, holds: bool, extents: Mapping[Index, Expr], anyway: Collection[Asked] | None
+        self,
+        body: Expr,
+        condition: Expr,
+        holds: bool,
+        extents: Mapping[Index, Expr],
+        anyway: Collection[Precondition] | None,
     ) -> Expr:
         """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected, but those
         that are evaluated there `anyway` (None: all of them)."""
@@ -84,7 +89,7 @@ class Branches(ABC):
 
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
-                if node.name in self.roomier:  # read in a branch of a branch
+                if node.name in self.padded:  # read in a branch of a branch
                     moved = {s for s in node.subscripts if isinstance(s, Apply) and s.op == "select"}
                     return ref(node.name, *(chosen(s, ZERO) if s in moved else s for s in node.subscripts))
                 if not node.subscripts or node.name in self.pads:
@@ -95,16 +100,16 @@ class Branches(ABC):
                 stays = [ok or self._number(s) for ok, s in zip(stays, node.subscripts, strict=True)]
                 places = [s if ok else chosen(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True)]
                 own = {i: extents[i] for i in indices(*node.subscripts)}  # where another index has no value, it is read
-                room = [
+                maybe_empty = [
                     not ok and not isinstance(s, Ref) and not self.never_empty(axis, own)
                     for s, ok, axis in zip(node.subscripts, stays, shape, strict=True)
                 ]
                 for k in self.no_slices(ref(node.name, *places), extents):
                     s, axis = places[k], shape[k]
-                    room[k] = not self.sizes.positive(axis)
+                    maybe_empty[k] = not self.sizes.positive(axis)
                     places[k] = _clamped(s, axis, self.sizes.options)
-                return self.roomy(node, places, room)
-            if anyway is None or not restricted(node, self.tensors) or asked_of(node) in anyway:
+                return self.pad_for_empty_axis(node, places, maybe_empty)
+            if anyway is None or not restricted(node, self.tensors) or precondition(node) in anyway:
                 return node
             place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
             assert inside is not None
@@ -117,16 +122,16 @@ class Branches(ABC):
 
         return transform(body, rewrite)
 
-    def roomy(self, r: Ref, places: Sequence[Expr], room: Sequence[bool]) -> Ref:
-        """The elements of `r` at `places`, which need one element more in the axes that have `room`."""
-        if not any(room):
+    def pad_for_empty_axis(self, r: Ref, places: Sequence[Expr], maybe_empty: Sequence[bool]) -> Ref:
+        """The elements of `r` at `places`, which need one element more in the axes that have `maybe_empty`."""
+        if not any(maybe_empty):
             return ref(r.name, *places)
         shape = self.tensors[r.name].shape
-        array = Pad(Var(r.name), tuple((ZERO, ONE if more else ZERO) for more in room), Num(as_number(ZERO)))
+        array = Pad(Var(r.name), tuple((ZERO, ONE if more else ZERO) for more in maybe_empty), Num(as_number(ZERO)))
         name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
         self.pads[name] = array
-        self.roomier.add(name)
-        longer = tuple(axis + 1 if more else axis for axis, more in zip(shape, room, strict=True))
+        self.padded.add(name)
+        longer = tuple(axis + 1 if more else axis for axis, more in zip(shape, maybe_empty, strict=True))
         self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
         return ref(name, *places)
 

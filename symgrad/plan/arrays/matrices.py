@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ...expr import ZERO, Expr, Index, indices
 from ...ir import Equation
 from .layout import is_pack
-from .tree import Array, Take, Triangle, Whole
+from .tree import Array, MatrixCall, Take, Triangle
 from .values import Evaluator, Value
 
 
@@ -28,7 +28,7 @@ def matrix_value(speller: Evaluator, e: Equation) -> Value:
     order = (*batch, *axes)
     value = speller.laid(speller.evaluate(e.body, order, extents), order)
     value = speller.spread(value, order, extents)
-    return Value(Whole(row.name, (value.array,)), (*batch, *result))
+    return Value(MatrixCall(row.name, (value.array,)), (*batch, *result))
 
 
 def _solution(
@@ -47,8 +47,8 @@ def _solution(
     if lead and kind != "solve":  # a function of single matrices in the SciPy of a few years ago
         a, kind = Triangle(a, kind == "solve_lower", 0), "solve"
     if column or not lead:
-        return Value(Whole(kind, (a, b)), (*lead, result, *column))
-    found = Whole(kind, (a, Take(b, ("...", None))))
+        return Value(MatrixCall(kind, (a, b)), (*lead, result, *column))
+    found = MatrixCall(kind, (a, Take(b, ("...", None))))
     return Value(Take(found, ("...", ZERO)), (*lead, result))
 
 

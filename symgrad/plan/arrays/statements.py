@@ -20,7 +20,21 @@ from .named import named
 from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
-from .tree import Array, BroadcastTo, Copy, Diagonal, Einsum, MatMul, Permute, Reshape, Scan, Take, Var, Whole, Windows
+from .tree import (
+    Array,
+    BroadcastTo,
+    Copy,
+    Diagonal,
+    Einsum,
+    MatMul,
+    MatrixCall,
+    Permute,
+    Reshape,
+    Scan,
+    Take,
+    Var,
+    Windows,
+)
 
 Fits = Callable[[Statement], bool]
 
@@ -193,9 +207,9 @@ class _Builder:
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
         inside_matrix = any(
-            isinstance(a, (MatMul, Einsum, Whole)) and Var(name) in below(a) for a in arrays_in(reader)
+            isinstance(a, (MatMul, Einsum, MatrixCall)) and Var(name) in below(a) for a in arrays_in(reader)
         )
-        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum, Whole)) for a in below(value)))
+        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum, MatrixCall)) for a in below(value)))
 
     def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
@@ -264,18 +278,18 @@ def _joined(lines: Sequence[Line]) -> list[Line]:
             assert isinstance(statement, Assign) and mine is not None and mine.place is not None
             names[mine.place] = statement.name
             result[n] = None
-        call = Whole(kind.function, _value(line.statement).args)
+        call = MatrixCall(kind.function, _value(line.statement).args)
         result[place] = Line(Unpack(tuple(names), call), serves, line.when)
     return [line for line in result if line is not None]
 
 
 def _kind(s: Statement) -> Matrix | None:
     """The row of the function of matrices that a statement calls, and does nothing else."""
-    return MATRICES.get(s.value.kind) if isinstance(s, Assign) and isinstance(s.value, Whole) else None
+    return MATRICES.get(s.value.kind) if isinstance(s, Assign) and isinstance(s.value, MatrixCall) else None
 
 
-def _value(s: Statement) -> Whole:
-    assert isinstance(s, Assign) and isinstance(s.value, Whole)
+def _value(s: Statement) -> MatrixCall:
+    assert isinstance(s, Assign) and isinstance(s.value, MatrixCall)
     return s.value
 
 

@@ -109,7 +109,7 @@ class Eye:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class MatrixCall:
     """A function of whole matrices, by the name of its row in `ops.matrices` or of a call with several results."""
 
     kind: str
@@ -264,7 +264,7 @@ class Copy:
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    Whole, Eye, PackPlaces,
+    MatrixCall, Eye, PackPlaces,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
 

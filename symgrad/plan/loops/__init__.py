@@ -9,11 +9,10 @@ from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program, Step
 from .accumulate import accumulated
-from .again import Again
 from .calls import merged_calls
 from .constants import whole_constants
 from .data import (
-    WHOLE,
+    FULL_AXIS,
     Array,
     Block,
     Call,
@@ -38,11 +37,12 @@ from .names import name_scalars
 from .notes import place_notes
 from .order import Order
 from .reach import Reach
+from .rematerialize import Rematerialize
 from .sequence import in_sequence
 from .share import Share
 
 __all__ = [
-    "WHOLE",
+    "FULL_AXIS",
     "Array",
     "Block",
     "Call",
@@ -91,7 +91,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
 
     order = Order(table, language, certain)
     settled = [_settled(s, program, procedure) for s in procedure.steps]
-    again = Again(settled, table, temporaries, optional, language, certain)
+    again = Rematerialize(settled, table, temporaries, optional, language, certain)
     steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
     block: Block = ()

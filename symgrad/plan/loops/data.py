@@ -3,8 +3,8 @@
 A block is a tuple of nodes. Elements keep their subscripts, one per axis; a scalar is a Ref without any. An array that
 is not a parameter (`Array`) has the axes that are left once it lives inside the loops it is local to.
 
-What a `Call` reads and writes are whole rows and matrices: elements with the subscript `WHOLE` at the axes, the last
-ones, that the function runs along.
+What a `Call` reads and writes are rows and matrices in full: elements with the subscript `FULL_AXIS` at the axes, the
+last ones, that the function runs along.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...ir import Dtype, Equation, Tensor, When, show_equation, show_equations
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
 
-WHOLE = index(":")
+FULL_AXIS = index(":")
 
 
 @dataclass(frozen=True, slots=True)

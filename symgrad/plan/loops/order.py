@@ -28,12 +28,12 @@ from ...expr import (
     select,
 )
 from ...expr.sizes import certain, reaches
-from ...ir import Dtype, Equation, Tensor, When, cover, disjoint, once
+from ...ir import Dtype, Equation, Tensor, When, covers, disjoint, writes_once
 from ...ops.matrices import MATRICES
 from ..conditions import all_of, keys, margins_of
 from ..operands import columns_of
 from ..program import Item, Step
-from .data import WHOLE, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
+from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
@@ -83,7 +83,7 @@ class Order:
         patterns = [pattern_of(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
-        if disjoint(equations) and cover(equations, tensor.shape):
+        if disjoint(equations) and covers(equations, tensor.shape):
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
@@ -93,7 +93,7 @@ class Order:
 
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
-        if once(e):
+        if writes_once(e):
             block = self._contributions(tensor, [replace(e, when=())], how == "write")
         else:
             block = self._scatter(tensor, e, (), False)
@@ -106,9 +106,9 @@ class Order:
         `plan.operands` has prepared them."""
         row = e.matrix
         assert row is not None
-        whole: dict[Expr, Expr] = {i: WHOLE for i, _ in (*e.reduced, *e.result)}
+        whole: dict[Expr, Expr] = {i: FULL_AXIS for i, _ in (*e.reduced, *e.result)}
         columns = columns_of(e)
-        whole |= {i: WHOLE for i, _ in columns}
+        whole |= {i: FULL_AXIS for i, _ in columns}
         element, *operands = (
             ref(r.name, *(whole.get(s, s) for s in r.subscripts))
             for r in (ref(e.target, *e.subscripts), *e.operands)
@@ -118,7 +118,7 @@ class Order:
         sizes = list(dict(zip(row.axes.split(), (extent for _, extent in e.reduced), strict=True)).values())
         if len(row.operands) > 1:
             sizes.append(product([extent for _, extent in columns]))
-        scratch = [ref(self._memory(sizes[0]), WHOLE)] if row.integer else []
+        scratch = [ref(self._memory(sizes[0]), FULL_AXIS)] if row.integer else []
         call = Call(
             row.function,
             tuple(sizes),

@@ -28,8 +28,8 @@ from ...ir import Dtype
 from ...ops import OPS
 from ..words import word_for
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
+from .merge_equal import merge_equal
 from .names import length_of
-from .once import once
 from .reach import Reach, unprotected
 
 Known = TypeVar("Known")
@@ -58,7 +58,7 @@ class Share:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
-        return once(self._shared(once(self._hoisted(block))))
+        return merge_equal(self._shared(merge_equal(self._hoisted(block))))
 
     # loop invariants
 

@@ -37,7 +37,7 @@ class _Formula:
         return substitute(self.body, dict(zip(self.subscripts, element.subscripts, strict=True)))
 
 
-class Again:
+class Rematerialize:
     """Chooses these temporaries among the steps of one procedure; `steps` are those that are left.
 
     stored   results whose memory is there whenever they are read

@@ -1,4 +1,4 @@
-"""Functions of whole arrays by their names, `x = solve(A, b)`: the equations that the text door tells a Draft."""
+"""Functions of whole arrays by their names, `x = solve(A, b)`: the equations that the text front end tells a Draft."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ops.matrices import MATRICES
 from .draft import Draft, fresh_indices
 
 # what formula text calls them: the kinds by their names, NumPy's names for some, and sort
-WHOLE: Mapping[str, str] = {
+MATRIX_FUNCTIONS: Mapping[str, str] = {
     **{name: name for name in MATRICES},
     **{"eigvalsh": "eigh_values", "svdvals": "svd_values", "logdet": "slogdet_log", "sort": "sort"},
 }
@@ -29,13 +29,13 @@ class Named:
 
 def arity(function: str) -> int:
     """How many arrays a function takes."""
-    kind = WHOLE[function]
+    kind = MATRIX_FUNCTIONS[function]
     return 1 if kind == "sort" else len(MATRICES[kind].operands)
 
 
 def rank_of(function: str, ranks: Sequence[int]) -> int:
     """How many axes the result has, from how many its operands have."""
-    kind = WHOLE[function]
+    kind = MATRIX_FUNCTIONS[function]
     if kind == "sort":
         return ranks[0]
     row = MATRICES[kind]
@@ -49,12 +49,12 @@ def _vector(ranks: Sequence[int]) -> bool:
     return ranks[1] == 1 or ranks[1] == ranks[0] - 1
 
 
-def define_whole(draft: Draft, function: str, operands: Sequence[Named], target: str | None = None) -> Named:
+def define_matrix_function(draft: Draft, function: str, operands: Sequence[Named], target: str | None = None) -> Named:
     """Say what `function` of the operands is; the result is called `target`, or by a word of its own."""
-    kind = WHOLE[function]
+    kind = MATRIX_FUNCTIONS[function]
     if kind == "sort":
         (x,) = operands
-        order = define_whole(draft, "argsort", operands)
+        order = define_matrix_function(draft, "argsort", operands)
         at = _axes(draft, x)
         name = target or draft.name_for("sorted_values")
         body = ref(x.name, *at[:-1], ref(order.name, *at))

@@ -13,12 +13,12 @@ from ...expr import Expr, Ref, refs
 from .data import Block, Local, Node, Rewriter, blocks, scalar, stores, walk, with_blocks
 
 
-def once(block: Block) -> Block:
+def merge_equal(block: Block) -> Block:
     """`block`, a whole procedure, in which no value gets a second name where its first one is seen."""
-    return _Once(block).block(block, {})
+    return _Merged(block).block(block, {})
 
 
-class _Once:
+class _Merged:
     def __init__(self, block: Block) -> None:
         found = [n for n in walk(block) if isinstance(n, Local)]
         declared = Counter(n.name for n in found)
