@@ -169,9 +169,19 @@ def verified(
     text = result if like == to else printed(declaration, like)
     heads = text.backend.heads(text.program)
     report = verify(
-        function, text.files, to, artefact, text=like, heads=heads, full=full, seconds=seconds, seed=seed, case=case,
+        function,
+        text.files,
+        to,
+        artefact,
+        text=like,
+        heads=heads,
+        full=full,
+        seconds=seconds,
+        seed=seed,
+        case=case,
         watch=watch,
-    )  # fmt: skip
+        python=declaration.on_arrays if isinstance(declaration, Declared) else None,
+    )
     options = backend.options.words
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full

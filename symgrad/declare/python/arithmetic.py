@@ -22,7 +22,7 @@ from .graph import (
 )
 from .operators import Axis, Operand
 from .scope import current, here
-from .values import Absent, Array, as_array, line, reduced_axes
+from .values import Absent, Array, as_array, is_condition, line, reduced_axes
 
 
 def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int]:
@@ -78,6 +78,11 @@ def elementwise(op: str, *args: Any) -> Array:
     """The operator `op` of `symgrad.ops` on every element."""
     if any(isinstance(a, Absent) for a in args):
         return _without(op, args)
+    if op == "add" and all(map(is_condition, args)):
+        raise DeclarationError(
+            f"{here()}the sum of two conditions is a condition in NumPy, their `|` ({line()}). "
+            f"Count them with np.where(x > 0, 1, 0) + (y > 0), or write `|`."
+        )
     arrays = [as_array(a) for a in args]
     shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
     axes = axes_of(shape)
@@ -86,6 +91,17 @@ def elementwise(op: str, *args: Any) -> Array:
     if not nodes:
         return Array(constant(body))
     return Array(value(shape, body, nodes), lead)
+
+
+def combined(op: str, *args: Any) -> Array:
+    """`&`, `|` or `~` of conditions, for what else NumPy works on the bits of integers."""
+    if not all(map(is_condition, args)):
+        sign = {"and": "&", "or": "|", "not": "~"}[op]
+        raise DeclarationError(
+            f"{here()}`{sign}` is of conditions; of integers it is one of their bits in NumPy ({line()}). "
+            f"Write a comparison, such as t % 2 == 1."
+        )
+    return elementwise(op, *args)
 
 
 def _without(op: str, args: Sequence[Any]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,23 +11,26 @@ import numpy as np
 from ...errors import DeclarationError
 from ...ops import NAMES
 from . import matrices, notation
-from .arithmetic import elementwise, matmul, reduced
+from .arithmetic import combined, elementwise, matmul, reduced
 from .values import Array, as_array, line
 
 _UFUNCS: Mapping[str, str] = {
     **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},
     **{"absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "float_power": "pow", "fmax": "maximum"},
-    **{"fmin": "minimum", "bitwise_and": "and", "bitwise_or": "or", "invert": "not", "bitwise_not": "not"},
+    **{"fmin": "minimum"},
 }
 
 
 _COMPOSED: Mapping[str, Callable[..., Array]] = {
+    "bitwise_and": lambda a, b: combined("and", a, b),
+    "bitwise_or": lambda a, b: combined("or", a, b),
+    "invert": lambda a: combined("not", a),
     "matmul": matmul,
     "positive": as_array,
     "square": lambda x: elementwise("pow", x, 2),
     "reciprocal": lambda x: elementwise("div", 1, x),
-    "deg2rad": lambda x: elementwise("div", elementwise("mul", x, notation.pi), 180),
-    "rad2deg": lambda x: elementwise("div", elementwise("mul", x, 180), notation.pi),
+    **dict.fromkeys(("deg2rad", "radians"), lambda x: elementwise("div", elementwise("mul", x, notation.pi), 180)),
+    **dict.fromkeys(("rad2deg", "degrees"), lambda x: elementwise("div", elementwise("mul", x, 180), notation.pi)),
 }
 
 
@@ -55,7 +59,36 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Array:
 
 
 def _outer(a: Any, b: Any) -> Array:
-    return as_array(a)[:, None] * as_array(b)
+    """Of all elements of the one and all of the other, however many axes they have."""
+    return _flat(as_array(a))[:, None] * _flat(as_array(b))
+
+
+def _flat(x: Array) -> Array:
+    if not x._node.rank:
+        return x[None]
+    return x if x._node.rank == 1 and not x._lead else x.reshape(-1)
+
+
+def _dot(a: Any, b: Any) -> Array:
+    a, b = as_array(a), as_array(b)
+    if not a._node.rank or not b._node.rank:
+        return elementwise("mul", a, b)
+    if (a._node.rank > 1 or a._lead) and (b._node.rank > 2 or b._lead):
+        raise DeclarationError(
+            f"np.dot of {a!r} and {b!r} multiplies each row of the one with each column of the other ({line()}). "
+            f"A batch of matrix products is a @ b."
+        )
+    return matmul(a, b)
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    a = as_array(a)
+    if a._node.rank != 2 or a._lead or (offset, axis1, axis2) != (0, 0, 1):
+        raise DeclarationError(
+            f"np.trace is traced for the diagonal of a matrix, not of {a!r} ({line()}). "
+            f"sg.trace and np.linalg.trace take the last two axes."
+        )
+    return matrices.trace(a)
 
 
 def _squeeze(x: Array, axis: int) -> Array:
@@ -65,6 +98,8 @@ def _squeeze(x: Array, axis: int) -> Array:
 
 
 def _expand_dims(x: Array, axis: int) -> Array:
+    if not isinstance(axis, int):
+        raise DeclarationError(f"np.expand_dims adds one axis at a time, and not {axis} ({line()}).")
     key: list[Any] = [slice(None)] * x._node.rank
     key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
     return x[(..., *key[x._lead :])] if x._lead else x[tuple(key)]
@@ -77,7 +112,7 @@ def _reducing(kind: str) -> Callable[..., Array]:
     return function
 
 
-_MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power trace norm sort argsort
+_MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -88,9 +123,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "where": notation.where,
     "stack": lambda arrays, axis=0: notation.stack(arrays, axis),
     "concatenate": notation.concatenate,
-    "dot": matmul,
+    "dot": _dot,
     "clip": _clip,
     "outer": _outer,
+    "trace": _trace,
     "transpose": lambda x, axes=None: x.transpose(*(axes or ())),
     "matrix_transpose": lambda x: x.mT,
     "swapaxes": lambda x, axis1, axis2: x.swapaxes(axis1, axis2),
@@ -101,9 +137,19 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+_OF_MATRICES: Mapping[str, Callable[..., Any]] = {"trace": matrices.trace}  # of np.linalg, where np has another
+
+
 def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """`np.sum(x, axis=-1)`, `np.where`, `np.stack` and the like."""
     name = function.__name__
     if name not in _FUNCTIONS:
         raise DeclarationError(f"np.{name} cannot be traced ({line()}). Write it with the functions of symgrad.")
-    return _FUNCTIONS[name](*args, **kwargs)
+    traced = _FUNCTIONS[name]
+    if function.__module__ == "numpy.linalg":
+        traced = _OF_MATRICES.get(name, traced)
+    try:
+        inspect.signature(traced).bind(*args, **kwargs)
+    except TypeError as error:
+        raise DeclarationError(f"np.{name} cannot be traced so: {error} ({line()}).") from None
+    return traced(*args, **kwargs)

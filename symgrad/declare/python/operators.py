@@ -21,6 +21,7 @@ class Operators:
     if TYPE_CHECKING:  # what an Array has
 
         def _elementwise(self, op: str, *args: Any) -> Array: ...
+        def _combined(self, op: str, *args: Any) -> Array: ...
         def _matmul(self, a: Any, b: Any) -> Array: ...
         def _reduced(self, kind: str, axis: Axis, keepdims: bool) -> Array: ...
         def _counted(self, axis: Axis) -> Array: ...
@@ -100,19 +101,19 @@ class Operators:
         return self._elementwise("ne", self, other)
 
     def __and__(self, other: Operand) -> Array:
-        return self._elementwise("and", self, other)
+        return self._combined("and", self, other)
 
     def __rand__(self, other: Operand) -> Array:
-        return self._elementwise("and", other, self)
+        return self._combined("and", other, self)
 
     def __or__(self, other: Operand) -> Array:
-        return self._elementwise("or", self, other)
+        return self._combined("or", self, other)
 
     def __ror__(self, other: Operand) -> Array:
-        return self._elementwise("or", other, self)
+        return self._combined("or", other, self)
 
     def __invert__(self) -> Array:
-        return self._elementwise("not", self)
+        return self._combined("not", self)
 
     # reductions
 

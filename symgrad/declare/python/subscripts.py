@@ -109,12 +109,13 @@ def select_axes(x: Array, key: Any) -> Place:
 
 
 def _part(x: Array, key: Any, axis: int) -> _Slice | Expr | Array:
-    from .values import Array, as_array
+    from .values import Array, as_array, is_condition
 
     extent = x._node.shape[axis]
     if isinstance(key, slice):
         return _slice(x, key, extent)
-    if isinstance(key, (bool, np.bool_)) or isinstance(key, np.ndarray) and key.ndim:
+    mask = is_condition(key) and not (isinstance(key, Array) and key._node.free)
+    if mask or isinstance(key, np.ndarray) and key.ndim:
         raise DeclarationError(f"{here()}a mask or an array of numbers cannot be a subscript; use sg.where{_at()}.")
     if isinstance(key, (int, np.integer)):
         literal = int(key)

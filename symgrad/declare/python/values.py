@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DeclarationError
-from ...expr import ONE, ZERO, as_expr, is_exact, show, value_of
+from ...expr import ONE, ZERO, Apply, Ref, as_expr, is_exact, show, value_of
+from ...ir import Dtype
+from ...ops import OPS
 from ..infinity import INFINITY
 from .graph import (
     Node,
@@ -77,6 +79,11 @@ class Array(Operators):
 
         return elementwise(op, *args)
 
+    def _combined(self, op: str, *args: Any) -> Array:
+        from .arithmetic import combined  # as above
+
+        return combined(op, *args)
+
     def _matmul(self, a: Any, b: Any) -> Array:
         from .arithmetic import matmul  # as above
 
@@ -123,9 +130,10 @@ class Array(Operators):
         """The array with its last two axes swapped."""
         return self.swapaxes(-1, -2)
 
-    def transpose(self, *axes: int) -> Array:
-        """The axes in the order `axes`; reversed if none are given."""
+    def transpose(self, *axes: Any) -> Array:
+        """The axes in the order `axes`, numbers or a tuple of them; reversed if none are given."""
         rank = self._node.rank
+        axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
         if self._lead and not axes:
             raise DeclarationError(f"{here()}.T with `...` in front is ambiguous ({line()}); swap two axes: x.mT.")
         order = [axis_of(self, a) for a in axes] or list(reversed(range(rank)))
@@ -270,9 +278,28 @@ def as_array(x: Any) -> Array:
     return found
 
 
+def is_condition(x: Any) -> bool:
+    """Whether the elements are true or false: a comparison, an input of booleans, or True itself."""
+    if not isinstance(x, Array):
+        return isinstance(x, (bool, np.bool_)) or isinstance(x, np.ndarray) and x.dtype == bool
+    node: Node = x._node
+    scope = current()
+    while isinstance(node, Value):
+        body = node.body
+        if not isinstance(body, Ref):
+            return isinstance(body, Apply) and OPS[body.op].result == "bool"
+        if body.name not in node.operands:
+            tensor = scope.draft.tensors.get(body.name) if scope else None
+            return tensor is not None and tensor.dtype is Dtype.BOOL
+        node = node.operands[body.name]
+    return False
+
+
 def axis_of(x: Array, axis: int) -> int:
     """The position of an axis as NumPy counts it; with a pack in front only from the end."""
     rank = x._node.rank
+    if not isinstance(axis, (int, np.integer)):
+        raise DeclarationError(f"{here()}axis {axis} of {x!r}: one axis is asked for, a number ({line()}).")
     if x._lead and (axis >= 0 or axis < x._lead - rank):
         raise DeclarationError(
             f"{here()}axis {axis} of {x!r}: with `...` in front count from the end, -1 to {x._lead - rank} ({line()})."
