@@ -5,7 +5,7 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Protocol
 
@@ -68,11 +68,12 @@ def draws_at(
     rng: np.random.Generator,
     sizes: Mapping[str, int],
     packs: Mapping[str, tuple[int, ...]],
-    options: dict[str, Any],
+    options: Mapping[str, Any],
+    kinds: Sequence[str] = ("normal", "above", "unit"),
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Inputs and options at these sizes, of one distribution after the other."""
     symmetric = symmetric_inputs(function)
-    for kind in ("normal", "above", "unit"):
+    for kind in kinds:
         inputs: dict[str, Any] = {}
         for name in function.inputs:
             shape = shape_of(function, name, sizes, packs, options)
@@ -84,7 +85,7 @@ def draws_at(
                 low, high = integers(function, name, sizes, packs, options)
                 dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
                 inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(dtype)
-        yield inputs, options
+        yield inputs, dict(options)
 
 
 def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:

@@ -31,7 +31,7 @@ from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
 from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
-from .text import Fault, Steps, Values, differentiable, full_shape
+from .text import Fault, Kinds, Steps, Values, differentiable, full_shape
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
@@ -284,9 +284,9 @@ class CText:
             yield {n: filled(cells, full_shape(self.function, n, inputs, options)) for n, cells in collected.items()}
 
     def refusal(
-        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
-        """`kind` is not asked for: C returns a number. Nothing may be written."""
+        """`kinds` are not asked for: C returns a number. Nothing may be written."""
         name = f"{self.function.name}_forward{variant}"
         arguments, written = self._forward_arguments(variant, inputs, options)
         said = _refused(name, self._status(f"forward{variant}", arguments), written)

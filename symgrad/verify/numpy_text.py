@@ -20,7 +20,7 @@ from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .series import with_limit
-from .text import Fault, Steps, Values
+from .text import Fault, Kinds, Steps, Values
 
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
     reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
@@ -202,13 +202,14 @@ class NumpyText:
         yield from ()  # Python saves what it saves
 
     def refusal(
-        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
+        said = " or ".join(k.__name__ for k in kinds)
         try:
             self.forward(variant, inputs, options)
         except Fault as fault:
-            return None if type(fault.__cause__) is kind else f"{fault}, not {kind.__name__}"
-        return f"forward does not raise {kind.__name__}"
+            return None if type(fault.__cause__) in kinds else f"{fault}, not {said}"
+        return f"forward does not raise {said}"
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         self.steps.count = 0

@@ -1,4 +1,5 @@
-"""What printed code must refuse: subscripts out of range, and sizes that break a condition of the declaration.
+"""What printed code must refuse: subscripts out of range, sizes that break a condition of the declaration, and sizes at
+which a branch that data select reads outside of a tensor.
 
 NumPy raises IndexError, or ValueError for sizes; C returns a number other than 0 and writes nothing. A compiled library
 is asked only what its text has refused, as it would read past the end of an array.
@@ -6,6 +7,7 @@ is asked only what its text has refused, as it would read past the end of an arr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,15 +16,18 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
-from .adjoint import Artefact
+from ..ops import COMPARISONS
+from .adjoint import Artefact, draws_at
 from .cases import Case
-from .draws import integers, outside
+from .draws import DRAWS, integers, outside
+from .kinks import at_kinks, coarse
 from .reference import Declaration
 from .rounding import DOUBLE, rounding
-from .sizes import shape_of, violations
-from .text import Fault, Text, Values, differentiable
+from .sizes import leaving, shape_of, violations
+from .text import Fault, Kinds, Text, Values, differentiable
 
 BITS = 160
+EVALUATIONS = 300  # in search of data that select a branch
 
 
 def refusals(
@@ -32,10 +37,13 @@ def refusals(
     function = declaration.function
     for inputs in _out_of_range(declaration, case):
         bad = replace(case, label="a subscript out of range", inputs=inputs)
-        yield from _asked(function, text, artefact, to, bad, case, IndexError)
+        yield from _asked(function, text, artefact, to, bad, case, (IndexError,))
     for inputs in _unfitting(function, case):
         bad = replace(case, label="sizes that break a condition", inputs=inputs)
-        yield from _asked(function, text, artefact, to, bad, None, ValueError)
+        yield from _asked(function, text, artefact, to, bad, None, (ValueError,))
+    for inputs in _leaving(declaration, case):
+        bad = replace(case, label="a branch that reads outside of a tensor", inputs=inputs)
+        yield from _asked(function, text, artefact, to, bad, None, (IndexError, ValueError))
 
 
 def _asked(
@@ -45,27 +53,28 @@ def _asked(
     to: str,
     bad: Case,
     good: Case | None,
-    kind: type[Exception],
+    kinds: Kinds,
 ) -> Iterator[tuple[str, str, Case]]:
+    said = " or ".join(k.__name__ for k in kinds)
     for variant in text.variants:
         try:
             with rounding(DOUBLE, BITS):
                 saved = None if good is None else text.forward(variant, good.inputs, good.options)[1]
-                said = text.refusal(variant, bad.inputs, bad.options, saved, bad.seeds, kind)
+                wrong = text.refusal(variant, bad.inputs, bad.options, saved, bad.seeds, kinds)
         except Fault as fault:
-            said = str(fault)
-        if said:
-            yield f"text{variant}", said, bad
+            wrong = str(fault)
+        if wrong:
+            yield f"text{variant}", wrong, bad
             return
     given = [None if bad.inputs.get(n) is None else np.asarray(bad.inputs[n]) for n in function.inputs]
     try:
         with np.errstate(all="ignore"):
             artefact.forward(*given, **bad.options)
     except Exception as error:  # whatever generated code raises is looked at
-        if type(error) is not kind and (to == "numpy" or not isinstance(error, (IndexError, ValueError))):
-            yield "float64", f"raises {type(error).__name__}: {error}, not {kind.__name__}", bad
+        if type(error) not in kinds and (to == "numpy" or not isinstance(error, (IndexError, ValueError))):
+            yield "float64", f"raises {type(error).__name__}: {error}, not {said}", bad
         return
-    yield "float64", f"does not raise {kind.__name__}", bad
+    yield "float64", f"does not raise {said}", bad
 
 
 def _out_of_range(declaration: Declaration, case: Case) -> Iterator[Values]:
@@ -81,6 +90,24 @@ def _out_of_range(declaration: Declaration, case: Case) -> Iterator[Values]:
                 inputs = {**case.inputs, name: changed}
                 if _undefined(declaration, inputs, case.options):
                     yield inputs
+
+
+def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
+    """Inputs for which the formula reads outside of a tensor, in a branch that only data select: some at each of the
+    sizes where that can be."""
+    function, rng = declaration.function, np.random.default_rng(13)
+    bound = bind(function, case.inputs, case.options)
+    sizes = {n: s for n, s in bound.items() if isinstance(s, int)}
+    packs = {n: s for n, s in bound.items() if isinstance(s, tuple)}
+    for wrong in leaving(function, sizes, packs, case.options):
+        drawn = [inputs for inputs, _ in draws_at(function, rng, wrong, packs, case.options, tuple(DRAWS))]
+        start = coarse(drawn[0])
+        near = at_kinks(declaration, start, case.options, rng, EVALUATIONS, COMPARISONS)
+        found = next(
+            (i for i in itertools.chain(drawn, (start,), near) if _undefined(declaration, i, case.options)), None
+        )
+        if found is not None:
+            yield found
 
 
 def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, Any]) -> bool:

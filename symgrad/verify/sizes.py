@@ -13,10 +13,12 @@ from ..evaluate import evaluate
 from ..expr import Const, Ref, postorder
 from ..ir import Function, extent_of
 from .groups import components
+from .reach import inside
 
 Packs = Mapping[str, tuple[int, ...]]
 Sizes = Mapping[str, int | tuple[int, ...]]
 STEPS = 4  # the least size where a tensor is computed from itself: one step tells little
+LARGER = (4, 7, 12)  # the least size, where a subscript needs them
 COST = 3000  # operations of one evaluation in mpmath: about 10 ms
 
 
@@ -55,8 +57,9 @@ def met(function: Function, sizes: Mapping[str, int], packs: Packs, options: Map
 
 
 def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
-    """Whether the sizes meet the constraints, and no box is empty unless a size is 0."""
-    if not all(met(function, sizes, packs, options)):
+    """Whether the sizes meet the constraints, nothing outside of a tensor is read whatever the data are, and no box is
+    empty unless a size is 0."""
+    if not all(met(function, sizes, packs, options)) or not inside(function, {**sizes, **packs}, options):
         return False
     if 0 in sizes.values() or any(0 in p for p in packs.values()):
         return True
@@ -86,7 +89,9 @@ def choose(
     best: tuple[int, dict[str, int]] | None = None
     least = STEPS if any(c.open for c in components(function)) else 2
     distinct = tuple(range(least, least + len(dims)))
-    for pool in pools or (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5), (1, 2, 2, 3, 3, 4)):
+    larger = (tuple(range(least, least + 2 + len(dims))) for least in LARGER)
+    small = (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5))
+    for pool in pools or (*small, *larger, (1, 2, 2, 3, 3, 4)):
         for sizes in _assignments(dims, pool, rng):
             if not fitting(function, sizes, packs, options):
                 continue
@@ -113,6 +118,25 @@ def _reaching(function: Function, packs: Packs, options: Mapping[str, Any], rng:
         if (count, sum(moved.values())) < (broken, sum(sizes.values())) or 0 < count <= broken:
             sizes, broken = moved, count
     return sizes
+
+
+def leaving(
+    function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
+) -> Iterator[dict[str, int]]:
+    """For each size that is moved alone, the nearest smaller and larger ones, and 1, at which the formula may read
+    outside of a tensor, though they meet the constraints."""
+
+    def leaves(moved: Mapping[str, int]) -> bool:
+        return all(met(function, moved, packs, options)) and not inside(function, {**moved, **packs}, options)
+
+    for name, size in sizes.items():
+        nearest = [next((v for v in row if leaves({**sizes, name: v})), None) for row in _ways(size)]
+        yield from ({**sizes, name: v} for v in dict.fromkeys(nearest) if v is not None)
+
+
+def _ways(size: int) -> tuple[range, ...]:
+    """From a size downwards, upwards, and from 1."""
+    return range(size - 1, 0, -1), range(size + 1, 2 * size + 12), range(1, size)
 
 
 def violations(

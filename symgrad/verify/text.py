@@ -13,6 +13,7 @@ from .sizes import cost
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
+Kinds = tuple[type[Exception], ...]
 
 
 STEPS = 3 * 10**5  # of the loops of one call; more where the declaration itself takes many at literal sizes
@@ -60,12 +61,12 @@ class Text(Protocol):
         """Yield the outputs where memory for what backward needs is not given, in each way that this may be."""
 
     def refusal(
-        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kind: type[Exception]
+        self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
         """What is wrong with how it refuses `inputs`; None if nothing.
 
         saved  of a correct forward where backward must refuse them too, else None
-        kind   what a language with exceptions must raise
+        kinds  what a language with exceptions must raise, one of them
         """
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from loading import Compiled, numpy_module
@@ -9,6 +11,7 @@ from loading import Compiled, numpy_module
 from symgrad.declare import parse
 from symgrad.verify import check
 from symgrad.verify.kinks import at_conditions, coarse
+from symgrad.verify.reach import inside
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 
@@ -172,3 +175,101 @@ def test_a_gradient_in_c_at_the_edge_of_a_guard(gradient, right):
     files = {"unit.c": UNIT_C.format(gradient=gradient), "unit.h": "#include <stddef.h>\n"}
     report = check(parse(UNIT), files, "c", Compiled(parse(UNIT), files))
     assert report.ok is right, str(report)
+
+
+# Branches that read outside of a tensor
+
+READS = "f(x[n], w)[i:8] = where(w >= 1, x[i]*w, w)"
+READS_NUMPY = """
+import numpy as np
+def forward(x, w):
+    x, w = np.asarray(x), np.asarray(w)
+    {guard}
+    return np.where(w >= 1, row(x) * w, w), (x, w)
+def row(x):
+    padded = np.zeros(8, x.dtype)
+    padded[: len(x)] = x[:8]
+    return padded
+def backward(saved, grad_output=None, needs_input_grad=None):
+    x, w = saved
+    if grad_output is None:
+        raise ValueError("grad can be implicitly created only for scalar outputs")
+    grad_x = np.zeros_like(x)
+    grad_x[:8] = np.where(w >= 1, w * grad_output, 0)[: len(x)]
+    grad_w = np.where(w >= 1, grad_output * row(x), grad_output).sum()
+    return grad_x if needs_input_grad[0] else None, grad_w if needs_input_grad[1] else None
+"""
+READS_C = """
+#include "f.h"
+int f_forward(size_t n, const double *x, double w, double *out)
+{{
+    if ({refused}) {{
+        return 2;
+    }}
+    for (size_t i = 0; i < 8; ++i) {{
+        out[i] = w >= 1.0 ? x[i] * w : w;
+    }}
+    return 0;
+}}
+int f_backward(size_t n, const double *x, double w, const double *grad_output, double *grad_x, double *grad_w)
+{{
+    for (size_t i = 0; grad_x && i < n; ++i) {{
+        grad_x[i] = w >= 1.0 && i < 8 ? grad_output[i] * w : 0.0;
+    }}
+    double sum = 0.0;
+    for (size_t i = 0; i < 8; ++i) {{
+        sum += w >= 1.0 ? grad_output[i] * x[i] : grad_output[i];
+    }}
+    if (grad_w) {{
+        *grad_w = sum;
+    }}
+    return 0;
+}}
+"""
+GUARDS = [  # (what is refused, by what, whether that is enough)
+    ("len(x) < 8", "ValueError", True),
+    ("len(x) < 8 and w >= 1", "IndexError", True),
+    ("False", "ValueError", False),
+    ("len(x) < 7", "ValueError", False),
+    ("len(x) < 8 and w > 2", "ValueError", False),
+    ("len(x) < 8", "TypeError", False),
+    ("len(x) < 9", "ValueError", False),
+]
+REFUSED = [("n < 8", True), ("w >= 1.0 && n < 8", True), ("0", False), ("n < 7", False), ("n < 9", False)]
+
+
+def unconstrained():
+    """The function without the constraint that was read off its branches: the oracle finds the sizes by itself."""
+    return replace(parse(READS), constraints=())
+
+
+@pytest.mark.parametrize(("condition", "kind", "right"), GUARDS, ids=[f"{kind} if {c}" for c, kind, _ in GUARDS])
+def test_sizes_at_which_a_branch_reads_outside_are_refused(condition, kind, right):
+    files = {"printed.py": READS_NUMPY.format(guard=f"if {condition}: raise {kind}('f: needs 8 <= n')")}
+    report = check(unconstrained(), files, "numpy", numpy_module(files))
+    assert report.ok is right, str(report)
+    assert right or condition == "len(x) < 9" or "a branch that reads outside of a tensor" in str(report)
+
+
+@pytest.mark.parametrize(("condition", "right"), REFUSED, ids=[condition for condition, _ in REFUSED])
+def test_c_refuses_sizes_at_which_a_branch_reads_outside(condition, right):
+    files = {"f.c": READS_C.format(refused=condition), "f.h": "#include <stddef.h>\n"}
+    report = check(unconstrained(), files, "c", Compiled(unconstrained(), files))
+    assert report.ok is right, str(report)
+
+
+REACH = [  # (formula, sizes, whether some data lead outside)
+    ("g(x[n,m])[i] = where(x[i,0] > 0, x[i,5], x[i,0])", {"n": 4, "m": 6}, False),
+    ("g(x[n,m])[i] = where(x[i,0] > 0, x[i,5], x[i,0])", {"n": 4, "m": 5}, True),
+    ("f(x[n,m], w)[i:n] = where(i >= 1, x[i-1,5]*w, -w)", {"n": 1, "m": 2}, False),
+    ("f(x[n,m], w)[i:n] = where(i >= 1, x[i-1,5]*w, -w)", {"n": 2, "m": 5}, True),
+    ("f(x[n], y[n])[i] = where((i > 0) & (y[i] > 0), x[i]*x[2*(i - 1)], 0)", {"n": 2}, False),
+    ("f(x[n], y[n])[i] = where((i > 0) & (y[i] > 0), x[i]*x[2*(i - 1)], 0)", {"n": 4}, True),
+    ("f(x[n], t[n]: int)[i] = where(t[i] >= 0, x[t[i]], 0)", {"n": 3}, False),
+    ("f(x[n], w)[i:n] = where(w > 0, where(i > 0, x[i-1], 0), x[n-1-i])", {"n": 3}, False),
+]
+
+
+@pytest.mark.parametrize(("text", "sizes", "leaves"), REACH)
+def test_whether_some_data_lead_outside(text, sizes, leaves):
+    assert inside(parse(text), sizes, {}) is not leaves
