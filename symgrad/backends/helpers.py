@@ -3,13 +3,13 @@ with a removable singularity (series.py)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..expr import DEFINED, Apply, Expr, postorder, ref
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
 from . import series
+from .python_names import names_in
 from .python_text import ArrayPrinter, assigned
 from .series import as_array, documented, returned
 
@@ -22,7 +22,9 @@ def python_helpers(text: str, printer: ArrayPrinter, program: Program) -> list[l
     def made(op: str) -> list[str]:
         return series.python_helper(op, printer) if op in DEFINED else _python(OPS[op], printer)
 
-    return [*_called(text, printer.target, made, formulas(program))]
+    rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
+    words = {word: op for op in rows if (word := OPS[op].word(printer.target))}
+    return [*_called(text, words, made, set())]
 
 
 def formulas(program: Program) -> tuple[str, ...]:
@@ -39,22 +41,15 @@ def formulas(program: Program) -> tuple[str, ...]:
 
 
 def _called(
-    text: str,
-    language: str,
-    made: Callable[[str], list[str]],
-    formulas: Collection[str],
-    known: set[str] | None = None,
+    text: str, words: Mapping[str, str], made: Callable[[str], list[str]], known: set[str]
 ) -> Iterator[list[str]]:
-    """What is made of the operators whose functions `text` calls, in the order of their names."""
-    known = set() if known is None else known
-    rows = [*formulas, *(row.name for row in ROWS if row.helper is not None)]
-    words = {str(OPS[op].word(language)): op for op in rows}
-    for word in sorted(set(re.findall(r"\b\w+(?=\()", text)) & words.keys()):
+    """What is made of the operators whose functions `text` calls, in the order of their `words`."""
+    for word in sorted(names_in(text) & words.keys()):
         if word in known:
             continue
         known.add(word)
         lines = made(words[word])
-        yield from _called("\n".join(lines[1:]), language, made, formulas, known)
+        yield from _called("\n".join(lines[1:]), words, made, known)
         yield lines
 
 

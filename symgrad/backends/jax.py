@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -22,14 +21,13 @@ from .python_lines import (
     constraint_lines,
     count_lines,
     in_docstring,
-    mentions,
     present,
     size_lines,
     tuple_of,
     unpacked,
     where_told,
 )
-from .python_names import PythonLanguage
+from .python_names import PythonLanguage, names_in
 from .python_text import assigned, called, pack_name, parameters, returned, unset
 
 
@@ -73,13 +71,13 @@ class _File(FrameworkFile):
         helper = inputs_helper(self.program, refused, promoted(self.primal))
         helpers = [["@jax.ensure_compile_time_eval()", *helper] if self.program.indexed else helper]
         helpers += self._type_helpers()
-        checks = "\n".join(line for helper in helpers for line in helper)
-        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in body + checks]
+        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
+        helpers += [list(lines) for word, lines in HELPERS.items() if word in used]
         helpers += python_helpers(body, self.printer("x"), self.program)
-        whole = "\n".join([body, *(line for helper in helpers for line in helper)])
+        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
         imports = ["import functools"] if self.options else []
-        imports += ["import math"] if "math." in whole else []
-        modules = [m for m in SCIPY if re.search(rf"(?<!\.)\b{m}\.", whole)]
+        imports += ["import math"] if "math" in used else []
+        modules = [m for m in SCIPY if m in used]
         every = [*self.primal.inputs, *self.options]
         count = len(self.primal.inputs)
         places = ", ".join(str(count + k) for k in range(len(self.options)))
@@ -90,7 +88,7 @@ class _File(FrameworkFile):
             header=[in_docstring(line) for line in header],
             imports=[*imports, ""] if imports else [],
             modules=[
-                *(["import numpy as np"] if re.search(r"\bnp\.", whole) else []),
+                *(["import numpy as np"] if "np" in used else []),
                 *([f"from jax.scipy import {', '.join(sorted(modules))}"] if modules else []),
             ],
             name=self.primal.name,
@@ -195,8 +193,8 @@ class _File(FrameworkFile):
             lines += unpacked(program.saved, "saved")
         sized = size_lines([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
         if len(self.seeds) > 1:
-            text = "\n".join([*sized, *self.body])
-            lines += assigned(", ".join(s if mentions(text, s) else "_" for s in self.seeds), "grad_output", 4)
+            used = names_in("\n".join([*sized, *self.body]))
+            lines += assigned(", ".join(s if s in used else "_" for s in self.seeds), "grad_output", 4)
         lines += [*sized, *count_lines(self.backward.counts)]
         lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
@@ -222,10 +220,10 @@ class _ForwardMode(_File):
         pushed = _Tangents(self.program.product)
         inner = [*pushed.sized(4), *self.lines()(pushed.statements)]
         results = pushed.results(self.primal.outputs, "np.zeros({}.shape, jax.dtypes.float0)")
-        text = "\n".join([*inner, *results])
+        used = names_in("\n".join([*inner, *results]))
         names = [pushed.tangents.get(n, "_") for n in self.primal.inputs]
         lines = unpacked(self.primal.inputs, "primals")
-        lines += unpacked([n if mentions(text, n) else "_" for n in names], "tangents")
+        lines += unpacked([n if n in used else "_" for n in names], "tangents")
         values = tuple_of(results) if len(results) > 1 else results[0]
         call = "".join(self.call(""))
         if values.count(".shape") == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -34,13 +33,12 @@ from .python_lines import (
     constraint_lines,
     count_lines,
     in_docstring,
-    mentions,
     size_lines,
     tuple_of,
     unpacked,
     with_return,
 )
-from .python_names import PythonLanguage
+from .python_names import PythonLanguage, names_in
 from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, returned, sizes, unset
 
 MANY = 8  # inputs, from which their flags are not written out
@@ -82,10 +80,10 @@ class NumPyFile(PythonFile):
     def text(self, header: Sequence[str]) -> str:
         functions = self.functions()
         helpers = self._helpers("\n".join(line for f in functions for line in f["lines"]))
-        body = [line for lines in (*(f["lines"] for f in functions), *helpers) for line in lines]
-        imports = ["import math", ""] if any("math." in line for line in body) else []
+        used = names_in("\n".join(line for lines in (*(f["lines"] for f in functions), *helpers) for line in lines))
+        imports = ["import math", ""] if "math" in used else []
         imports.append("import numpy as np")
-        modules = [m for m in SCIPY if any(re.search(rf"(?<!\.)\b{m}\.", line) for line in body)]
+        modules = [m for m in SCIPY if m in used]
         if modules:
             imports.append(f"from scipy import {', '.join(sorted(modules))}")
         public = sorted(f["name"] for f in functions if not f["name"].startswith("_"))
@@ -191,8 +189,8 @@ class NumPyFile(PythonFile):
             return conditions(guard, gradients, program, "needs_input_grad")
 
         lines += NumPyLines(printer, asked)(self.backward.statements)
-        text = "\n".join(lines)
-        names = [n if n in program.saved or mentions(text, n) else "_" for n in names]
+        used = names_in("\n".join(lines))
+        names = [n if n in program.saved or n in used else "_" for n in names]
         lines = [*(unpacked(names) if names else []), *lines]
         result = [self.gradient_of(n) or "None" for n in primal.inputs]
         lines += returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)
@@ -253,13 +251,13 @@ class NumPyFile(PythonFile):
         helpers = []
         if self.primal.inputs:
             helpers.append(inputs_helper(self.program, range_refused(RANGE, ArrayPrinter(""))))
-        text = "\n".join(line for h in helpers for line in h)
+        kinds = names_in("\n".join(line for h in helpers for line in h))
         for word, kind, check in (
             ("_real", "floating point", "np.floating"),
             ("_integer", "integer", "np.integer"),
             ("_boolean", "boolean", "np.bool_"),
         ):
-            if f"{word}(" in text:
+            if word in kinds:
                 helpers.append(type_helper(self.primal.name, word, kind, check))
         seeds = self.program.derivative.seeds
         if self._whole_output():
@@ -270,6 +268,6 @@ class NumPyFile(PythonFile):
             always = not self.primal.table[seeds[0][0]].shape
             scalar = "always" if always else "sometimes" if self._scalar_output() else ""
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
-        if "_windows(" in body:
+        if "_windows" in names_in(body):
             helpers.append(list(WINDOWS))
         return [*helpers, *python_helpers(body, self.printer("x"), self.program)]

@@ -14,7 +14,8 @@ from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source.layout import cut_text
-from .python_lines import count_lines, listed, mentions, number_of, size_lines, where_told
+from .python_lines import count_lines, listed, number_of, size_lines, where_told
+from .python_names import names_in
 from .python_text import ArrayPrinter, pack_name
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
@@ -187,4 +188,8 @@ class FrameworkFile(PythonFile):
 
     def used(self, name: str) -> bool:
         """Whether the lines of backward mention a name."""
-        return mentions("\n".join([*self.body, *count_lines(self.backward.counts)]), name)
+        return name in self._used
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        return names_in("\n".join([*self.body, *count_lines(self.backward.counts)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Unpack,
 from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import Array, Elementwise
 from .python_checks import raised
+from .python_names import names_in
 from .python_text import ArrayPrinter, assigned, if_lines, pack_name, returned, sizes
 
 Asked = Callable[[Guard], str]
@@ -153,17 +153,12 @@ def with_return(lines: list[str], outputs: Sequence[str], saved: Sequence[str], 
         if name not in outputs or name in saved or value.endswith("("):
             break
         last[name] = value
-    apart = not any(mentions(value, name) for value in last.values() for name in outputs)
+    apart = names_in("\n".join(last.values())).isdisjoint(outputs)
     if len(outputs) > 1 and len(last) == len(outputs) and apart:
         inlined = f"return ({', '.join(last[o] for o in outputs)}), {kept}"
         if len(inlined) <= 84:
             return [*lines[: len(lines) - len(last)], inlined]
     return [*lines, *returned(f"{tuple_of(outputs) if len(outputs) > 1 else outputs[0]}, {kept}", 4)]
-
-
-def mentions(text: str, name: str) -> bool:
-    """Whether a name stands in a text."""
-    return re.search(rf"\b{name}\b", text) is not None
 
 
 def as_stored(tensor: Tensor, pattern: Pattern | None) -> Tensor:

@@ -38,6 +38,17 @@ _WORDS = _BUILTINS | frozenset(  # what printed Python has besides: interface, m
 _MADE = re.compile(r"_.*|(has|count|grad|step)_.*|.*_(rows|part)")
 _IN_BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_STRING = re.compile(r'''(?<![\w"'])(f?)("""[\s\S]*?"""|"[^"\n]*")''')
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names that lines of Python speak of, no attributes among them: each has one owner, so these are all uses."""
+    return frozenset(_NAME.findall(_STRING.sub(_holes, text)))
+
+
+def _holes(string: re.Match[str]) -> str:
+    """What is computed in a string."""
+    return ", ".join(_IN_BRACES.findall(string[2])) if string[1] else ""
 
 
 class PythonLanguage(Language):

@@ -19,8 +19,8 @@ from ..plan import Program
 from .numpy import NumPyFile, NumPyLines
 from .python_checks import checked_options, raised
 from .python_file import module_from
-from .python_lines import as_stored, count_lines, listed, mentions, present, size_lines, tuple_of, unpacked, where_told
-from .python_names import PythonLanguage
+from .python_lines import as_stored, count_lines, listed, present, size_lines, tuple_of, unpacked, where_told
+from .python_names import PythonLanguage, names_in
 from .python_text import assigned, if_lines, pack_name, parameters, returned, sizes
 
 Printed = dict[str, Any]
@@ -264,7 +264,7 @@ class _File(NumPyFile):
             rest += if_lines(f"{flat}.size != {sizes(expected)}", 4)
             rest += raised("ValueError", message)
         rest += self._split(flat, shapes, lengths)
-        if self._counted and mentions("\n".join(rest), pack_name(self._counted)):
+        if self._counted and pack_name(self._counted) in names_in("\n".join(rest)):
             lines += self._count(pack_name(self._counted), shapes)
         lines += rest
         shown = listed([f"{n} {show_shape(t)}" for n, t in zip(self.unknowns, self._shapes, strict=True)])

@@ -22,7 +22,6 @@ from .python_lines import (
     in_docstring,
     indented,
     listed,
-    mentions,
     needed,
     present,
     size_lines,
@@ -30,7 +29,7 @@ from .python_lines import (
     unpacked,
     where_told,
 )
-from .python_names import PythonLanguage
+from .python_names import PythonLanguage, names_in
 from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
 from .torch_lines import HELPERS, TorchLines
 from .torch_text import TorchPrinter
@@ -83,11 +82,11 @@ class _File(FrameworkFile):
         jvp = self._jvp() if self.forward_mode else []
         body = "\n".join([*self._call(), *forward, *backward, *jvp])
         helpers = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
-        text = "\n".join([body, *helpers[0]])
-        helpers += [list(lines) for word, lines in HELPERS.items() if f"{word}(" in text]
+        used = names_in("\n".join([body, *helpers[0]]))
+        helpers += [list(lines) for word, lines in HELPERS.items() if word in used]
         helpers += python_helpers(body, self.printer("x"), self.program)
-        whole = "\n".join([body, *(line for helper in helpers for line in helper)])
-        imports = [f"import {m}" for m in ("functools", "math") if f"{m}." in whole]
+        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
+        imports = [f"import {m}" for m in ("functools", "math") if m in used]
         return template("torch.j2").render(
             header=[in_docstring(line) for line in header],
             imports=[*imports, ""] if imports else [],
@@ -173,12 +172,13 @@ class _File(FrameworkFile):
         kept = [self._kept(n) for n in self.saved]
         pushed = [*primal.inputs] if self.forward_mode else []
         text = ", ".join([*kept, *flags, *sizes, *extra, *pushed])
-        read = [n for n in (*primal.inputs, *self.options) if mentions(text, n)]
+        used = names_in(text)
+        read = [n for n in (*primal.inputs, *self.options) if n in used]
         lines: list[str] = []
         if read:
             names = [n if n in read else "_" for n in (*primal.inputs, *self.options)]
             lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), self.given, 8)
-        own = [n for n in results if mentions(", ".join(kept), n)]
+        own = [n for n in results if n in names_in(", ".join(kept))]
         if own and len(results) > 1:
             lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
         elif own:

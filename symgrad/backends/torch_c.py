@@ -26,7 +26,7 @@ from .frameworks import TorchArtefact
 from .python_checks import inputs_helper, promoted
 from .python_file import PythonModule
 from .python_lines import constraint_lines, in_docstring, size_lines, tuple_of, unpacked, where_told
-from .python_names import PythonLanguage
+from .python_names import PythonLanguage, names_in
 from .python_text import assigned, called, pack_name, parameters, returned, sizes
 from .torch import type_helpers
 
@@ -103,7 +103,7 @@ class _File(PythonModule):
         name = self.primal.name
         helpers = [inputs_helper(self.program, None, promoted(self.primal)), *type_helpers(self.primal)]
         whole = [self._forward(), self._results(), self._backward(), self._gradients()]
-        used = any("math." in line for lines in whole for line in lines)
+        used = "math" in names_in("\n".join(line for lines in whole for line in lines))
         return template("torch_c.j2").render(
             header=[in_docstring(line) for line in header],
             imports=[*(["functools"] if promoted(self.primal) else []), "hashlib", *(["math"] if used else [])],

@@ -6,7 +6,7 @@ import pytest
 from names import NAMES, ROWS
 
 import symgrad as sg
-from symgrad.backends.python_names import linked, quoted
+from symgrad.backends.python_names import linked, names_in, quoted
 from symgrad.errors import UnsupportedError
 
 each = pytest.mark.parametrize("text", ROWS.values(), ids=list(ROWS))
@@ -61,3 +61,17 @@ def test_a_name_that_nothing_else_has_costs_nothing():
     function = sg.parse("f(x[n], w) = sum[i](x[i]*w)")
     assert quoted(function) is function
     assert linked("import numpy as np\n") == "import numpy as np\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("y = x.sum(axis=1) + np.exp(x)", "y x axis np"),
+        ('_real("x", value)', "_real value"),
+        ('raise ValueError(f"{n} of {x.shape[0]}, not math.pi")', "raise ValueError n x"),
+        ('"""Return math.pi."""', ""),
+    ],
+)
+def test_names_that_lines_speak_of(text, names):
+    """No attributes, and of strings only what is computed in them: a size called `sum` is not read by `x.sum()`."""
+    assert names_in(text) == set(names.split())
