@@ -191,7 +191,7 @@ def test_targets_named_twice_are_printed_once():
         ("", "a TARGET is empty"),
         ("f(x) = y", "y is not known"),
         ("f(x) = x +", "an operand is missing"),
-        ("f(lambda) = lambda", "'lambda' is a word of Python"),
+        ("f(oo) = oo", "'oo' is a constant"),
         ("f(x) = __import__('os')", "column"),
         ("f(ｘ) = ｘ", "column"),
         ("../squares(x) = x", "column"),

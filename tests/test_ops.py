@@ -22,7 +22,7 @@ LISTED = {
     "expr/sizes.py": "the algebra of sizes stands below the rows: comparisons, and what is no polynomial",
     "expr/text.py": "the notation of formula text",
     "ir/latex.py": "the notation of LaTeX",
-    "declare/names.py": "the words of C's library, which no parameter may have",
+
     "declare/python/notation.py": "names that the module has for something else",
     "declare/text/operators.py": "the symbols of formula text",
     "declare/text/tokenizer.py": "the words of formula text",

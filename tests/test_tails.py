@@ -68,14 +68,6 @@ def test_down_to_the_smallest_number(to):
         np.testing.assert_allclose(grad, [float(slope(mp.mpf(v))) for v in x], rtol=1e-12, atol=1e-323)
 
 
-@pytest.mark.parametrize("name", ["erfcx", "log_ndtr"])
-@pytest.mark.parametrize("text", ["{} = 2*x", "f({}) = 2*x"])
-def test_the_name_of_a_printed_function_is_taken(text, name):
-    declared = text.format(name) if "f(" in text else text.format(f"{name}(x)")
-    with pytest.raises(sg.SymgradError, match="has a meaning in the printed code"):
-        sg.parse(declared.replace("2*x", f"2*{name}") if "f(" in text else declared)
-
-
 @needs_cc
 @pytest.mark.parametrize("dtype", ["double", "float"])
 def test_each_function_is_printed_once(dtype):

@@ -36,13 +36,15 @@ def command(*args, code=2, **environment):
     return said
 
 
-def refused(text, fragment):
-    """Formula text that the parser refuses, without running or building any of it."""
+def refused(text, fragment, to=None):
+    """Formula text that the parser refuses, without running or building any of it; or the printer of a language."""
 
     def attempt():
         start = time.perf_counter()
         try:
-            sg.parse(text)
+            declared = sg.parse(text)
+            if to is not None:
+                sg.generate(declared, to=to)
         except SymgradError as error:
             said = str(error)
         else:
@@ -63,9 +65,9 @@ FORMULAS = {
     "a function nobody declared": ("f(x) = eval(x)", "eval is not known"),
     "a subscript of a dunder": ("f(x) = __builtins__[x]", "column"),
     "a name with two underscores": ("f(__x) = __x", "'__x'"),
-    "a name of Python": ("f(lambda) = lambda", "is a word of Python"),
-    "a name of C": ("f(restrict) = restrict", "is a word of C"),
-    "a macro of C": ("f(NAN) = NAN", "is a word of C"),
+    "a name of Python": ("f(None, x) = None*x", "is a keyword of Python", "numpy"),
+    "a name of C": ("f(restrict) = restrict", "is a keyword of C", "c"),
+    "a header of C": ("string(x) = x", "string.h would hide C's own", "c"),
     "a device as the name of a folder": ("aux(x) = x", "is a device of Windows"),
     "a path as a name": ("../f(x) = x", "column"),
     "an absolute path as a name": ("/tmp/f(x) = x", "column"),

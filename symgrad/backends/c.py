@@ -17,7 +17,7 @@ from .c_expressions import language
 from .c_function import Builder, batch
 from .c_helpers import local_functions
 from .c_load import Artefact, compile_library
-from .c_names import File, refuse_keywords
+from .c_names import File, refuse_words
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, Options
@@ -98,20 +98,20 @@ class C:
 
     def _build(self, program: Program) -> tuple[list[Printed], File]:
         primal = program.derivative.primal
-        refuse_keywords(primal)
+        refuse_words(primal)
         point = pointwise(program)
         flat = point or flatten(program)
         if self.options.accumulate:
             flat = accumulated(flat)
         both = nests(flat, language)
         symbols = [f"{primal.name}_{which}{end}" for which in ("forward", "backward") for end in ("", "_batch")]
-        file = File(both, [*symbols, guard(primal.name)])
+        file = File(both, symbols, guard(primal.name))
         found: list[Printed] = []
         for procedure, nest in zip((flat.forward, flat.backward), both, strict=True):
             one = Builder(flat, procedure, nest, size_names(program), point is not None, self.options, file).printed()
             found.append(one)
             if point is not None:
-                found.append(batch(one, primal.packs[0], program))
+                found.append(batch(one, primal.packs[0], program, file))
         return found, file
 
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:

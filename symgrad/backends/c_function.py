@@ -33,7 +33,7 @@ from ..source.tree import (
 )
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
-from .c_names import File, Names, reserved
+from .c_names import File, Names
 from .c_print import Printer
 from .c_signature import Printed
 from .options import Options
@@ -87,7 +87,7 @@ class Builder:
         wishes |= {name: f"{name}_output" for name in primal.outputs}
         wishes |= {name: f"{name}_size" for name in self._sizes.values()}
         wishes |= {name: f"{name}_option" for name in self._real_options}
-        return Names(nest, fixed, wishes, file.local)
+        return Names(nest, fixed, wishes, file)
 
     def printed(self) -> Printed:
         """The function, with the parameters that its body uses."""
@@ -251,11 +251,11 @@ class _InMacro(Expressions):
         return Operation("sub", (Operation("div", (a, b)), rounded))
 
 
-def batch(one: Printed, pack: str, program: Program) -> Printed:
+def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
     """The same for all points of the pack, one after the other."""
     function = one.function
     size = size_names(program)[pack]
-    scope = Scope([function.name], filter(reserved, (size, *(p.name for p in function.parameters))))
+    scope = Scope([function.name], filter(file.reserved, (size, *(p.name for p in function.parameters))))
     pack_size = scope.new(size, f"{size}_size")
     names = {p.name: scope.new(p.name, f"{p.name}_input") for p in function.parameters}
     b = Name(scope.new("b", "point"))

@@ -7,7 +7,7 @@ or the function that is called beside it, is another one in print: `NULL_input`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..errors import UnsupportedError
@@ -15,7 +15,7 @@ from ..expr import Apply, Expr, Index, Ref, index, postorder, ref
 from ..ir import Equation, Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
-from ..source.names import Scope
+from ..source.names import Scope, refuse_keywords
 from .c_print import LIBM
 
 KEYWORDS = frozenset(
@@ -34,6 +34,10 @@ STANDARD = frozenset(
     """size_t ptrdiff_t int64_t lapack_int NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL I main errno assert offsetof
     math_errhandling MATH_ERRNO MATH_ERREXCEPT""".split()
 )  # types, and macros that may be known where the header is included
+HEADERS = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 lapacke limits locale math setjmp signal stdarg stdbool
+    stddef stdint stdio stdlib string tgmath time wchar wctype""".split()
+)  # whose names a file in the user's folder must not have
 _LIMITS = re.compile(r"(U?INT(8|16|32|64|PTR|MAX|_LEAST\d+|_FAST\d+)|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|FP)_[A-Z]+")
 
 
@@ -42,30 +46,32 @@ def reserved(name: str) -> bool:
     return name in KEYWORDS or name in CPP or name in STANDARD or _LIMITS.fullmatch(name) is not None
 
 
-def refuse_keywords(function: Function) -> None:
-    """Raise UnsupportedError if who calls the function would need a keyword of C."""
-    named = {
-        "input": function.inputs,
-        "output": function.outputs,
-        "option": tuple(o.name for o in function.options),
-        "size": tuple(d.name for d in function.dims),
-    }
-    for what, names in named.items():
-        for name in names:
-            if name in KEYWORDS:
-                raise UnsupportedError(
-                    f"{function.name}: {what} {name!r} is a keyword of C. Choose another name for this {what}, or "
-                    f"print another language."
-                )
+def refuse_words(function: Function) -> None:
+    """Raise UnsupportedError if who calls the function would need a keyword of C, or could not read C's own headers."""
+    if function.name in HEADERS:
+        raise UnsupportedError(
+            f"{function.name}: the header {function.name}.h would hide C's own. Choose another name for this function, "
+            f"or print another language."
+        )
+    refuse_keywords(function, "C", KEYWORDS)
 
 
 class File:
     """The names that a whole file knows: its local functions and constants, which yield to everything that is said in
-    the functions of the interface."""
+    the functions of the interface.
 
-    def __init__(self, nests: Iterable[Nest], others: Iterable[str]) -> None:
-        self._scope = Scope(others, LIBM, *(symbols(nest) for nest in nests), *(counters(nest) for nest in nests))
+    symbols  what it exports
+    guard    the macro by which its header is read once
+    """
+
+    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str) -> None:
+        self.guard = guard
+        self._scope = Scope(symbols, LIBM, *(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
         self._given: dict[str, str] = {}
+
+    def reserved(self, name: str) -> bool:
+        """Whether nothing in the file, or in the header, can have this name."""
+        return reserved(name) or name == self.guard
 
     def local(self, word: str) -> str:
         """What a function or constant of the file is called."""
@@ -86,16 +92,15 @@ class Names:
     wishes    what else is declared: its name, and what it is called where that is taken
     """
 
-    def __init__(
-        self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], local: Callable[[str], str]
-    ) -> None:
-        self.local = local
-        self._scope = Scope(filter(reserved, (*symbols(nest), *counters(nest), *fixed.values(), *wishes)), called(nest))
+    def __init__(self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File) -> None:
+        self.local = file.local
+        own = (*symbols_of(nest), *counters(nest), *fixed.values(), *wishes)
+        self._scope = Scope(filter(file.reserved, own), called(nest))
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
         for name, other in wishes.items():
             self._refs[name] = self._scope.new(name, other)
         self._indices = {name: self._scope.new(name, f"{name}_index") for name in counters(nest)}
-        for name in symbols(nest):
+        for name in symbols_of(nest):
             if name not in self._refs:
                 self._refs[name] = self._scope.new(name)
         self._flags: dict[str, str] = {}
@@ -149,7 +154,7 @@ class Names:
         return ref(self.of(node), *node.subscripts) if isinstance(node, Ref) else node
 
 
-def symbols(nest: Nest) -> dict[str, None]:
+def symbols_of(nest: Nest) -> dict[str, None]:
     """The tensors, scalars, sizes and options that a nest speaks of."""
     found: dict[str, None] = {}
     for node in walk(nest.body):

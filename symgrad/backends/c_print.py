@@ -271,8 +271,8 @@ def filled(words: Iterable[str], room: int) -> list[str]:
 
 def commented(lines: Iterable[str], room: int) -> list[str]:
     """Sentences as a comment; each begins a line."""
-    first, *more = [part for line in lines for part in cut_text(escaped(line), 0, room)]
-    return [f"/* {first}", *(f" * {line}" for line in more), " */"] if more else [f"/* {first} */"]
+    cut = [part for line in lines for part in cut_text(escaped(line), 0, room)]
+    return [f"/* {line} */" for line in cut] if len(cut) < 2 else [f"/* {cut[0]}", *(f" * {c}" for c in cut[1:]), " */"]
 
 
 def escaped(line: str) -> str:

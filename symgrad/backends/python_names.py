@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import keyword
 import re
 import sys
 import tokenize
@@ -21,7 +22,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 from ..expr import Expr, Index, Ref, index, ref, transform
 from ..ir import Equation, Function
-from ..source.names import Scope
+from ..source.names import Scope, refuse_keywords
 from .base import Language
 
 _PLAIN = ascii_lowercase + ascii_uppercase + digits + "_"
@@ -56,7 +57,11 @@ class PythonLanguage(Language):
 
 
 def quoted(function: Function) -> Function:
-    """The function, with other letters for the names that a printed file may use for something else."""
+    """The function, with other letters for the names that a printed file may use for something else.
+
+    Raises UnsupportedError for keywords.
+    """
+    refuse_keywords(function, "Python", keyword.kwlist, inside=True)
     names = [t.name for t in function.tensors] + [d.name for d in function.dims] + [o.name for o in function.options]
     names += [i.name for e in function.statements for i, _ in e.box]
     found = {n: n.translate(_QUOTE) for n in names if n.lstrip("*") in _WORDS or _MADE.fullmatch(n.lstrip("*"))}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from ..errors import UnsupportedError
 from ..expr.names import Names
+from ..ir import Function
 
 
 class Scope(Names):
@@ -21,3 +23,27 @@ class Scope(Names):
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (self._outer is not None and name in self._outer)
+
+
+def refuse_keywords(function: Function, language: str, keywords: Collection[str], inside: bool = False) -> None:
+    """Raise UnsupportedError if what is called in a language would need one of its keywords.
+
+    inside  also for names that no caller sees: of locals and indices, and of the function itself
+    """
+    named = {
+        "input": function.inputs,
+        "output": function.outputs,
+        "option": tuple(o.name for o in function.options),
+        "size": tuple(d.name for d in function.dims),
+    }
+    if inside:
+        named["local"] = tuple(t.name for t in function.tensors)
+        named["index"] = tuple(i.name for e in function.statements for i, _ in e.box)
+        named["function"] = (function.name,)
+    for what, names in named.items():
+        for name in names:
+            if name in keywords:
+                raise UnsupportedError(
+                    f"{function.name}: {what} {name!r} is a keyword of {language}. "
+                    f"Choose another name for this {what}, or print another language."
+                )
