@@ -76,7 +76,7 @@ class Body:
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
         self._extents = {names.new(wish): extent for wish, extent in _computed_extents(nest, shapes, kinds).items()}
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
-        own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local)}
+        own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local) and not n.count}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         by_key = {e.key: name for name, e in self._extents.items()}
@@ -230,7 +230,7 @@ class Body:
         if isinstance(node, Note):
             return self._note(node) if self._notes else ()
         if isinstance(node, Local):
-            kind = SCALAR[node.dtype]
+            kind = SIZE if node.count else SCALAR[node.dtype]
             value = self.build.as_kind(node.value, kind)
             return (tree.Local(self._named(node.name), Type(kind), value, node.changes),)
         if isinstance(node, Store):
@@ -406,6 +406,13 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
             add(loop.extent, f"size_{loop.index.name}")
         if loop.extent.key in known:
             by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
+    for local in (n for n in walk(nest.body) if isinstance(n, Local) and n.count):
+        counts = (n for n in postorder(local.value) if isinstance(n, Apply) and n.op == "maximum" and ZERO in n.args)
+        for extent in (n.args[0] for n in counts if not indices(n)):
+            word = f"size_{local.name.removeprefix('end_')}"
+            add(extent, word)
+            if extent.key in known:
+                by_index.setdefault(extent.key, word)
     renamed: dict[str, Expr] = {}
     for name, extent in found.items():
         wish = by_index.get(extent.key, name)

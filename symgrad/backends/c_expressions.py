@@ -133,8 +133,9 @@ class Expressions:
         row = OPS[node.op]
         if row.result == "bool":
             return BOOL
-        longer = node.op in ("maximum", "minimum")  # fmax is of real numbers
-        if not row.whole or longer or REAL in below:
+        if node.op in ("maximum", "minimum") and REAL not in below:  # a count: of a shape, or a limit of a loop
+            return SIZE
+        if not row.whole or REAL in below:
             return REAL
         signed = node.op in ("sub", "neg") or any(b != SIZE for b in below)
         return INT if signed else SIZE
@@ -185,6 +186,9 @@ class Expressions:
             return [(a, REAL) for a in node.args] if kind == REAL else [(node, REAL)]
         if own == SIZE and kind in (REAL, INT):
             return [(node, SIZE)]
+        if own == SIZE and node.op in ("maximum", "minimum"):
+            above = [a for a in node.args if a is not ZERO]
+            return [(a, SIZE if len(above) == 2 or a.key in self._extents else INT) for a in above]
         if node.op in ("floordiv", "mod", "abs"):
             if own == SIZE:
                 return [(a, SIZE) for a in node.args]
@@ -226,6 +230,11 @@ class Expressions:
         return self._operator(node, own, parts)
 
     def _operator(self, node: Apply, own: str, parts: tuple[Expression, ...]) -> Expression:
+        if own == SIZE and node.op in ("maximum", "minimum"):
+            if len(parts) == 2:
+                return Call(self._local("larger" if node.op == "maximum" else "smaller"), parts)
+            named = any(a.key in self._extents for a in node.args)
+            return parts[0] if named else Call(self._local("extent"), parts)
         if own == INT and node.op in ("floordiv", "mod"):
             return self._floored("floor_div" if node.op == "floordiv" else "floor_mod", parts)
         if node.op in INFIX or node.op in PREFIX:

@@ -127,6 +127,17 @@ def _extent(name: str) -> Function:
     return Function("local", name, (Parameter("n", "", Type(INT)),), (Return(found),), Type(SIZE))
 
 
+def _chosen(comparison: str) -> Callable[[str], Function]:
+    """One of two sizes."""
+
+    def function(name: str) -> Function:
+        parameters = tuple(Parameter(p.name, "", Type(SIZE)) for p in (_A, _B))
+        found = Operation("select", (Operation(comparison, (_A, _B)), _A, _B))
+        return Function("local", name, parameters, (Return(found),), Type(SIZE))
+
+    return function
+
+
 def _of_integers(name: str, result: str, value: Expression, *before: Statement) -> Function:
     parameters = tuple(Parameter(p.name, "", Type(INT)) for p in (_A, _B))
     return Function("local", name, parameters, (*before, Return(value)), Type(result))
@@ -142,6 +153,8 @@ _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "floor_div": _floor_div,
     "floor_mod": _floor_mod,
     "extent": _extent,
+    "larger": _chosen("gt"),
+    "smaller": _chosen("lt"),
 }
 _BY_HAND = {"stable_order": ORDER}
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision

@@ -89,7 +89,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     def certain(condition: Expr) -> bool:
         return implied(condition, primal.constraints, sizes)
 
-    order = Order(table, language, certain)
+    facts = replace(primal.facts, integers=primal.facts.integers | sizes)
+    order = Order(table, language, certain, facts, computed)
     settled = [_settled(s, program, procedure) for s in procedure.steps]
     again = Rematerialize(settled, table, temporaries, optional, language, certain)
     steps = {step.targets: step for step in again.steps}

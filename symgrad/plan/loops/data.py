@@ -35,12 +35,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A new scalar with its first value; `changes` if a later Store changes it."""
+    """A new scalar with its first value; `changes` if a later Store changes it; `count` if it limits a loop: then it
+    is an integer that is not negative."""
 
     name: str
     value: Expr
     dtype: Dtype = Dtype.REAL
     changes: bool = False
+    count: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,8 @@ def _head(node: Node) -> list[str]:
     if isinstance(node, Loop):
         return [f"for {show(node.index)} in {show(node.lower)} .. {show(node.extent)}{' downwards' * node.reverse}"]
     if isinstance(node, Local):
-        return [f"{'var' if node.changes else 'let'} {node.name}: {node.dtype} = {show(node.value)}"]
+        kind = "count" if node.count else node.dtype
+        return [f"{'var' if node.changes else 'let'} {node.name}: {kind} = {show(node.value)}"]
     if isinstance(node, Store):
         return [f"{show(node.element)} {node.how} {show(node.value)}"]
     if isinstance(node, Call):

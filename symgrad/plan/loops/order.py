@@ -6,13 +6,15 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import count
 
+from ...domain import Facts
 from ...expr import (
     ONE,
     ZERO,
+    Apply,
     Const,
     Expr,
     Index,
@@ -38,7 +40,7 @@ from .innermost import innermost
 from .integers import fresh_index
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of
-from .where import bounded, divided, loops
+from .where import Limits, divided, limited, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -48,11 +50,23 @@ class Order:
 
     language  rewrites what is evaluated into operators that the language has
     certain   whether a comparison of sizes is sure to hold
+    facts     what is known of the sizes
+    computed  the names of what the procedure computes
     scratch   the memory that calls work in, to be placed with the temporaries
     """
 
-    def __init__(self, table: Mapping[str, Tensor], language: Rewriter, certain: Callable[[Expr], bool]) -> None:
+    def __init__(
+        self,
+        table: Mapping[str, Tensor],
+        language: Rewriter,
+        certain: Callable[[Expr], bool],
+        facts: Facts,
+        computed: Set[str],
+    ) -> None:
         self._table = table
+        self._computed = computed
+        self._facts = facts
+        self._limits = Limits(facts, self.name)
         self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
         self._certain = certain
@@ -72,7 +86,8 @@ class Order:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        equations = [replace(self._language.equation(e), box=e.box) for e in stripped]  # extents are those of arrays
+        narrow = [limited(e, self._facts, self._table, self._computed) for e in stripped]
+        equations = [replace(self._language.equation(e), box=e.box) for e in narrow]  # extents are those of arrays
         note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))
@@ -199,7 +214,7 @@ class Order:
                 before, value = self._reduction(tensor, e)
                 add = loops(row, (*before, Store(element, value, "+=")))
             else:
-                add = bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
+                add = self._limits.bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
             block += _guarded(e.when, add)
         return tuple(block)
 
@@ -247,7 +262,7 @@ class Order:
         if not e.reduced:
             return _where(e, (Store(total, e.body, "+="),))
         if e.reduce == "sum":
-            return bounded(e, _others(e.reduced, innermost(e)), (Store(total, e.body, "+="),))
+            return self._limits.bounded(e, _others(e.reduced, innermost(e)), (Store(total, e.body, "+="),))
         before, value = self._reduction(tensor, e)
         return (*before, Store(total, value, "+="))
 
@@ -260,7 +275,7 @@ class Order:
         result = scalar(self.name(_WORDS[e.reduce]))
         if e.reduce in ("sum", "prod"):
             start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
-            sums = bounded(e, box, (Store(result, e.body, how),))
+            sums = self._limits.bounded(e, box, (Store(result, e.body, how),))
             return (Local(result.name, start, tensor.dtype, changes=True), *sums), result
         return self._extreme(tensor, e, box, result)
 
@@ -271,7 +286,7 @@ class Order:
         block: list[Node] = [Local(best.name, lowest, Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
-        if not isinstance(value, Ref):
+        if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
             value = scalar(self.name("value"))
             inside.append(Local(value.name, e.body))
         better = apply("lt" if e.reduce == "min" else "gt", value, best)
@@ -281,9 +296,9 @@ class Order:
             for i, extent in box:
                 place = place * extent + i
             inside.append(If(better, (Store(best, value), Store(result, place))))
-            return (*block, *bounded(e, box, tuple(inside))), result
+            return (*block, *self._limits.bounded(e, box, tuple(inside))), result
         inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
-        return (*block, *bounded(e, box, tuple(inside))), result
+        return (*block, *self._limits.bounded(e, box, tuple(inside))), result
 
     # targets written at other subscripts
 
@@ -316,10 +331,10 @@ class Order:
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
                 before, value = self._reduction(tensor, replace(e, where=open_))
                 decided = decided if e.where is None else self._with_terms(tensor, e, decided)
-                return bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
+                return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return bounded(e, _others(box, inner), (Store(element, e.body, how),))
+        return self._limits.bounded(e, _others(box, inner), (Store(element, e.body, how),))
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the

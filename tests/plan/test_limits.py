@@ -1,0 +1,69 @@
+"""Conditions on places are limits of loops: no innermost loop tests them, and the loops visit the same points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad import library
+from symgrad.backends.c_expressions import language
+from symgrad.expr import Apply, indices, postorder, refs
+from symgrad.pipeline import derive
+from symgrad.plan import plan
+from symgrad.plan.loops import If, Loop, expressions, flatten, nests, walk
+
+LIMITED = """conv1d conv2d conv3d depthwise_conv2d grouped_conv1d grouped_conv2d avg_pool1d avg_pool2d_padded max_pool1d
+    max_pool2d_padded local_response_norm""".split()
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_no_innermost_loop_tests_a_place(name):
+    flat = flatten(plan(derive(getattr(library, name)), "c", "loops"))
+    for nest in nests(flat, language):
+        for loop in (n for n in walk(nest.body) if isinstance(n, Loop)):
+            inside = list(walk(loop.body))
+            if any(isinstance(n, Loop) for n in inside):
+                continue
+            tested = [n.condition for n in inside if isinstance(n, If)]
+            written = (part for n in inside for e in expressions(n) for part in postorder(e))
+            tested += [n.args[0] for n in written if isinstance(n, Apply) and n.op == "select"]
+            assert not [c for c in tested if indices(c) and not any(r.subscripts for r in refs(c))]
+
+
+VISITED = {
+    "window": "f(x[n], w[k]; s=1, p=0, d=1)[i:(n+2*p-d*(k-1)-1)//s+1] ="
+    " sum[r](where(s*i+d*r-p >= 0 & s*i+d*r-p < n, x[s*i+d*r-p], 0)*w[r])",
+    "triangle": "f(x[n,n])[i:n] = sum[j](where(j <= i, x[i,j], 0))",
+    "band": "f(x[n,m]; b=1)[i:n] = sum[j:m](where(j - i <= b & i - j <= b, x[i,j], 0))",
+    "product": "f(x[n,m])[i:n] = prod[j:m](where(j >= i, x[i,j], 1))",
+    "other branch": "f(x[n,m])[i:n] = sum[j:m](where(j < i, 0, x[i,j]*x[i,j]))",
+    "rows": "f(x[m], t[n]: int)[i:n-1] = sum[k:m](where(k >= t[i] & k < t[i+1], x[k], 0))",
+    "not equal": "f(x[n,m])[i:n] = sum[j:m](where(j != i, x[i,j], 0))",
+    "equal": "f(x[n,m])[i:n] = sum[j:m](where(j == i, x[i,j], 0))",
+    "half": "f(x[n,m])[i:n] = sum[j:m](where(2*j <= i, x[i,j]**2, 0))",
+    "even": "f(x[n,m])[i:n] = sum[j:m](where(j % 2 == i % 2, x[i,j], 0))",
+    "corner": "f(x[n,m])[i:n] = -sum[j:m](where(i + j < n, x[i,j], 0)*x[i,j]*x[i,j])",
+}
+
+
+@pytest.mark.parametrize("name", VISITED)
+def test_the_loops_visit_the_points_of_the_condition(name):
+    """C, which has limits, beside NumPy, which has masks and slices; sizes of 0 and steps either way among them."""
+    rng = np.random.default_rng(0)
+    function = sg.parse(VISITED[name])
+    codes = [sg.load(function, to=to, check=False) for to in ("c", "numpy")]
+    for _ in range(40):
+        sizes = dict(zip("nmk", map(int, rng.integers(0, 7, 3)), strict=True))
+        options = {o.name: int(rng.integers(0 if o.name in "pb" else 1, 4)) for o in function.options}
+        inputs = []
+        for tensor in (function.table[n] for n in function.inputs):
+            shape = tuple(sizes[axis.name] for axis in tensor.shape)
+            whole = tensor.dtype == "int"
+            inputs.append(np.sort(rng.integers(-2, 9, shape)) if whole else rng.normal(size=shape))
+        found = []
+        for code in codes:
+            out, saved = code.forward(*inputs, **options)
+            found.append([out, *(g for g in code.backward(saved, np.cos(out)) if g is not None)])
+        for mine, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(mine, theirs, atol=1e-12)
