@@ -6,7 +6,7 @@ import re
 
 from ..errors import DeclarationError
 
-_IDENTIFIER = re.compile(r"(?!__)(?!_[A-Z])[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
+_IDENTIFIER = re.compile(r"(?!__)(?!_[A-Z]|_$)[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
 
 _INTERFACE = frozenset(  # which a function of that name would hide; all else yields to what is declared
     """grad_output saved forward backward needs_input_grad ctx np jnp jax torch special linalg math functools
@@ -25,7 +25,7 @@ def check_name(name: str, what: str) -> str:
     if not _IDENTIFIER.fullmatch(name):
         raise DeclarationError(
             f"{what} {name!r}: a name is one to 63 ASCII letters, digits and underscores, not starting with a digit, "
-            f"two underscores, or an underscore and a capital. {advice}"
+            f"two underscores, or an underscore and a capital, and not an underscore alone. {advice}"
         )
     reason = None
     if name == "oo":
