@@ -144,17 +144,13 @@ class Store:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """`index` runs over first <= index < end; from the last one down if `reverse`.
-
-    tag  parallel: no turn reads what another writes; reduction: turns add to the same elements; serial: in this order
-    """
+    """`index` runs over first <= index < end; from the last one down if `reverse`."""
 
     index: str
     first: Expression
     end: Expression
     body: Block
     reverse: bool = False
-    tag: str = "serial"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from ..ir import Function
 from .adjoint import Artefact
 from .cases import Case
 from .points import refuses_infinity
-from .text import Array
+from .text import Array, gradient_key, together
 
 
 class Call:
@@ -59,7 +59,7 @@ class Call:
         if not isinstance(self.grads, tuple) or len(self.grads) != len(self.inputs):
             raise ValueError(f"backward returns {type(self.grads).__name__}, not one gradient per input")
         found = dict(zip(self.function.outputs, self.outputs, strict=True))
-        return found | {f"grad_{n}": g for n, g in zip(self.function.inputs, self.grads, strict=True)}
+        return together(found, dict(zip(self.function.inputs, self.grads, strict=True)))
 
     def mistaken(self, name: str, value: Any, shape: tuple[int, ...]) -> str:
         """What is wrong with the kind of a result; empty if nothing."""
@@ -125,7 +125,7 @@ def memory_faults(call: Call, results: dict[str, Any], case: Case) -> list[tuple
                 faults.append((f"grad_{name}", f"shares memory with grad_{other}"))
     for name, tensor in ((n, function.table[n]) for n in function.inputs):
         absent = case.inputs.get(name) is None or tensor.dtype != "real"
-        if absent and results.get(f"grad_{name}") is not None:
+        if absent and results.get(gradient_key(name, function.outputs)) is not None:
             faults.append((f"grad_{name}", "is not None, though the input is absent or of integers"))
     return faults
 

@@ -14,7 +14,7 @@ from .compare import Mismatch, numbers, place, text_mismatches
 from .findings import Findings
 from .points import combinations, refuses_nothing
 from .rounding import DOUBLE, Format, Notes, rounding
-from .text import Array, Endless, Fault, Text, full_shape
+from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
 from .truth import Truth
 
 PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
@@ -71,7 +71,7 @@ class Execution:
         with rounding(chosen, bits) as notes:
             outputs, saved = self.text.forward(variant, case.inputs, case.options)
             grads = self.text.backward(variant, saved, case.seeds, (True,) * len(self.function.inputs))
-        return outputs | {f"grad_{n}": g for n, g in grads.items()}, saved, notes
+        return together(outputs, grads), saved, notes
 
     def _compared(
         self,
@@ -88,9 +88,10 @@ class Execution:
         conclusive = True
         expected = expected_of(self.function, case, found)
         wanted = dict(zip(self.function.inputs, needs, strict=bool(needs)))
+        of = {gradient_key(name, found.outputs): name for name in self.function.inputs}
         with mp.workprec(max(bits, found.bits)):
             for name, value in results.items():
-                own = name.removeprefix("grad_") if name not in found.outputs else None
+                own = of.get(name)
                 if name not in expected or (own is not None and not wanted[own]):
                     if value is not None:
                         wrong.append((name, Mismatch((), "None", value, "is not None")))
@@ -121,7 +122,7 @@ class Execution:
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
-            results = {f"grad_{n}": g for n, g in grads.items()}
+            results = {gradient_key(n, found.outputs): g for n, g in grads.items()}
             wrong = self._compared(case, found, results, needs, bits, notes)[1]
             for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
@@ -136,5 +137,5 @@ def expected_of(function: Function, case: Case, found: Truth) -> dict[str, tuple
     for name, array in found.outputs.items():
         expected[name] = array, full_shape(function, name, case.inputs, case.options)
     for name, array in found.gradients.items():
-        expected[f"grad_{name}"] = array, np.shape(case.inputs[name])  # type: ignore[arg-type]  # given
+        expected[gradient_key(name, found.outputs)] = array, np.shape(case.inputs[name])  # type: ignore[arg-type]  # given
     return expected

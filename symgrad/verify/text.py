@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,6 +81,16 @@ def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options
         else:
             shape.append(extent_of(extent, sizes, options))
     return tuple(shape)
+
+
+def gradient_key(name: str, outputs: Container[str]) -> str:
+    """What the gradient of an input is called among results: `grad_<input>`, unless that is an output."""
+    return f"grad_{name}" if f"grad_{name}" not in outputs else f"gradient of {name}"
+
+
+def together(outputs: Mapping[str, Any], gradients: Mapping[str, Any]) -> dict[str, Any]:
+    """Outputs and gradients by what they are called among results."""
+    return {**outputs, **{gradient_key(name, outputs): g for name, g in gradients.items()}}
 
 
 def differentiable(function: Function) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from mpmath.libmp import to_float
 
 from ..ir import Function
 from .reference import Declaration, Trace
-from .text import Array, Values
+from .text import Array, Values, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
@@ -51,7 +51,7 @@ class Truth:
     @property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, and gradients as `grad_<input>`."""
-        return self.outputs | {f"grad_{name}": g for name, g in self.gradients.items()}
+        return together(self.outputs, self.gradients)
 
 
 def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values, count: int = 1) -> Truth:
@@ -69,7 +69,7 @@ def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], 
             trace = declaration.trace(inputs, options)
             outputs = {name: trace.arrays[name] for name in declaration.function.outputs}
             gradients = trace.pull(seeds)
-        after = outputs | {f"grad_{name}": g for name, g in gradients.items()}
+        after = together(outputs, gradients)
         if before:
             undecided = 0
             for name, array in after.items():
@@ -280,7 +280,7 @@ def conditioning(
 
 def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Array]:
     outputs = {name: trace.arrays[name] for name in function.outputs}
-    return outputs | {f"grad_{name}": g for name, g in trace.pull(seeds).items()}
+    return together(outputs, trace.pull(seeds))
 
 
 def _nudged(array: Array, signs: Array, positions: list[int], packed: bool) -> Array:

@@ -27,6 +27,7 @@ CLASHES = {
     "an index": "f(x[n])[grad_x:n] = x[grad_x]**2",
     "an index called as the cotangent": "f(x[n])[grad_output] = sin(x[grad_output])",
     "a local": "f(x[n]): grad_x[i] = sin(x[i]); grad_output[i] = grad_x[i]*x[i]; out = sum[i](grad_output[i])",
+    "an output called as a gradient": "f(x, y) -> grad_x, grad_y: grad_x = x*y; grad_y = grad_x*x",
     "an output": "f(x, y) -> f_forward, b: f_forward = x*y; b = f_forward*x",
     "an input whose gradient is called as the cotangent": "f(output, x) = output*x**2",
     "an operator": "f(erfcx, x) = erfcx*erfcx(x)",

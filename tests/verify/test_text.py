@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,6 +232,15 @@ def c_run(statements, x=3.0, y=5.0):
     with rounding(DOUBLE, 160):
         outputs, _ = text.forward("", {"x": np.array([x]), "y": np.array([y])}, {})
         return [v.value for v in (outputs[n][0] for n in ("out0", "out1", "out2"))]
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2, 3, 4), (0, 1, 2, 3)], ids=["another order", "one less"])
+def test_the_parameters_must_be_those_that_are_passed(order):
+    files = {"squares.c": BODY % "", "squares.h": HEADER % ""}
+    *others, forward = sorted(heads(squares(), files), key=lambda head: head.role == "forward")
+    forward = replace(forward, parameters=tuple(forward.parameters[k] for k in order))
+    with pytest.raises(Fault, match="squares_forward takes x, y, out0, out1, out2, and is called otherwise"):
+        CText(squares(), files, [*others, forward])
 
 
 RESULTS = [
