@@ -94,12 +94,12 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
 def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Program:
     """What is printed in a language; `moved` are the inputs that a solver moves."""
     base = backend.over or backend
-    program = plan(derive(function), base.words, backend.style, base.calls)
+    program = plan(derive(function), base.dialect, backend.style, base.calls)
     if backend.products:
-        second = plan(product(function, moved), backend.words, backend.style, backend.calls)
+        second = plan(product(function, moved), backend.dialect, backend.style, backend.calls)
         program = replace(program, unknowns=tuple(moved), product=second)
     if backend.options.jvp:
-        program = replace(program, product=plan(pushed(function), backend.words, backend.style, backend.calls))
+        program = replace(program, product=plan(pushed(function), backend.dialect, backend.style, backend.calls))
     return program
 
 
@@ -182,7 +182,7 @@ def verified(
         watch=watch,
         python=declaration.on_arrays if isinstance(declaration, Declared) else None,
     )
-    options = backend.options.words
+    options = backend.options.cli_flags
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full
     return replace(report, command=shlex.join(words))
@@ -311,7 +311,7 @@ def as_function(declaration: Declaration) -> Function:
 
 def command(function: Function, to: str, backend: Backend | None = None) -> str:
     """The command that prints a function again."""
-    options = backend.options.words if backend is not None else ()
+    options = backend.options.cli_flags if backend is not None else ()
     # the name of a file may hold anything: what cannot be seen is not printed, and nothing ends the quotes
     source = "".join(c if c.isprintable() else "?" for c in function.source or function.name)
     quoted = f'"{source}"' if any(c in source for c in " ()*;&|<>") else source

@@ -562,7 +562,7 @@ PUBLISHED = {
 
 
 @both
-@pytest.mark.parametrize(("name", "front_end"), [(name, way) for name, ways_ in PUBLISHED.items() for way in ways_])
+@pytest.mark.parametrize(("name", "front_end"), [(name, way) for name, each in PUBLISHED.items() for way in each])
 def test_published_numbers(name, front_end, to):
     case = SEED[name]
     code = loaded(PUBLISHED[name][front_end], to)

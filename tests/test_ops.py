@@ -23,6 +23,7 @@ LISTED = {
     "expr/text.py": "the notation of formula text",
     "ir/latex.py": "the notation of LaTeX",
 
+    "declare/python/arithmetic.py": "the signs of Python",
     "declare/python/notation.py": "names that the module has for something else",
     "declare/text/operators.py": "the symbols of formula text",
     "declare/text/tokenizer.py": "the words of formula text",
@@ -34,6 +35,7 @@ LISTED = {
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
     "verify/numpy_shim.py": "the words of NumPy, by which the oracle executes text",
+    "verify/reach.py": "how the oracle computes with integers",
     "verify/rounding/functions.py": "the oracle's own bounds",
 }
 

@@ -78,7 +78,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def words(self) -> str:
+    def dialect(self) -> str:
         """The language in whose words operators are spelled: its own, or that of which it is a dialect."""
         ...
 

@@ -26,7 +26,7 @@ from .options import DEFAULT, Options
 class C:
     """The C99 backend."""
 
-    name = words = "c"
+    name = dialect = "c"
     executed = "c"
     products = False
     style = "loops"

@@ -34,7 +34,7 @@ from .python_text import assigned, called, pack_name, parameters, returned, unse
 class Jax(PythonLanguage):
     """The target `jax`."""
 
-    name = words = "jax"
+    name = dialect = "jax"
     takes = ("jvp",)
     executed = "numpy"
     style = "arrays"

@@ -47,7 +47,7 @@ MANY = 8  # inputs, from which their flags are not written out
 class NumPy(PythonLanguage):
     """The target `numpy`."""
 
-    name = words = "numpy"
+    name = dialect = "numpy"
     executed = "numpy"
     style = "arrays"
 

@@ -29,7 +29,7 @@ class Options:
             raise TargetError(f"{self.dtype!r} is no type of C that symgrad prints. Choose from {', '.join(DTYPES)}.")
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
         dtype = (f"--dtype {self.dtype}",) if self.dtype != DTYPES[0] else ()
         flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("jvp", self.jvp)

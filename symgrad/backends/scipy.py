@@ -36,7 +36,7 @@ class SciPy(PythonLanguage):
     """The target `scipy`."""
 
     name = "scipy"
-    words = "numpy"
+    dialect = "numpy"
     executed = "scipy"
     products = True
     style = "arrays"

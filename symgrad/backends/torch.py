@@ -42,7 +42,7 @@ MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what aut
 class Torch(PythonLanguage):
     """The target `torch`."""
 
-    name = words = "torch"
+    name = dialect = "torch"
     takes = ("jvp",)
     executed = "numpy"
     style = "arrays"

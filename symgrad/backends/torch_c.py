@@ -47,7 +47,7 @@ class TorchC(PythonLanguage):
     """The target `torch_c`: a Python file beside those of `c`."""
 
     name = "torch_c"
-    words = executed = "c"
+    dialect = executed = "c"
     products = False
     style = "loops"
     over = C()

@@ -368,7 +368,7 @@ def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, ta
         click.echo(f"{told} as printed.")
         return 0
     named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
-    asked = " ".join(["--to", ",".join(languages), *Options(**ways).words])
+    asked = " ".join(["--to", ",".join(languages), *Options(**ways).cli_flags])
     command = f"symgrad generate {named} {asked} --out {out}"
     click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {command}", err=True)
     return FINDING

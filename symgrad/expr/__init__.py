@@ -29,7 +29,7 @@ from .nodes import (
     value_of,
 )
 from .text import ARGUMENT, ATOM, DEFINED, ELIDED, Form, Printer, component_name, show, spelled_out
-from .traversal import indices, postorder, refs, size, substitute, transform, values, with_args
+from .traversal import branch, indices, postorder, refs, size, substitute, transform, values, with_args
 
 __all__ = [
     "ARGUMENT",
@@ -52,6 +52,7 @@ __all__ = [
     "Value",
     "apply",
     "as_expr",
+    "branch",
     "component_name",
     "conjunction",
     "conjuncts",

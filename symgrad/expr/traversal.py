@@ -68,6 +68,16 @@ def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     return done[root]
 
 
+def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
+    """`body` where the condition holds, or where it does not: no `where` in it asks it again."""
+
+    def choose(node: Expr) -> Expr:
+        asks = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
+        return node.args[1 if holds else 2] if asks else node
+
+    return transform(body, choose)
+
+
 def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
     if not mapping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeGuard
 
 from ..expr import (
@@ -57,16 +57,6 @@ def margins_of(condition: Expr) -> set[Margin]:
 def asked(body: Expr) -> list[Expr]:
     """The conditions of every `where` in an expression, outer ones first."""
     return [n.args[0] for n in reversed(list(postorder(body))) if isinstance(n, Apply) and n.op == "select"]
-
-
-def chosen(condition: Expr, holds: bool) -> Callable[[Expr], Expr]:
-    """Takes the branch where the condition holds, or the other, of everything that asks it."""
-
-    def choose(node: Expr) -> Expr:
-        asks = isinstance(node, Apply) and node.op == "select" and node.args[0] is condition
-        return node.args[1 if holds else 2] if asks else node
-
-    return choose
 
 
 def precondition(node: Expr) -> Precondition | None:

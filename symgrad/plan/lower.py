@@ -31,7 +31,7 @@ from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .exponents import given, of_difference
-from .words import LONGEST, phrase
+from .naming import LONGEST, phrase
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 

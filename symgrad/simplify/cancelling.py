@@ -32,6 +32,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    branch,
     factors,
     postorder,
     product,
@@ -163,7 +164,7 @@ def most_accurate_form(
         return None
     if chosen:
         condition = chosen[-1].args[0]  # of an outer one: others may have no value where it does not hold
-        branches = [_chosen(body, condition, holds) for holds in (True, False)]
+        branches = [branch(body, condition, holds) for holds in (True, False)]
         others = [
             most_accurate_form(b, well_scaled, (*given, (condition, holds)))
             for b, holds in zip(branches, (True, False), strict=True)
@@ -258,16 +259,6 @@ def overflowing(body: Expr, other: Expr) -> bool:
     there = [at for at in drawn if any(in_doubles(r, at) in (0, math.inf) for r in ratios)]
     truths = _truths(other, there)
     return bool(truths) and _wrecked(_lost(body, truths), _lost(other, truths))
-
-
-def _chosen(body: Expr, condition: Expr, holds: bool) -> Expr:
-    """`body` where the condition holds, or does not."""
-
-    def choose(node: Expr) -> Expr:
-        mine = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
-        return node.args[1 if holds else 2] if mine else node
-
-    return transform(body, choose)
 
 
 def _used(at: Mapping[Ref, Any], given: tuple[tuple[Expr, bool], ...]) -> bool:

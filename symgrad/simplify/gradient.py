@@ -24,6 +24,7 @@ from ..expr import (
     Expr,
     Ref,
     apply,
+    branch,
     conjuncts,
     factors,
     indices,
@@ -123,13 +124,6 @@ def _asked_once(e: Equation) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
     if size(e.body) > LARGE:
         return e
-
-    def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
-        def choose(node: Expr) -> Expr:
-            again = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
-            return node.args[1 if holds else 2] if again else node
-
-        return transform(body, choose)
 
     def inner(node: Expr) -> Expr:
         if isinstance(node, Apply) and node.op in ("add", "sub"):

@@ -18,6 +18,7 @@ from ...expr import (
     Index,
     Ref,
     apply,
+    branch,
     const,
     indices,
     postorder,
@@ -30,7 +31,6 @@ from ...expr.sizes import certain, tidy
 from ...ir import Tensor
 from ...ops import OPS
 from ..conditions import Precondition, precondition, restricted, unconditional_preconditions
-from ..conditions import chosen as taken
 from .affine import Sizes
 from .taking import as_number
 from .tree import (
@@ -85,8 +85,6 @@ class Branches(ABC):
         def chosen(s: Expr, instead: Expr) -> Expr:
             return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
 
-        not_chosen = taken(condition, not holds)
-
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref):
                 if node.name in self.padded:  # read in a branch of a branch
@@ -115,7 +113,7 @@ class Branches(ABC):
             assert inside is not None
             if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
                 return node
-            if _is_finite(transform(with_args(node, [ONE, node.args[1]]) if place else node, not_chosen)):
+            if _is_finite(branch(with_args(node, [ONE, node.args[1]]) if place else node, condition, not holds)):
                 return node  # what it is given is safe already
             args = [chosen(a, const(inside)) if k == place else a for k, a in enumerate(node.args)]
             return with_args(node, args)

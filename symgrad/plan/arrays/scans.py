@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, refs, substitute, transform
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, indices, refs, substitute
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
 from ...ops import OPS
-from ..conditions import asked, chosen, difference
+from ..conditions import asked, difference
 from ..program import Recurrence, Step
 from .layout import is_pack
 
@@ -138,7 +138,7 @@ class _Line:
         for condition in asked(e.body):
             if (found := self.skips(condition)) is not None:
                 end, holds = found
-                usual, alone = (transform(e.body, chosen(condition, h)) for h in (holds, not holds))
+                usual, alone = (branch(e.body, condition, h) for h in (holds, not holds))
                 return end, usual, alone
         return None, e.body, None
 

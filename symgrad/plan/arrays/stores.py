@@ -16,6 +16,7 @@ from ...expr import (
     Index,
     Ref,
     apply,
+    branch,
     conjuncts,
     const,
     indices,
@@ -25,13 +26,12 @@ from ...expr import (
     refs,
     select,
     substitute,
-    transform,
     value_of,
 )
 from ...expr.sizes import at_least_zero, certain, stays_inside
 from ...ir import Equation, Tensor
 from ...ops import OPS
-from ..conditions import all_of, asked, chosen
+from ..conditions import all_of, asked
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
@@ -140,7 +140,7 @@ class Stores(Fills):
             inner = replace(e, where=all_of(c for c in conjuncts(e.where) if c is not condition))
             return Guard((), (), (self._turn(inner, alone),), (), condition)
         then, otherwise = (
-            self._turn(replace(e, body=transform(e.body, chosen(condition, holds))), alone) for holds in (True, False)
+            self._turn(replace(e, body=branch(e.body, condition, holds)), alone) for holds in (True, False)
         )
         return Guard((), (), (then,), (otherwise,), condition)
 

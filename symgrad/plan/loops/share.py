@@ -26,7 +26,7 @@ from ...expr import (
 )
 from ...ir import Dtype
 from ...ops import OPS
-from ..words import word_for
+from ..naming import word_for
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
 from .merge_equal import merge_equal
 from .names import length_of
