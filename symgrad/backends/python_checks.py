@@ -145,10 +145,9 @@ def range_refused(outside: str, text: ArrayPrinter) -> Refuse:
     """Subscripts are looked at: `outside` asks whether those in `name` reach out of range(`extent`)."""
 
     def lines(primal: Function, check: RangeCheck) -> list[str]:
-        taken = (*primal.inputs, *(o.name for o in primal.options))
         name, given, block = check.name, check.given, []
         if check.asked is not None:
-            name = "places" if "places" not in taken else "places_"
+            name = "places"
             places = Elementwise("select", (check.asked, Var(check.name), Num(as_number(ZERO))))
             block = assigned(name, text(places), 8 if given else 4)
         test = outside.format(name=name, extent=check.extent)

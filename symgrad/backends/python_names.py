@@ -32,9 +32,9 @@ _QUOTE = str.maketrans(_PLAIN, "".join([*_LETTERS, *_OTHERS]))
 _UNQUOTE = {to: plain for plain, to in _QUOTE.items()}
 _BUILTINS = frozenset(dir(builtins))
 _WORDS = _BUILTINS | frozenset(  # what printed Python has besides: interface, modules, locals
-    """forward backward saved grad_output needs_input_grad ctx inputs arguments output result jvp setup_context
+    """forward backward saved grad_output needs_input_grad ctx inputs output jvp setup_context
     np jnp jax torch math special linalg functools LinearOperator builtins primals tangents
-    dtype places zero no_value batch state fun_and_grad hessp residuals jac matvec rmatvec""".split()
+    dtype places zero batch state fun_and_grad hessp residuals jac matvec rmatvec""".split()
 )
 _MADE = re.compile(r"_.*|(has|count|grad|step)_.*|.*_(rows|part)")
 _IN_BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}")
@@ -173,7 +173,7 @@ def linked(text: str) -> str:
     own = {s.name for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
     names = _Names(Scope({t.plain for t in tokens}, _BUILTINS), modules, own - public, own & public)
     for number, region in enumerate(regions[1:], 1):
-        for name in sorted(region.users & region.ours):
+        for name in sorted(region.users & (region.ours | modules)):
             names.separate(name, number, region)
         names.yield_all(sorted(region.made), number, region.users | region.ours)
     return names.written(text, tokens)

@@ -71,8 +71,6 @@ class _File(FrameworkFile):
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
             saved = list(primal.inputs)
         self.saved = [*saved, *(n for n in program.saved if n not in primal.inputs)]
-        self.output = "output" if "output" not in primal.table else "result"
-        self.given = "inputs" if "inputs" not in primal.table else "arguments"
 
     def printer(self, like: str) -> TorchPrinter:
         return TorchPrinter(like, self.options, self.needs)
@@ -97,8 +95,6 @@ class _File(FrameworkFile):
             call=self._call(),
             forward_parameters=parameters("forward", [*self.primal.inputs, *self.options], 4),
             forward=forward,
-            given=self.given,
-            output=self.output,
             setup=setup,
             backward_parameters=parameters("backward", ["ctx", *self._cotangents()], 4),
             backward=backward,
@@ -177,12 +173,12 @@ class _File(FrameworkFile):
         lines: list[str] = []
         if read:
             names = [n if n in read else "_" for n in (*primal.inputs, *self.options)]
-            lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), self.given, 8)
+            lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), "inputs", 8)
         own = [n for n in results if n in names_in(", ".join(kept))]
         if own and len(results) > 1:
-            lines += assigned(", ".join(n if n in own else "_" for n in results), self.output, 8)
+            lines += assigned(", ".join(n if n in own else "_" for n in results), "output", 8)
         elif own:
-            kept = [self.output + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
+            kept = ["output" + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
         if self.forward_mode and self.hidden:  # jvp says nothing of them

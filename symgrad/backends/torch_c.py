@@ -233,13 +233,11 @@ class _File(PythonModule):
         if read & set(self.arguments):
             lines += unpacked([n if n in read else "_" for n in self.arguments], "inputs", 4)
         saved = list(program.saved)
-        hides = "output" in self.primal.inputs  # then the results are read before the inputs
-        if len(self.results) == 1 and not hides:
+        if len(self.results) == 1:
             saved = ["output" if n in self.results else n for n in saved]
         elif read & set(self.results):
             names = [n if n in read else "_" for n in self.results]
-            told = unpacked(names, "output", 4) if len(names) > 1 else [f"{names[0]} = output"]
-            lines = [*told, *lines] if hides else [*lines, *told]
+            lines += unpacked(names, "output", 4)
         if self._unasked():
             lines.append("ctx.set_materialize_grads(False)")
         if saved:

@@ -44,7 +44,6 @@ class TorchLines(Lines):
         self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
         self.sources = _sources(statements, reads)
         self.seen: set[str] = set()  # what has been read
-        self.zero = next(n for n in ("zero", "no_value") if n not in self.sources)
         self.batched: set[str] = set()
         self.steps = [x for s in statements for x in _steps(s)]
         self.results = results
@@ -56,7 +55,7 @@ class TorchLines(Lines):
             return lines
         sure = [] if self.batched - {*self.optional} else [self.text.like]
         given = ", ".join([*sure, *(n for n in self.reads if n in self.batched)])
-        return [*assigned(self.zero, f"_zero({given})", indent), *lines]
+        return [*assigned("zero", f"_zero({given})", indent), *lines]
 
     def statement(self, s: Statement, indent: int) -> list[str]:
         if isinstance(s, Assign) and s.name in self.written:
@@ -83,7 +82,7 @@ class TorchLines(Lines):
     def _batched(self, tensors: Sequence[str]) -> str:
         """The name of a zero that is as batched as these."""
         self.batched.update(tensors)
-        return self.zero
+        return "zero"
 
     # writing
 

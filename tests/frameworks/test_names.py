@@ -20,3 +20,9 @@ def test_torch(text, jvp, torch):
 def test_jax(text, jvp, jax):
     report = sg.check(sg.parse(text), to="jax", jvp=jvp)
     assert report.ok, report
+
+
+@pytest.mark.parametrize("row", ["scalars", "options", "results", "the function"])
+def test_torch_over_c(row, torch):
+    report = sg.check(sg.parse(ROWS[row]), to="torch_c")
+    assert report.ok, report
