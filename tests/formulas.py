@@ -250,6 +250,13 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"c": [[1, 0, 1], [0, 1, 1]]},
     ),
     ("f(x[n,n])[i,j] = where(j <= i, exp(x[i,j]), 0)/sum[k](where(k <= i, exp(x[i,k]), 0))", {"n": 3}, {}),
+    # a power that cancels has no index of its array; what is one number wherever it is any has no series
+    (
+        "f(x[n,m], w): s[i] = sum[j](w + x[i,j]); p[i] = w**2*s[i]/s[i]; t = sum[i](p[i]/s[i]); out = sqrt(t)*w**2",
+        {"n": 2, "m": 2},
+        {"x": [[0.5, 1.0], [2.0, 0.25]], "w": 0.75},
+    ),
+    ("f(w): t = sin(w)*log(w); out = where(w > 0, sin(exp(log(t)))**2, w)", {"...": ()}, {"w": 2.0}),
     # recurrences
     ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]", {"n": 3}, {}),
     ("f(x[n], a) -> h: h[t] = where(t > 0, a*h[t-1], 0) + x[t]", {"n": 3}, {}),

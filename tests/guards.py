@@ -91,4 +91,9 @@ GUARDED = {
         {"x": np.array([[0.0, 0], [3, 4]])},
         {"x": np.array([[1, 2], [(3 - 25 * 3 / 25) / 5, (4 - 25 * 4 / 25) / 5]])},
     ),
+    "a root that the condition asks for, too": (
+        "f(w, y): t = sqrt(w) + y; out = where(t > 2, t*w, 3*w)",
+        {"w": np.array(0.0), "y": np.array(1.0)},
+        {"w": np.array(3.0), "y": np.array(0.0)},
+    ),
 }

@@ -130,12 +130,16 @@ def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:
 
 
 def is_removable(body: Expr) -> bool:
-    """Whether the formula is not a number at 0, and has a limit and a Taylor series there."""
+    """Whether the formula is not a number at 0, and has a limit and a Taylor series there.
+
+    What is one number wherever it is any, such as exp(log(x))/x, needs no series.
+    """
     if not _is_smooth(body):
         return False
     with mp.workprec(64):
         here = value_of_formula(body, {X: mpmath.mpf(0)})
-    return not mp.isfinite(here) and coefficients(body) is not None
+    found = None if mp.isfinite(here) else coefficients(body)
+    return found is not None and any(found[1:])
 
 
 def _is_smooth(body: Expr) -> bool:

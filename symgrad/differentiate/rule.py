@@ -22,7 +22,7 @@ The rules of functions of matrices stand in matrices.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import UnsupportedError
 from ..expr import (
@@ -34,6 +34,8 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    conjunction,
+    conjuncts,
     index,
     indices,
     ref,
@@ -56,9 +58,11 @@ from ..ir import (
     When,
     alive,
     inside,
+    may_fail,
     names_of,
     ordered,
     recurrent,
+    slopes_needed,
     unguarded,
 )
 from ..ops import OPS
@@ -82,6 +86,7 @@ class Sweep:
         self.active = _active(function, inputs or function.inputs)
         # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
         needed = {e.target for e in alive(function.statements, function.outputs)}
+        self.needed = slopes_needed(function)
         self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
         self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
@@ -93,7 +98,7 @@ class Sweep:
     def derivative(self) -> Derivative:
         function = self.function
         self._declare()
-        for group in reversed(_groups(function.statements)):
+        for group in reversed(_groups(function.statements, self._domain)):
             self._group(group)
         self._zeros()
         inputs = (*function.inputs, *(seed for _, seed in self.seeds))
@@ -168,15 +173,23 @@ class Sweep:
             return
         adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
+        domain = self._domain(first)
         certain = {r for e, _ in seeded for r in unguarded(e.body)}
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
-                where = first.where
+                where = domain
                 if not (self._is_there(element, first) or element in certain):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
                 self._contribute(element, adjoint, first.box, where, first.when)
+
+    def _domain(self, e: Equation) -> Expr | None:
+        """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""
+        conditions = [] if e.where is None else conjuncts(e.where)
+        if may_fail(e, self.function.table):
+            conditions += [c for c in self.needed.get(e, ()) if c not in conditions]
+        return conjunction(conditions) if conditions else None
 
     def _contribute(self, element: Ref, adjoint: Expr, box: Box, where: Expr | None, when: When) -> None:
         """Add `adjoint` to the cotangent of an element, at every point of the box."""
@@ -304,8 +317,11 @@ def _active(function: Function, inputs: Sequence[str]) -> set[str]:
     return active
 
 
-def _groups(statements: Sequence[Equation]) -> list[list[Equation]]:
-    """Neighbouring equations without reduction, over one box, that do not read each other."""
+def _groups(
+    statements: Sequence[Equation], domain: Callable[[Equation], Expr | None]
+) -> list[list[Equation]]:
+    """Neighbouring equations without reduction, over one box, that do not read each other; their adjoints have one
+    domain."""
     groups: list[list[Equation]] = []
     written: set[str] = set()
     for e in statements:
@@ -313,7 +329,7 @@ def _groups(statements: Sequence[Equation]) -> list[list[Equation]]:
         together = (
             last is not None
             and e.reduce == last.reduce == "none"
-            and (e.box, e.where, e.when) == (last.box, last.where, last.when)
+            and (e.box, e.when, domain(e)) == (last.box, last.when, domain(last))
             and not any(r.name in written for r in e.reads)
         )
         if together:

@@ -18,7 +18,7 @@ from .data import (
     names_of,
     with_names,
 )
-from .demand import has_domain, in_place, on_demand
+from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import (
@@ -80,6 +80,7 @@ __all__ = [
     "interval",
     "latex_equations",
     "latex_of",
+    "may_fail",
     "names_of",
     "nested",
     "on_demand",
@@ -99,6 +100,7 @@ __all__ = [
     "show_shape",
     "show_target",
     "single",
+    "slopes_needed",
     "unconstrained_indices",
     "unguarded",
     "unknowns",

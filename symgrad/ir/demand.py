@@ -6,7 +6,7 @@ same domain, and its adjoint too: a gradient that leaves the domain of its value
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -41,12 +41,19 @@ def negation(condition: Expr) -> Expr:
     return condition.args[0] if negated else apply("not", condition)
 
 
-def demanded(root: Expr) -> dict[Ref, Conditions]:
-    """Each element that `root` reads, with the conditions under which alone it is read."""
+def demanded(root: Expr, slopes: bool = False) -> dict[Ref, Conditions]:
+    """Each element that `root` reads, with the conditions under which alone it is read.
+
+    slopes  the same of elements that it is differentiated by: what only conditions read is none of them
+    """
     known: dict[Expr, Conditions] = {root: {}}
     for node in reversed(list(postorder(root))):  # after all that read it
+        if node not in known:
+            continue
         mine = known[node]
         for k, a in enumerate(node.args):
+            if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
+                continue
             here = {**mine, **dict.fromkeys(_asked_before(node, k))}
             known[a] = {c: None for c in known[a] if c in here} if a in known else here
     return {node: conditions for node, conditions in known.items() if isinstance(node, Ref)}
@@ -62,14 +69,14 @@ def _asked_before(node: Expr, k: int) -> list[Expr]:
     return conjuncts(condition)
 
 
-def read_under(e: Equation) -> dict[Ref, Conditions]:
+def read_under(e: Equation, slopes: bool = False) -> dict[Ref, Conditions]:
     """Each element that the equation reads, with the conditions under which alone it does, those of its `where` too."""
     found: dict[Ref, Conditions] = {}
     always = {} if e.where is None else dict.fromkeys(conjuncts(e.where))
-    parts = [(root, always) for root in (e.body, *e.subscripts)]
-    parts += [] if e.where is None else [(e.where, {})]
+    parts = [(root, always) for root in (e.body, *([] if slopes else e.subscripts))]
+    parts += [] if e.where is None or slopes else [(e.where, {})]
     for root, before in parts:
-        for r, conditions in demanded(root).items():
+        for r, conditions in demanded(root, slopes).items():
             here = {**before, **conditions}
             found[r] = {c: None for c in found[r] if c in here} if r in found else here
     return found
@@ -80,25 +87,41 @@ def on_demand(function: Function) -> Function:
 
     What is needed for a local that is computed everywhere is needed where that local is: elsewhere it reads zeros.
     """
+    changed: dict[int, Equation] = {}
+    for number, e, needed in _needed(function):
+        if needed and may_fail(e, function.table):
+            own = [] if e.where is None else conjuncts(e.where)
+            changed[number] = replace(e, where=conjunction([*own, *needed]))
+    if not changed:
+        return function
+    statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
+    return replace(function, statements=ordered(statements))
+
+
+def slopes_needed(function: Function) -> dict[Equation, Conditions]:
+    """For each equation of a local the conditions under which alone its cotangent is not 0."""
+    return {e: needed for _, e, needed in _needed(function, slopes=True) if needed}
+
+
+def may_fail(e: Equation, tensors: Collection[str]) -> bool:
+    """Whether an element may have no finite value, or slope: it is computed by a function with a domain."""
+    return any(has_domain(n, tensors) for n in postorder(e.body))
+
+
+def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[int, Equation, Conditions]]:
+    """The equations from the last one on, each with the conditions under which alone its element is needed."""
     loops = recurrent(function.statements)
     demands: dict[str, Conditions] = {}  # on each tensor, of all its readers so far; its axes are places
-    changed: dict[int, Equation] = {}
     for number, e in reversed(list(enumerate(function.statements))):
         tensor, needed = function.table[e.target], Conditions()
         if tensor.role == Role.LOCAL and e.fills(tensor) and e.target not in loops:
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
             needed = {substitute(c, own): None for c in demands.get(e.target, ())}
-        if needed and any(has_domain(n, function.table) for n in postorder(e.body)):
-            e = replace(e, where=conjunction([*(conjuncts(e.where) if e.where is not None else []), *needed]))
-            changed[number] = e
-        for r, conditions in read_under(e).items():
+        yield number, e, needed
+        for r, conditions in read_under(e, slopes).items():
             mine = _of_axes(r, {**needed, **conditions}, e, function)
             before = demands.get(r.name)
             demands[r.name] = mine if before is None else {c: None for c in before if c in mine}
-    if not changed:
-        return function
-    statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
-    return replace(function, statements=ordered(statements))
 
 
 def in_place(function: Function) -> Function:

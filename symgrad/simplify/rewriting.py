@@ -249,7 +249,7 @@ class Rewriting:
                     ((monomial, coefficient),) = poly.items()
                     if coefficient == 1 and len(monomial) == 1:
                         ((atom, exponent),) = monomial
-                        if not isinstance(atom, Sum) and exponent != 1:
+                        if not isinstance(atom, Sum) and exponent != 1 and self._is_main(atom, e):
                             found.append((e, atom, exponent))
         return found
 
@@ -376,9 +376,15 @@ class Rewriting:
 
 
 def has_domains(derivative: Derivative) -> bool:
-    """Whether forward computes something only where a condition on data holds."""
-    forward = (e for e in derivative.primal.statements if derivative.primal.table[e.target].role == Role.LOCAL)
-    return any(e.where is not None and any(r.name in derivative.primal.table for r in refs(e.where)) for e in forward)
+    """Whether a local, or a gradient with all of its elements, is computed only where conditions on data hold."""
+    function = derivative.function
+    return any(
+        e.where is not None
+        and function.table[e.target].role != Role.OUTPUT
+        and e.fills(function.table[e.target])
+        and any(r.name in function.table for r in refs(e.where))
+        for e in function.statements
+    )
 
 
 def is_sum(e: Equation, target: Tensor, guarded: bool = False) -> bool:
