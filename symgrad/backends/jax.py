@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ..errors import UnsupportedError
-from ..ir import Dtype, Tensor
+from ..ir import Tensor
 from ..plan import Program
 from ..plan.arrays.commands import Guard
 from ..plan.build import SCIPY
 from .base import template
 from .frameworks import JaxArtefact
-from .helpers import python_helpers
 from .jax_text import JaxLines, JaxPrinter
-from .python_checks import checked_options, inputs_helper, promoted, raised, range_refused
+from .python_checks import checked_options, inputs_helper, promoted, range_refused, type_helpers
 from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
     as_stored,
@@ -68,13 +67,10 @@ class _File(FrameworkFile):
         functions = self.functions()
         body = "\n".join(line for lines in functions.values() if not isinstance(lines, str) for line in lines)
         refused = range_refused("_outside({name}, {extent})", self.printer(""))
-        helper = inputs_helper(self.program, refused, promoted(self.primal))
-        helpers = [["@jax.ensure_compile_time_eval()", *helper] if self.program.indexed else helper]
-        helpers += self._type_helpers()
-        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
-        helpers += [list(lines) for word, lines in HELPERS.items() if word in used]
-        helpers += python_helpers(body, self.printer("x"), self.program)
-        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
+        checks = inputs_helper(self.program, refused, promoted(self.primal))
+        own = [["@jax.ensure_compile_time_eval()", *checks] if self.program.indexed else checks]
+        own += [*type_helpers(self.primal, "jnp"), *([list(PROMOTED)] if promoted(self.primal) else [])]
+        helpers, used = self.completed(body, own, HELPERS)
         imports = ["import functools"] if self.options else []
         imports += ["import math"] if "math" in used else []
         modules = [m for m in SCIPY if m in used]
@@ -130,16 +126,6 @@ class _File(FrameworkFile):
         if self.options:
             said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)
-
-    def _type_helpers(self) -> list[list[str]]:
-        kinds = {self.primal.table[n].dtype for n in self.primal.inputs}
-        rows = (
-            (Dtype.REAL, "_real", "floating point", "jnp.floating"),
-            (Dtype.INT, "_integer", "integer", "jnp.integer"),
-            (Dtype.BOOL, "_boolean", "boolean", "jnp.bool_"),
-        )
-        found = [_type_helper(self.primal.name, word, kind, of) for dtype, word, kind, of in rows if dtype in kinds]
-        return [*found, *([list(PROMOTED)] if promoted(self.primal) else [])]
 
     def computed(self) -> list[str]:
         """The lines of forward before its return."""
@@ -235,18 +221,6 @@ class _ForwardMode(_File):
 class _Tangents(TangentFile):
     def printer(self, like: str) -> JaxPrinter:
         return JaxPrinter(f"{like}.dtype", self.options)
-
-
-def _type_helper(function: str, word: str, kind: str, of: str) -> list[str]:
-    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
-    return [
-        f"def {word}(name, value):",
-        f'    """Return `value` as an array, which must be {kind}."""',
-        "    array = jnp.asarray(value)",
-        f"    if not jnp.issubdtype(array.dtype, {of}):",
-        *(f"    {line}" for line in raised("TypeError", message)),
-        "    return array",
-    ]
 
 
 PROMOTED = (

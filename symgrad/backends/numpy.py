@@ -14,7 +14,6 @@ from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.build import SCIPY
 from ..source.layout import cut_text
 from .base import template
-from .helpers import python_helpers
 from .python_checks import (
     RANGE,
     WINDOWS,
@@ -23,7 +22,7 @@ from .python_checks import (
     cotangents_helper,
     inputs_helper,
     range_refused,
-    type_helper,
+    type_helpers,
 )
 from .python_file import PythonFile, module_from
 from .python_lines import (
@@ -79,8 +78,8 @@ class NumPyFile(PythonFile):
 
     def text(self, header: Sequence[str]) -> str:
         functions = self.functions()
-        helpers = self._helpers("\n".join(line for f in functions for line in f["lines"]))
-        used = names_in("\n".join(line for lines in (*(f["lines"] for f in functions), *helpers) for line in lines))
+        body = "\n".join(line for f in functions for line in f["lines"])
+        helpers, used = self.completed(body, self._helpers(), {"_windows": WINDOWS})
         imports = ["import math", ""] if "math" in used else []
         imports.append("import numpy as np")
         modules = [m for m in SCIPY if m in used]
@@ -247,18 +246,11 @@ class NumPyFile(PythonFile):
 
     # helpers
 
-    def _helpers(self, body: str) -> list[list[str]]:
+    def _helpers(self) -> list[list[str]]:
         helpers = []
         if self.primal.inputs:
             helpers.append(inputs_helper(self.program, range_refused(RANGE, ArrayPrinter(""))))
-        kinds = names_in("\n".join(line for h in helpers for line in h))
-        for word, kind, check in (
-            ("_real", "floating point", "np.floating"),
-            ("_integer", "integer", "np.integer"),
-            ("_boolean", "boolean", "np.bool_"),
-        ):
-            if word in kinds:
-                helpers.append(type_helper(self.primal.name, word, kind, check))
+        helpers += type_helpers(self.primal, "np")
         seeds = self.program.derivative.seeds
         if self._whole_output():
             pass
@@ -268,6 +260,4 @@ class NumPyFile(PythonFile):
             always = not self.primal.table[seeds[0][0]].shape
             scalar = "always" if always else "sometimes" if self._scalar_output() else ""
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
-        if "_windows" in names_in(body):
-            helpers.append(list(WINDOWS))
-        return [*helpers, *python_helpers(body, self.printer("x"), self.program)]
+        return helpers

@@ -230,16 +230,27 @@ def _string(text: str) -> str:
     return f'f"{text}"' if "{" in text else f'"{text}"'
 
 
-def type_helper(function: str, word: str, kind: str, check: str) -> list[str]:
-    message = f"{function}: {{name}} has dtype {{array.dtype}}, expected {kind}"
-    return [
-        f"def {word}(name, value):",
-        f'    """Return `value` as an array, which must be {kind}."""',
-        "    array = np.asarray(value)",
-        f"    if not np.issubdtype(array.dtype, {check}):",
-        *(f"    {line}" for line in raised("TypeError", message)),
-        "    return array",
-    ]
+def type_helpers(primal: Function, module: str) -> list[list[str]]:
+    """What makes arrays of the inputs, and refuses those of another type; `module` is np or jnp."""
+    kinds = {primal.table[n].dtype for n in primal.inputs}
+    rows = (
+        (Dtype.REAL, "_real", "floating point", "floating"),
+        (Dtype.INT, "_integer", "integer", "integer"),
+        (Dtype.BOOL, "_boolean", "boolean", "bool_"),
+    )
+    found = []
+    for dtype, word, kind, check in rows:
+        message = f"{primal.name}: {{name}} has dtype {{array.dtype}}, expected {kind}"
+        lines = [
+            f"def {word}(name, value):",
+            f'    """Return `value` as an array, which must be {kind}."""',
+            f"    array = {module}.asarray(value)",
+            f"    if not {module}.issubdtype(array.dtype, {module}.{check}):",
+            *(f"    {line}" for line in raised("TypeError", message)),
+            "    return array",
+        ]
+        found += [lines] if dtype in kinds else []
+    return found
 
 
 NO_COTANGENT = "grad can be implicitly created only for scalar outputs"

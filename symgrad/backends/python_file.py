@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
 
@@ -14,6 +14,7 @@ from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source.layout import cut_text
+from .helpers import python_helpers
 from .python_lines import count_lines, listed, number_of, size_lines, where_told
 from .python_names import names_in
 from .python_text import ArrayPrinter, pack_name
@@ -125,6 +126,20 @@ class PythonFile(PythonModule, ABC):
         if isinstance(s, For):
             return [line for inner in s.body for line in self._flat(inner, text)]
         return [f"{s.name} = {text(s.value)}"]
+
+    def completed(
+        self, body: str, first: Sequence[list[str]], table: Mapping[str, Sequence[str]]
+    ) -> tuple[list[list[str]], frozenset[str]]:
+        """The private functions of a file, and the names that are used in it.
+
+        body   the lines of its other functions
+        first  the private functions that it has anyway
+        table  those that it has where they are called, by name
+        """
+        used = names_in("\n".join([body, *(line for lines in first for line in lines)]))
+        helpers = [*first, *(list(lines) for name, lines in table.items() if name in used)]
+        helpers += python_helpers(body, self.printer("x"), self.program)
+        return helpers, names_in("\n".join([body, *(line for lines in helpers for line in lines)]))
 
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""

@@ -118,8 +118,8 @@ class _File(NumPyFile):
     def imports(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
         return [] if self.is_scalar else ["from scipy.sparse.linalg import LinearOperator"]
 
-    def _helpers(self, body: str) -> list[list[str]]:
-        return [list(FLAT), *super()._helpers(body)]
+    def _helpers(self) -> list[list[str]]:
+        return [list(FLAT), *super()._helpers()]
 
     # what a solver calls
 

@@ -12,7 +12,6 @@ from ..plan import Program
 from ..plan.arrays.commands import Guard
 from .base import template
 from .frameworks import TorchArtefact
-from .helpers import python_helpers
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, raised
 from .python_file import FrameworkFile, TangentFile, module_from
 from .python_lines import (
@@ -79,11 +78,8 @@ class _File(FrameworkFile):
         forward, setup, backward = self._forward(), self._setup(), self._backward()
         jvp = self._jvp() if self.forward_mode else []
         body = "\n".join([*self._call(), *forward, *backward, *jvp])
-        helpers = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
-        used = names_in("\n".join([body, *helpers[0]]))
-        helpers += [list(lines) for word, lines in HELPERS.items() if word in used]
-        helpers += python_helpers(body, self.printer("x"), self.program)
-        used = names_in("\n".join([body, *(line for helper in helpers for line in helper)]))
+        own = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
+        helpers, used = self.completed(body, own, HELPERS)
         imports = [f"import {m}" for m in ("functools", "math") if m in used]
         return template("torch.j2").render(
             header=[in_docstring(line) for line in header],
