@@ -15,6 +15,7 @@ from ..ops import COMPARISONS, OPS
 from .rounding import REACH
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)
+DECIDED_BY = {"and": False, "or": True}  # by which value of its first condition
 BLUR = 24  # last bits in which two numbers may differ that are equal
 Position = tuple[int, ...]
 Key = tuple[str, Position]  # an element: its tensor and its place
@@ -95,7 +96,7 @@ class Group:
         for node in nodes:
             args = tuple(slot[a] for a in node.args)
             self.codes.append(_instruction(node, args))
-            self.lazy |= self.codes[-1][0] == SELECT
+            self.lazy |= self.codes[-1][0] == SELECT or self.ops[len(self.codes) - 1] in DECIDED_BY
             if isinstance(node, Ref):
                 self.active.append(node.name in real)
             else:
@@ -169,15 +170,19 @@ class Group:
             if kind == SELECT:
                 condition = values[args[0]]
                 args = (args[0],) if condition is None else (args[1] if condition else args[2],)
+            decided = DECIDED_BY.get(self.ops[number])
+            if decided is not None:  # the second condition may read only where the first does not tell
+                first = values[args[0]]
+                args = args[:1] if first is None or bool(first) is decided else args
             waiting = [a for a in args if values[a] is None]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
             stack.pop()
-            if kind == APPLY:
-                values[number] = _applied(what, [values[a] for a in args])
-            elif kind == SELECT:
+            if kind == SELECT or decided is not None and len(args) == 1:
                 values[number] = values[args[0]]
+            elif kind == APPLY:
+                values[number] = _applied(what, [values[a] for a in args])
             elif kind == CONST:
                 values[number] = constants[number]
             elif kind == REF:
