@@ -7,12 +7,12 @@ starts. Conditions on data say nothing of places: what they guard is inside at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Apply, Const, Expr, Ref, apply, indices, postorder, ref, refs, show
+from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
 from ..expr.sizes import at_least_zero, coefficient, ends, tidy
 from ..ir import Dtype, Equation, Option, Tensor, reads_of, show_element
 
@@ -93,7 +93,8 @@ class Preconditions:
                 assert tensor is not None
                 data = [r.name for r in refs(s) if r.name in self.tensors]
                 if not data:
-                    self._require(e, element, s, tensor.shape[axis], domain, domain != everywhere)
+                    for at, here in _cases(s, domain):
+                        self._require(e, element, at, tensor.shape[axis], here, domain != everywhere)
                 elif domain == everywhere:
                     _check_data(self.name, element, s, data[0])
 
@@ -140,6 +141,17 @@ class Preconditions:
             unsaid = (at_least_zero(number - 1) for number in divisors if not indices(number))
             if not any(self.at_least(step, 0) for step in steps) and not any(map(self.require, unsaid)):
                 return None
+
+
+def _cases(s: Expr, domain: Domain) -> Iterator[tuple[Expr, Domain]]:
+    """A subscript without `where`: each branch of it, where that is chosen."""
+    asked = next((n.args[0] for n in postorder(s) if isinstance(n, Apply) and n.op == "select"), None)
+    if asked is None:
+        yield s, domain
+        return
+    for holds in (True, False):
+        for piece in domain.pieces(asked, holds):
+            yield from _cases(branch(s, asked, holds), piece)
 
 
 def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
