@@ -1,6 +1,7 @@
 """Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
 
-from .jacobian import Entry, Jacobian, entries, jacobian_equations
+from .components import entries
+from .jacobian import Entry, Jacobian, jacobian_equations
 from .rule import differentiate
 from .tangent import tangent
 

@@ -1,15 +1,17 @@
-"""The Jacobian for people: rows of expressions for functions of scalars, index equations for functions of tensors.
+"""The Jacobian for people, as index equations.
 
 It is read off the equations of J^T v, which are linear in v: with v a unit tensor at p,
 
     grad_x[q] = sum over the box of v[s] * c     gives     d out[p] / d x[q] = sum over the box of delta(s, p) * c
 
-and each delta with a summed index ends its sum. This is for display; nothing is computed by way of it.
+and each delta with a summed index ends its sum. What several equations contribute to one element is one sum, as is what
+several points of one equation contribute. A recurrence stays one: `d_out_h`, the derivative of out by h, is computed
+from itself. This is for display; nothing is computed by way of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
@@ -17,140 +19,318 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Ref,
     apply,
-    const,
+    conjunction,
     index,
     indices,
     postorder,
     ref,
     refs,
     show,
-    size,
     substitute,
     total,
 )
-from ..ir import Derivative, Equation, Function, Tensor, latex_of, show_element
-
-LONG = 400  # operations; a Jacobian of more is not written at the head of a file
+from ..expr.sizes import equal
+from ..ir import (
+    Box,
+    Derivative,
+    Equation,
+    Tensor,
+    When,
+    collides,
+    disjoint_writes,
+    latex_equations,
+    latex_of,
+    show_element,
+    show_equations,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """d output[p] / d input[q] = value, where delta(a, b) is 1 if a == b and else 0."""
+    """d output[p] / d input[q] = value, where delta(a, b) is 1 if a == b and else 0.
+
+    box  every index with its extent, those that are summed included
+    """
 
     output: Ref
     input: Ref
     value: Expr
+    box: Box
 
     def __str__(self) -> str:
         above, below = (show_element(r.name, r.subscripts) for r in (self.output, self.input))
         return f"d {above} / d {below} = {show(self.value)}"
 
+    def latex(self) -> str:
+        """One line of an `aligned` environment."""
+        above, below = latex_of(self.output), latex_of(self.input)
+        return rf"\frac{{\partial {above}}}{{\partial {below}}} &= {latex_of(self.value)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Jacobian:
-    """The Jacobian of a function of tensors as index equations; a pair that is not listed is 0."""
+    """The Jacobian of a function of tensors as index equations; an element that is not listed is 0.
+
+    entries   one for each output and input, or part of it
+    chained   the derivatives by values of recurrences: `d_out_h[p,t]`, which is d out[p] / d h[t]
+    values    what the entries mention besides inputs and the values of forward
+    """
 
     name: str
     entries: tuple[Entry, ...]
+    chained: tuple[tuple[Ref, Entry], ...] = ()
+    values: tuple[Equation, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join([f"Jacobian of {self.name}", *(f"    {entry}" for entry in self.entries)])
+        chained = (f"{show(element)} = {entry}" for element, entry in self.chained)
+        lines = [*self.entries, *chained, *show_equations(self.values)]
+        return "\n".join([f"Jacobian of {self.name}", *(f"    {line}" for line in lines)])
 
     def latex(self) -> str:
         """A LaTeX `aligned` environment, one line per entry."""
-        lines = [
-            rf"\frac{{\partial {latex_of(e.output)}}}{{\partial {latex_of(e.input)}}} &= {latex_of(e.value)}"
-            for e in self.entries
-        ]
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        lines = [e.latex() for e in self.entries]
+        lines += [f"{latex_of(element)} = {entry.latex()}" for element, entry in self.chained]
+        if self.values:
+            lines += latex_equations(self.values).splitlines()[1:-1]
+        return "\\begin{aligned}\n" + " \\\\\n".join(line.removesuffix(r" \\") for line in lines) + "\n\\end{aligned}"
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
 
 def jacobian_equations(derivative: Derivative) -> Jacobian:
-    """Return d output / d input for every pair, by index; forward's named values stand by their names."""
+    """Return d output / d input for every pair, by index; forward's named values stand by their names.
+
+    Raises UnsupportedError for a function of matrices that stands between them.
+    """
     joint, primal = derivative.function, derivative.primal
     _refuse_matrices(derivative)
     found: list[Entry] = []
+    chained: list[tuple[Ref, Entry]] = []
     for output, seed in derivative.seeds:
+        reader = _Reader(derivative, output, seed)
         for name, gradient in derivative.gradients:
-            reader = _Reader(joint, primal, seed, {s for _, s in derivative.seeds})
-            for e in joint.writers.get(gradient, ()):
-                at = reader.row(primal.table[output], e)
-                value = reader.right(e, at)
-                if value is not ZERO:
-                    found.append(Entry(ref(output, *at), ref(name, *e.subscripts), value))
-    return Jacobian(primal.name, tuple(found))
+            found += [Entry(*rest) for rest in reader.rows(name, gradient)]
+        chained += reader.chained()
+    written = set(primal.writers) | set(primal.inputs)
+    wanted = [r.name for _, e in (*((None, e) for e in found), *chained) for r in refs(e.value)]
+    needed: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in joint.writers and name not in written and name not in needed:
+            needed.add(name)
+            wanted += [r.name for e in joint.writers[name] for r in e.reads]
+    values = tuple(e for e in joint.statements if e.target in needed)
+    return Jacobian(primal.name, tuple(found), tuple(chained), values)
+
+
+def _moved(derivative: Derivative) -> set[str]:
+    """What depends on the cotangent."""
+    moved = {seed for _, seed in derivative.seeds}
+    before = -1
+    while before != len(moved):
+        before = len(moved)
+        moved |= {e.target for e in derivative.function.statements if any(r.name in moved for r in e.reads)}
+    return moved
 
 
 def _refuse_matrices(derivative: Derivative) -> None:
     """A function of matrices that the cotangent goes through has no coefficient to be read off."""
-    moved = {seed for _, seed in derivative.seeds}
+    moved = _moved(derivative)
     for e in derivative.function.statements:
-        if any(r.name in moved for r in e.reads):
-            moved.add(e.target)
-            if e.matrix is not None:
-                raise UnsupportedError(
-                    f"{derivative.primal.name}: the Jacobian through {e.matrix.function} has no elements to be shown "
-                    f"one by one. Its product with a cotangent has equations: sg.vjp."
-                )
+        if e.matrix is not None and e.target in moved:
+            raise UnsupportedError(
+                f"{derivative.primal.name}: the Jacobian through {e.matrix.function} has no elements to be shown "
+                f"one by one. Its product with a cotangent has equations: sg.vjp."
+            )
 
 
 class _Reader:
-    """Reads the coefficients of one seed off the equations of J^T v."""
+    """Reads the coefficients of one cotangent off the equations of J^T v."""
 
-    def __init__(self, joint: Function, primal: Function, seed: str, seeds: set[str]) -> None:
-        self.joint = joint
-        self.primal = primal
-        self.seed = seed
-        self.seeds = seeds
-        matrices = {e.target for e in joint.statements if e.matrix is not None}
-        self.forward = set(primal.writers) | set(primal.inputs) | matrices
+    def __init__(self, derivative: Derivative, output: str, seed: str) -> None:
+        self.joint, self.primal = derivative.function, derivative.primal
+        self.output, self.seed = output, seed
+        self.seeds = {s for _, s in derivative.seeds}
+        self.moved = _moved(derivative)
+        self.recurrent = {name for name in self.moved - self.seeds if name in self._below([name])}
+        self.asked: dict[str, None] = {}  # recurrent values that a row mentions
+        self.extents: dict[Expr, Expr] = {}
+        self.used: set[str] = set()
+        self._begin()
 
-    def row(self, output: Tensor, e: Equation) -> tuple[Expr, ...]:
-        """Subscripts of the output that no equation uses: p, q, r, ...; a pack stays itself."""
-        taken = {i.name for x in self.joint.statements for i, _ in x.box} | set(self.joint.table)
-        taken |= {d.name for d in self.joint.dims}
-        fresh = iter(f"{letter}{n}" for n in ("", *range(1, 100)) for letter in "pqrstuvw")
-        found: list[Expr] = []
-        for extent in output.shape:
-            if isinstance(extent, Ref) and extent.name in self.primal.packs:
-                found.append(index(extent.name))
+    def _below(self, names: Iterable[str]) -> set[str]:
+        """What depends on the cotangent and is read, directly or not, by the equations of `names`."""
+        found: set[str] = set()
+        stack = [*names]
+        while stack:
+            for e in self.joint.writers.get(stack.pop(), ()):
+                news = {r.name for r in e.reads if r.name in self.moved} - found
+                found |= news
+                stack += news
+        return found
+
+    # names
+
+    def _begin(self) -> None:
+        """Begin a row: its indices are its own; the output is at p, q, r, ..., a pack at itself."""
+        self.extents = {}
+        self.used = {*self.joint.table, *(d.name for d in self.joint.dims), *(o.name for o in self.primal.options)}
+        everything = {i.name for e in self.joint.statements for i, _ in e.box}
+        self.at = tuple(self._place(extent, everything) for extent in self.primal.table[self.output].shape)
+
+    def _place(self, extent: Expr, others: Iterable[str] = ()) -> Index:
+        """A new index of that extent; a pack is its own."""
+        if isinstance(extent, Ref) and extent.name in self.primal.packs:
+            i = index(extent.name)
+        else:
+            letters = (f"{letter}{n}" for n in ("", *range(1, 100)) for letter in "pqrstuvw")
+            i = index(next(n for n in letters if n not in self.used and n not in others))
+        self.used.add(i.name)
+        self.extents[i] = extent
+        return i
+
+    def _fresh(self, e: Equation) -> Equation:
+        """`e` with indices that this row does not use yet; packs stay."""
+        names: dict[Expr, Expr] = {}
+        for i, extent in e.box:
+            name, number = i.name, 1
+            while name in self.used and i.name not in self.primal.packs:
+                name, number = f"{i.name}{number}", number + 1
+            self.used.add(name)
+            names[i] = index(name)
+            self.extents[names[i]] = extent
+        changed = {i: j for i, j in names.items() if i is not j}
+        return _renamed(e, changed) if changed else e
+
+    # rows
+
+    def rows(self, name: str, gradient: str) -> list[tuple[Ref, Ref, Expr, Box]]:
+        """d output / d `name`, of which `gradient` is the adjoint, in parts that have no element in common."""
+        rows = []
+        for part in _parts(self.joint.writers.get(gradient, ())):
+            self._begin()
+            (first, *others) = part = [self._fresh(e) for e in part]
+            if others or collides(first):
+                place, value = self._joint(part, self.joint.table[gradient])
             else:
-                found.append(index(next(n for n in fresh if n not in taken)))
-        return tuple(found)
+                place, value = first.subscripts, self._given([(first.when, self._right(first, ()))])
+            if value is not ZERO:
+                mentioned = {*indices(value, *self.at, *place), *(i for i in self.extents if _sums(value, i))}
+                box = tuple((i, n) for i, n in self.extents.items() if i in mentioned and isinstance(i, Index))
+                rows.append((ref(self.output, *self.at), ref(name, *place), value, box))
+        return rows
 
-    def right(self, e: Equation, at: Sequence[Expr]) -> Expr:
-        """The coefficient of seed[at] in the right-hand side of `e`."""
-        body = self._unit(e.body, at)
+    def chained(self) -> list[tuple[Ref, Entry]]:
+        """The derivatives by the values of recurrences that the rows so far mention."""
+        found: list[tuple[Ref, Entry]] = []
+        done: set[str] = set()
+        while left := [name for name in self.asked if name not in done]:
+            done.add(left[0])
+            for output, place, value, box in self.rows(self._by(left[0]), left[0]):
+                element = ref(self._name(left[0]), *output.subscripts, *place.subscripts)
+                found.append((element, Entry(output, place, value, box)))
+        return found
+
+    def _by(self, adjoint: str) -> str:
+        """The value that a local is the adjoint of, as far as its name tells."""
+        name = adjoint.removeprefix("grad_").removesuffix("_total")
+        return name if name in self.primal.table else adjoint
+
+    def _name(self, adjoint: str) -> str:
+        name = f"d_{self.output}_{self._by(adjoint)}"
+        while name in self.joint.table:
+            name = f"{name}_"
+        return name
+
+    def _joint(self, part: Sequence[Equation], target: Tensor) -> tuple[tuple[Expr, ...], Expr]:
+        """The place and the value of one row for several equations, or for one that writes an element twice."""
+        place: list[Expr] = []
+        for axis, extent in enumerate(target.shape):
+            own = [_own(e, axis) for e in part]
+            i = own[0]
+            if i is not None and all(j is not None and equal(self.extents[j], extent) for j in own):
+                place.append(i)
+            else:
+                place.append(self._place(extent))
+        return tuple(place), self._given([(e.when, self._at(e, place)) for e in part])
+
+    def _at(self, e: Equation, place: Sequence[Expr]) -> Expr:
+        """What the equation, whose indices are new, contributes at that place."""
+        return self._right(e, [(s, at) for s, at in zip(e.subscripts, place, strict=True) if s is not at])
+
+    def _right(self, e: Equation, deltas: Sequence[tuple[Expr, Expr]]) -> Expr:
+        """The coefficient of the cotangent at the output's place in the right-hand side of `e`, with deltas as factors:
+        each pair is equal. What they leave open is summed."""
+        if e.reduce not in ("none", "sum"):
+            raise AssertionError(f"{e.target} is not linear in the cotangent")
+        body = self._unit(e.body)
+        for s, at in deltas:
+            body = body * apply("delta", s, at)
         if e.where is not None:
             body = apply("select", e.where, body, ZERO)
-        return self._summed(body, [i for i, _ in e.reduced])
+        kept = {i for s in e.subscripts for i in indices(s)} if not deltas else set()
+        open_ = {i for s, _ in deltas for i in indices(s)} | {i for i, _ in e.reduced} - kept
+        return self._summed(body, [i for i, _ in e.box if i in open_])
 
-    def _unit(self, body: Expr, at: Sequence[Expr]) -> Expr:
-        """`body` with the seed a unit tensor at `at`, and gradient locals written out."""
+    def _given(self, parts: Sequence[tuple[When, Expr]]) -> Expr:
+        """The sum of what counts under conditions on optional inputs."""
+        terms: list[Expr] = []
+        single: dict[str, dict[bool, Expr]] = {}
+        for when, value in parts:
+            if len(when) == 1:
+                ((name, present),) = when
+                there = single.setdefault(name, {})
+                there[present] = there.get(present, ZERO) + value
+                continue
+            for name, present in reversed(when):
+                value = apply("given", ref(name), *((value, ZERO) if present else (ZERO, value)))
+            terms.append(value)
+        for name, there in single.items():
+            then, otherwise = there.get(True, ZERO), there.get(False, ZERO)
+            terms.append(then if then is otherwise else apply("given", ref(name), then, otherwise))
+        return total(terms)
+
+    def _unit(self, body: Expr) -> Expr:
+        """`body` with the cotangent a unit tensor at the output's place, and what depends on it written out."""
         chosen: dict[Expr, Expr] = {}
         for r in refs(body):
             if r.name == self.seed:
-                chosen[r] = _delta(r.subscripts, at)
+                chosen[r] = _delta(r.subscripts, self.at)
             elif r.name in self.seeds:
                 chosen[r] = ZERO
-            elif r.name not in self.forward and r.name in self.joint.writers:
-                chosen[r] = total(
-                    self.right(_renamed(w, r, place), at) for place, w in enumerate(self.joint.writers[r.name])
-                )
+            elif r.name in self.recurrent:
+                reached = self.seed in self._below([r.name])
+                if reached:
+                    self.asked.setdefault(r.name)
+                chosen[r] = ref(self._name(r.name), *self.at, *r.subscripts) if reached else ZERO
+            elif r.name in self.moved:
+                parts = [(e.when, self._element(e, r)) for e in self.joint.writers[r.name]]
+                chosen[r] = self._given(parts)
         return substitute(body, chosen)
+
+    def _element(self, e: Equation, r: Ref) -> Expr:
+        """What the equation of a local contributes to its element `r`."""
+        e = self._fresh(e)
+        shape = self.joint.table[e.target].shape
+        names: dict[Expr, Expr] = {}
+        for axis, extent in enumerate(shape):
+            i = _own(e, axis)
+            if i is not None and equal(self.extents[i], extent):
+                names[i] = r.subscripts[axis]
+        written = _renamed(e, names) if names else e
+        return self._at(written, r.subscripts)
+
+    # sums
 
     def _summed(self, body: Expr, reduced: Sequence[Index]) -> Expr:
         """The sum over `reduced`, ended by deltas where they allow it; a pack stays at the output's own point."""
         reduced = [i for i in reduced if i.name not in self.primal.packs]
-        if not reduced:
+        if not reduced or body is ZERO:
             return body
         if isinstance(body, Apply) and body.op in ("add", "sub"):
             a, b = (self._summed(x, reduced) for x in body.args)
@@ -161,11 +341,43 @@ class _Reader:
             if not (isinstance(node, Apply) and node.op == "delta"):
                 continue
             for i, other in (node.args, tuple(reversed(node.args))):
-                if isinstance(i, Index) and i in reduced and _vanishes(body, node):
+                if isinstance(i, Index) and i in reduced and i not in indices(other) and _vanishes(body, node):
                     rest = substitute(substitute(body, {node: ONE}), {i: other})
+                    if not equal(self.extents.get(other, ZERO), self.extents[i]):
+                        inside = [apply("lt", other, self.extents[i])]
+                        inside += [] if isinstance(other, Index) else [apply("ge", other, ZERO)]
+                        rest = apply("select", conjunction(inside), rest, ZERO)
                     return self._summed(rest, [j for j in reduced if j is not i])
-        left = [i for i in reduced if i in indices(body)]
-        return apply(f"sum[{','.join(i.name for i in reduced)}]", body) if left and body is not ZERO else body
+        told = {s for r in refs(body) for s in r.subscripts}
+        names = ",".join(i.name if i in told else f"{i.name}:{show(self.extents[i])}" for i in reduced)
+        return apply(f"sum[{names}]", body)
+
+
+def _parts(equations: Sequence[Equation]) -> list[list[Equation]]:
+    """The equations of one target in groups, such that those of two groups write no element both."""
+    parts: list[list[Equation]] = []
+    for e in equations:
+        near = [part for part in parts if not disjoint_writes(e, part)]
+        parts = [part for part in parts if part not in near]
+        parts.append([*(other for part in near for other in part), e])
+    joint = len(parts) > 1 and any(len(part) > 1 or collides(part[0]) for part in parts)
+    return [[*equations]] if joint else parts  # the place of such a row is any
+
+
+def _own(e: Equation, axis: int) -> Index | None:
+    """The index that stands alone on this axis of the target, and on no other."""
+    s = e.subscripts[axis]
+    others = indices(*e.subscripts[:axis], *e.subscripts[axis + 1 :])
+    return s if isinstance(s, Index) and s not in others and s in dict(e.box) else None
+
+
+def _sums(value: Expr, i: Expr) -> bool:
+    """Whether `value` sums over `i`, which its terms need not mention."""
+    name = show(i)
+    return any(
+        isinstance(n, Apply) and n.op.startswith("sum[") and name in [x.split(":")[0] for x in n.op[4:-1].split(",")]
+        for n in postorder(value)
+    )
 
 
 def _vanishes(body: Expr, delta: Expr) -> bool:
@@ -181,7 +393,7 @@ def _vanishes(body: Expr, delta: Expr) -> bool:
             zero[node] = below[0]
         elif op in ("add", "sub"):
             zero[node] = all(below)
-        elif op == "select":
+        elif op in ("select", "given"):
             zero[node] = all(below[1:])
     return zero[body]
 
@@ -194,97 +406,9 @@ def _delta(subscripts: Sequence[Expr], at: Sequence[Expr]) -> Expr:
     return result
 
 
-def _renamed(e: Equation, r: Ref, place: int) -> Equation:
-    """The equation of a local as it is read at `r`, its summed indices under names of their own."""
-    names: dict[Expr, Expr] = {i: index(f"{i.name}{place + 1}") for i, _ in e.reduced if i in indices(r)}
-    names |= dict(zip(e.subscripts, r.subscripts, strict=True))
-    box = tuple((j if isinstance(j, Index) else i, x) for i, x in e.box for j in (names.get(i, i),))
+def _renamed(e: Equation, names: Mapping[Expr, Expr]) -> Equation:
+    """The equation with other indices, or with expressions in their place."""
+    box = tuple((j, n) for i, n in e.box if isinstance(j := names.get(i, i), Index))
     where = None if e.where is None else substitute(e.where, names)
-    body = substitute(e.body, names)
-    return Equation(e.target, tuple(substitute(s, names) for s in e.subscripts), e.reduce, body, box, where, e.when)
-
-
-# functions of scalars
-
-
-def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:
-    """The Jacobian of a function of scalars (or of vectors of literal size), one row per component of the outputs.
-
-    None for a function of tensors. A value that forward names stands by its name, unless `expand` writes everything
-    in the inputs.
-    """
-    joint, primal = derivative.function, derivative.primal
-    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
-    literal = all(_components(t, primal) is not None for t in joint.tensors)
-    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
-    if not (scalar and literal and places) or derivative.kind != "vjp":
-        return None
-    if not expand and sum(size(e.body) for e in joint.statements) > LONG:
-        return None
-    forward = set(primal.writers)
-    rows = []
-    for output, seed in derivative.seeds:
-        for at in _components(primal.table[output], primal) or ():
-            seeds: dict[Expr, Expr] = {
-                ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
-                for o, s in derivative.seeds
-                for x in _components(primal.table[o], primal) or ()
-            }
-            row = []
-            for name, gradient in derivative.gradients:
-                for x in _components(primal.table[name], primal) or ():
-                    cell = _written_out(ref(gradient, *x), joint, set() if expand else forward, seeds)
-                    row.append(_of_one_point(cell, primal))
-            rows.append(row)
-    return rows
-
-
-def _of_one_point(cell: Expr, primal: Function) -> Expr:
-    """`p[..., 0]` as `p[0]`: a formula for one point of a pack."""
-    points = {r: ref(r.name, *(s for s in r.subscripts if not _is_pack(s, primal))) for r in refs(cell)}
-    return substitute(cell, points)
-
-
-def _components(tensor: Tensor, primal: Function) -> list[tuple[Expr, ...]] | None:
-    """The subscripts of every component; None if a size is not literal."""
-    found: list[tuple[Expr, ...]] = [()]
-    for extent in tensor.shape:
-        if isinstance(extent, Ref) and extent.name in primal.packs:
-            found = [(*at, index(extent.name)) for at in found]
-        elif isinstance(extent, Const) and extent.value <= 64:
-            found = [(*at, const(k)) for at in found for k in range(int(extent.value))]
-        else:
-            return None
-    return found
-
-
-def _is_pack(s: Expr, primal: Function) -> bool:
-    return isinstance(s, Index) and s.name in primal.packs
-
-
-def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
-    """`element` by its equations, and so on down to the inputs and what is opaque."""
-    done: dict[Expr, Expr] = dict(seeds)
-    stack: list[Expr] = [element]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        assert isinstance(node, Ref)
-        bodies = [
-            e.body
-            for e in joint.writers.get(node.name, ())
-            if node.name not in opaque and tuple(e.subscripts) == node.subscripts
-        ]
-        below = dict.fromkeys(r for body in bodies for r in refs(body))
-        waiting = [r for r in below if r not in done]
-        if waiting:
-            stack.extend(reversed(waiting))
-            continue
-        written = node.name in joint.writers and node.name not in opaque
-        done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
-        if not written and node.name in set(joint.outputs) - opaque - set(joint.inputs):
-            done[node] = ZERO  # a gradient that nothing contributes to
-        stack.pop()
-    return done[element]
+    subscripts = tuple(substitute(s, names) for s in e.subscripts)
+    return Equation(e.target, subscripts, e.reduce, substitute(e.body, names), box, where, e.when)

@@ -34,6 +34,7 @@ from .reach import (
 )
 from .reads import evaluated, reads_of
 from .text import (
+    collides,
     show_derivative,
     show_element,
     show_equation,
@@ -67,6 +68,7 @@ __all__ = [
     "as_declared",
     "bind",
     "by_target",
+    "collides",
     "covers",
     "disjoint",
     "disjoint_writes",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ..expr import ATOM, Apply, Const, Expr, Form, Index, Printer, Ref
+from .text import accumulating
 
 if TYPE_CHECKING:
     from .data import Equation
@@ -90,8 +91,7 @@ def latex_of(node: Expr) -> str:
 def latex_equations(equations: Sequence[Equation]) -> str:
     """An `aligned` environment, one line per equation."""
     lines = []
-    seen: set[tuple[str, tuple[Expr, ...]]] = set()
-    for e in equations:
+    for e, adds in zip(equations, accumulating(equations), strict=True):
         target = latex_name(e.target)
         if e.subscripts:
             target += f"_{{{','.join(_print(s) for s in e.subscripts)}}}"
@@ -106,8 +106,7 @@ def latex_equations(equations: Sequence[Equation]) -> str:
         body += "".join(
             rf" \quad \text{{if }} {latex_name(n)} \text{{ is {'given' if p else 'absent'}}}" for n, p in e.when
         )
-        sign = r"\mathrel{+}=" if (e.target, e.subscripts) in seen and all(p for _, p in e.when) else "="
-        seen.add((e.target, e.subscripts))
+        sign = r"\mathrel{+}=" if adds else "="
         lines.append(f"{target} &{sign} {body}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 

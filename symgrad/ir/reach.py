@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..expr import ONE, Apply, Expr, Index, Ref, indices, product, refs, total
 from ..expr.sizes import equal, never_negative, tidy
-from .data import Box, Equation, Tensor
+
+if TYPE_CHECKING:
+    from .data import Box, Equation, Tensor
 
 
 def unguarded(body: Expr) -> list[Ref]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..expr import Const, Expr, Index, Ref, show
+from ..expr import ONE, Expr, Index, Ref, indices, show
+from ..expr.sizes import coefficient, equal
+from .reach import disjoint_writes
 
 if TYPE_CHECKING:
     from .data import Derivative, Equation, Function, Tensor
@@ -72,23 +75,53 @@ def show_equation(equation: Equation, accumulates: bool = False) -> str:
     return f"{show_target(equation)} {'+=' if accumulates else '='} {show_right(equation)}"
 
 
-def show_equations(equations: tuple[Equation, ...]) -> list[str]:
-    """One line each; what adds to elements that an earlier line writes is written `+=`."""
-    lines = []
+def show_equations(equations: Sequence[Equation]) -> list[str]:
+    """One line each, with `+=` where it adds."""
+    return [show_equation(e, adds) for e, adds in zip(equations, accumulating(equations), strict=True)]
+
+
+def accumulating(equations: Sequence[Equation]) -> list[bool]:
+    """Of each equation, whether it is to be written `+=`: it adds to elements that an earlier one writes, or several of
+    its own points to one element."""
+    found = []
     seen: dict[str, list[Equation]] = {}
     for equation in equations:
         absent = any(not present for _, present in equation.when)
         earlier = seen.setdefault(equation.target, [])
-        adds = not absent and any(not _apart(equation, other) for other in earlier)
-        lines.append(show_equation(equation, adds))
+        added = not absent and not disjoint_writes(equation, earlier)
+        found.append(added or collides(equation))
         earlier.append(equation)
-    return lines
+    return found
 
 
-def _apart(a: Equation, b: Equation) -> bool:
-    """Whether two equations write different components, such as y[0] and y[1]."""
-    pairs = zip(a.subscripts, b.subscripts, strict=True)
-    return any(isinstance(s, Const) and isinstance(t, Const) and s is not t for s, t in pairs)
+def collides(equation: Equation) -> bool:
+    """Whether several of the points that are shown may be one element of the target."""
+    extents = dict(equation.box)
+    told: set[Index] = set()  # the indices that the place of the element tells
+    before = -1
+    while before != len(told):
+        before = len(told)
+        for s in equation.subscripts:
+            open_ = {i: extents[i] for i in indices(s) if i in extents and i not in told}
+            if _tells_apart(s, open_):
+                told |= set(open_)
+    return any(i in extents and i not in told for s in equation.subscripts for i in indices(s))
+
+
+def _tells_apart(s: Expr, extents: Mapping[Index, Expr]) -> bool:
+    """Whether a subscript is another number for all other indices: it moves with one index, or with several that it
+    merges, `h*e + i` with i < e."""
+    steps = {i: coefficient(s, i) for i in indices(s) if i in extents}
+    if len(steps) <= 1:
+        return None not in steps.values()
+    step: Expr = ONE
+    while steps:
+        i = next((i for i, c in steps.items() if c is not None and equal(c, step)), None)
+        if i is None:
+            return False
+        step = step * extents[i]
+        del steps[i]
+    return True
 
 
 def show_inputs(function: Function) -> str:

@@ -1,0 +1,91 @@
+"""The Jacobian of a function of scalars, or of vectors of literal size: one expression for each pair of components."""
+
+from __future__ import annotations
+
+from ..expr import ONE, ZERO, Const, Expr, Index, Ref, const, index, ref, refs, size, substitute, total
+from ..ir import Derivative, Function, Tensor
+
+LONG = 400  # operations; a Jacobian of more is not written at the head of a file
+
+
+def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:
+    """The Jacobian of a function of scalars (or of vectors of literal size), one row per component of the outputs.
+
+    None for a function of tensors. A value that forward names stands by its name, unless `expand` writes everything
+    in the inputs.
+    """
+    joint, primal = derivative.function, derivative.primal
+    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
+    literal = all(_components(t, primal) is not None for t in joint.tensors)
+    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
+    if not (scalar and literal and places) or derivative.kind != "vjp":
+        return None
+    if not expand and sum(size(e.body) for e in joint.statements) > LONG:
+        return None
+    forward = set(primal.writers)
+    rows = []
+    for output, seed in derivative.seeds:
+        for at in _components(primal.table[output], primal) or ():
+            seeds: dict[Expr, Expr] = {
+                ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
+                for o, s in derivative.seeds
+                for x in _components(primal.table[o], primal) or ()
+            }
+            row = []
+            for name, gradient in derivative.gradients:
+                for x in _components(primal.table[name], primal) or ():
+                    cell = _written_out(ref(gradient, *x), joint, set() if expand else forward, seeds)
+                    row.append(_of_one_point(cell, primal))
+            rows.append(row)
+    return rows
+
+
+def _of_one_point(cell: Expr, primal: Function) -> Expr:
+    """`p[..., 0]` as `p[0]`: a formula for one point of a pack."""
+    points = {r: ref(r.name, *(s for s in r.subscripts if not _is_pack(s, primal))) for r in refs(cell)}
+    return substitute(cell, points)
+
+
+def _components(tensor: Tensor, primal: Function) -> list[tuple[Expr, ...]] | None:
+    """The subscripts of every component; None if a size is not literal."""
+    found: list[tuple[Expr, ...]] = [()]
+    for extent in tensor.shape:
+        if isinstance(extent, Ref) and extent.name in primal.packs:
+            found = [(*at, index(extent.name)) for at in found]
+        elif isinstance(extent, Const) and extent.value <= 64:
+            found = [(*at, const(k)) for at in found for k in range(int(extent.value))]
+        else:
+            return None
+    return found
+
+
+def _is_pack(s: Expr, primal: Function) -> bool:
+    return isinstance(s, Index) and s.name in primal.packs
+
+
+def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
+    """`element` by its equations, and so on down to the inputs and what is opaque."""
+    done: dict[Expr, Expr] = dict(seeds)
+    stack: list[Expr] = [element]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        assert isinstance(node, Ref)
+        bodies = [
+            e.body
+            for e in joint.writers.get(node.name, ())
+            if node.name not in opaque and tuple(e.subscripts) == node.subscripts
+        ]
+        below = dict.fromkeys(r for body in bodies for r in refs(body))
+        waiting = [r for r in below if r not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        written = node.name in joint.writers and node.name not in opaque
+        done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
+        if not written and node.name in set(joint.outputs) - opaque - set(joint.inputs):
+            done[node] = ZERO  # a gradient that nothing contributes to
+        stack.pop()
+    return done[element]
