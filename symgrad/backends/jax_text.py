@@ -28,7 +28,8 @@ class JaxPrinter(ArrayPrinter):
     target = "jax"
     module = "jnp"
     slow_from = PRODUCTS + 1  # XLA makes products of powers
-    of_nothing = ("initial=-jnp.inf",)
+    of_nothing = "initial=-jnp.inf"
+    refuses_nothing = False
 
     def _node(self, node: Array, text: Callable[[Array, int], str]) -> tuple[str, int]:
         match node:

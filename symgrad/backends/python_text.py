@@ -13,6 +13,8 @@ from ..ops import OPS, Op
 from ..plan.arrays.below import ARRAYS, below, children, plain_number
 from ..plan.arrays.divisors import not_zero
 from ..plan.arrays.tree import (
+    ALL,
+    BACK,
     Array,
     BroadcastTo,
     Concatenate,
@@ -127,7 +129,8 @@ class ArrayPrinter:
     target = "numpy"
     module = "np"
     slow_from = 3  # the least power that is slower than products: 30 times, of 100,000 numbers
-    of_nothing: ClassVar[Sequence[str]] = ()  # how a maximum is told to be -inf of nothing
+    of_nothing: ClassVar[str] = "initial=-np.inf"  # how a maximum is told to be -inf of nothing
+    refuses_nothing: ClassVar[bool] = True  # the maximum over a whole axis of no elements
 
     def __init__(self, dtype: str, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         self.dtype = dtype
@@ -171,7 +174,8 @@ class ArrayPrinter:
                 options = [] if axes_ is None else [f"axis={_axes(axes_)}"]
                 options += ["keepdims=True"] if keepdims else []
                 if kind == "supremum":
-                    kind, options = "max", [*options, *self.of_nothing]
+                    told = not self.refuses_nothing or any(map(_is_part, below(base)))
+                    kind, options = "max", [*options, *[self.of_nothing] * told]
                 return f"{text(base, ATOM)}.{kind}({', '.join(options)})", ATOM
             case Scan(op, base, axis, reverse):
                 return self._scan(op, text(base, ATOM if reverse else 0), axis, reverse), ATOM
@@ -360,6 +364,11 @@ def number(node: Const) -> tuple[str, int]:
         f"{node.value.numerator} / {node.value.denominator}",
         20 if node.value > 0 else 12,
     )
+
+
+def _is_part(node: Array) -> bool:
+    """Whether it takes a part of an axis, which may have no elements where the axis has some."""
+    return isinstance(node, Take) and any(isinstance(i, Slice) and i not in (ALL, BACK) for i in node.items)
 
 
 def _wrap(text: str, level: int, need: int) -> str:

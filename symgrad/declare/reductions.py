@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..expr import ONE, Apply, Expr, Ref, apply, component_name, factors, is_exact, product, refs
+from ..expr import ONE, Apply, Expr, Ref, apply, component_name, factors, product, refs
 from ..expr.sizes import count
 from .ranges import EXTENT
 
@@ -22,8 +22,8 @@ def repeated(kind: str, body: Expr, extent: Expr, options: Collection[str]) -> E
         return body * count(extent, options)
     if kind == "prod":
         return body ** count(extent, options)
-    if kind == "logsumexp":  # of nothing: undefined, and no reason to take the logarithm of 0
-        return body + apply("log", extent if is_exact(extent) else apply("maximum", extent, ONE))
+    if kind == "logsumexp":  # of nothing: -oo, the logarithm of 0
+        return body + apply("log", count(extent, options))
     return body
 
 

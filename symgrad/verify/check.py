@@ -301,6 +301,7 @@ class _Checking:
                     magnitude,
                     0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude),
                     chosen,
+                    name in found.outputs,
                 )
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
         for name, said in memory_faults(call, results, case):

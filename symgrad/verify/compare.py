@@ -54,13 +54,19 @@ def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array 
 
 
 def text_mismatches(
-    truth: Array, found: Any, bits: int, beyond: bool = False, before: Array | None = None
+    truth: Array,
+    found: Any,
+    bits: int,
+    beyond: bool = False,
+    before: Array | None = None,
+    infinite: bool = False,
 ) -> tuple[list[Mismatch], bool]:
     """Where a text, executed with `bits` bits, differs from the truth; and whether the precision told them apart.
 
     The rounding bound of the execution, with 2**-bits for u, is all the difference there may be. Where it is too wide
     (the format overflows), what the text computed `before` with fewer bits must be the same. Nothing is told of an
-    element that came of a number `beyond` all that are computed with.
+    element that came of a number `beyond` all that are computed with, nor where the truth is no number; where it is
+    infinite, it must be so where `infinite` values are told.
     """
     wrong: list[Mismatch] = []
     conclusive = True
@@ -69,6 +75,8 @@ def text_mismatches(
         if number is UNSET:
             wrong.append(Mismatch(position, expected, "nothing", "was never written"))
             continue
+        if infinite and mp.isinf(expected) and number.value != expected:
+            wrong.append(Mismatch(position, expected, number.value, "the text computes something else"))
         if not mp.isfinite(expected):
             continue
         if not mp.isfinite(number.value):
@@ -117,6 +125,7 @@ class Limits:
     doubtful  a comparison of the text is decided by rounding
     magnitude what may cancel in the result, where there is no text to tell: the largest grad_output
     lowest    below which the functions of a framework are not exact: they flush to 0 what is next to it
+    infinite  infinite values are told, too
     """
 
     bound: Any
@@ -127,6 +136,7 @@ class Limits:
     magnitude: float = 0.0
     lowest: float = 0.0
     format: Format = DOUBLE
+    infinite: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +152,14 @@ class Judged:
 
 
 def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
-    """Judge every element that has a finite truth."""
+    """Judge every element that has a finite truth, and infinite ones where they are told."""
     unit, tiny, huge = limits.format.unit, limits.format.tiny, limits.format.huge
     for position, expected in np.ndenumerate(truth):
+        obtained = float(found[position])
+        if limits.infinite and mp.isinf(expected) and obtained != float(expected):
+            yield Judged("wrong", position, expected, obtained, np.inf, 1 / unit)
         if not mp.isfinite(expected):
             continue
-        obtained = float(found[position])
         size = abs(to_float(mpmath.mpf(expected)._mpf_))
         condition = float(limits.condition[position])
         bound = float(limits.bound[position].err) if limits.bound is not None else None

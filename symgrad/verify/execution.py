@@ -102,7 +102,8 @@ class Execution:
                     wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
                     continue
                 arrays[name] = given
-                more, told = text_mismatches(array, given, bits, notes.beyond, (before or {}).get(name))
+                before_it = (before or {}).get(name)
+                more, told = text_mismatches(array, given, bits, notes.beyond, before_it, name in found.outputs)
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive

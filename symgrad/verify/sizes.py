@@ -56,10 +56,15 @@ def met(function: Function, sizes: Mapping[str, int], packs: Packs, options: Map
     return [bool(evaluate(c, {}, element)) for c in function.constraints]
 
 
+def possible(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+    """Whether the sizes meet the constraints, and nothing outside of a tensor is read whatever the data are."""
+    return all(met(function, sizes, packs, options)) and inside(function, {**sizes, **packs}, options)
+
+
 def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
     """Whether the sizes meet the constraints, nothing outside of a tensor is read whatever the data are, and no box is
     empty unless a size is 0."""
-    if not all(met(function, sizes, packs, options)) or not inside(function, {**sizes, **packs}, options):
+    if not possible(function, sizes, packs, options):
         return False
     if 0 in sizes.values() or any(0 in p for p in packs.values()):
         return True
@@ -179,7 +184,7 @@ def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, 
 
 
 def defined(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
-    """Whether no maximum and no mean of nothing is asked for."""
+    """Whether no maximum and no mean of nothing is asked for; a logsumexp of nothing is -oo."""
     return all(_defined(function, k, sizes, packs, options) for k in range(len(function.statements)))
 
 
@@ -193,4 +198,4 @@ def _defined(
     # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum
     empty = {name for name, size in known.items() if size == 0 or (isinstance(size, tuple) and 0 in size)}
     averaged = any(isinstance(n, Ref) and n.name in empty for n in postorder(equation.body))
-    return equation.reduce in ("none", "sum", "prod") and not averaged
+    return equation.reduce in ("none", "sum", "prod", "logsumexp") and not averaged

@@ -21,7 +21,7 @@ from .cases import LONG, Case, Sampler
 from .draws import DRAWS, ignored, integers, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
-from .sizes import choose, cost, defined, empties, fitting, shape_of
+from .sizes import choose, cost, defined, empties, fitting, possible, shape_of
 from .symmetric import made_symmetric
 from .text import Array, Values
 
@@ -44,6 +44,7 @@ class Row:
     seeds    grad_output
     pack     the axes of a pack
     strided, strided_seed  inputs, or grad_output, with stride 0
+    empty    reductions may have no terms, and values be infinite for that
     """
 
     label: str
@@ -53,6 +54,7 @@ class Row:
     single: bool = False
     strided: bool = False
     strided_seed: bool = False
+    empty: bool = False
 
 
 SHORT = (
@@ -112,12 +114,12 @@ class Tensors(Sampler):
             yield self._tensor_case(Row("optional inputs"), small, present, self.options)
         ones = dict.fromkeys(small, 1)
         if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
-            yield self._tensor_case(Row("sizes 1", pack="none"), ones, everything, self.options)
+            yield self._tensor_case(Row("sizes 1", pack="none", empty=True), ones, everything, self.options)
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case(Row("options"), sizes, everything, options)
         nothing = dict.fromkeys(self.function.packs, (0,))
-        empty = Row("a size of 0", "positive")
+        empty = Row("a size of 0", "positive", empty=True)
         if nothing and defined(self.function, small, nothing, self.options):
             yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
         for sizes in empties(self.function, small, self.options):
@@ -225,7 +227,11 @@ class Tensors(Sampler):
         packs = dict.fromkeys(
             self.function.packs, {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[row.pack]
         )
-        if not fitting(self.function, sizes, packs, options):
+        if row.empty:
+            fits = possible(self.function, sizes, packs, options) and defined(self.function, sizes, packs, options)
+        else:
+            fits = fitting(self.function, sizes, packs, options)
+        if not fits:
             return None
         for attempt in range(1 if row.draw == "zeros" else ATTEMPTS):
             kinds = ("normal", "wide", "positive", "unit", "above")
@@ -241,7 +247,7 @@ class Tensors(Sampler):
                     return None  # an index of an empty axis
                 inputs[name] = drawn
             inputs = change(inputs)
-            if self._valid(inputs, options):
+            if self._valid(inputs, options, row.empty):
                 strided = row.strided or row.strided_seed
                 return self._case(row.label, inputs, options, row.seeds, 1, False, strided, row.single)
             self.discarded += 1
@@ -263,14 +269,14 @@ class Tensors(Sampler):
             array = np.broadcast_to(array[:1], array.shape)
         return array
 
-    def _valid(self, inputs: Values, options: Mapping[str, Any]) -> bool:
+    def _valid(self, inputs: Values, options: Mapping[str, Any], infinite: bool = False) -> bool:
         with mp.workprec(100):
             try:
                 trace = self.declaration.trace(inputs, options)
             except (IndexError, ValueError):
                 return False
         found = (v for name in self.function.outputs for v in trace.arrays[name].ravel())
-        return all(mp.isfinite(v) and abs(v) < 1e308 for v in found)
+        return all(mp.isfinite(v) and abs(v) < 1e308 or infinite and mp.isinf(v) for v in found)
 
 
 def _matrices(function: Function) -> set[str]:

@@ -60,11 +60,13 @@ class Exact(Array):
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
         return reduced(_product, self, axis, keepdims)
 
-    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
-        return reduced(_largest, self, axis, keepdims)
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Any:  # type: ignore[override]
+        first = [] if initial is None else [lift(initial)]
+        return reduced(lambda values: _largest([*first, *values]), self, axis, keepdims)
 
-    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
-        return reduced(_smallest, self, axis, keepdims)
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Any:  # type: ignore[override]
+        first = [] if initial is None else [lift(initial)]
+        return reduced(lambda values: _smallest([*first, *values]), self, axis, keepdims)
 
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         return reduced(lambda v: v.index(_largest(v)), self, axis, keepdims, whole=True)

@@ -1,0 +1,50 @@
+"""A logsumexp of no terms is -oo: the reference has it so, and the check asks for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loading import numpy_module
+
+import symgrad as sg
+from symgrad.pipeline import printed
+from symgrad.verify import check
+from symgrad.verify.reference import Declaration
+
+CONSTANT = "f(x[n])[i:n] = x[i] + logsumexp[k:n-1](0.5)"
+TERMS = "f(x[n])[i:n] = x[i] + logsumexp[k:n-1](x[k])"
+WRITTEN_OUT = "f(x[n], y[n])[i] = log(sum[k:n-1](exp(x[k] + y[i])))"
+FORMULAS = [CONSTANT, TERMS, WRITTEN_OUT]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_the_reference_knows_it(text):
+    function = sg.parse(text)
+    value = Declaration(function).trace({name: np.array([2.0]) for name in function.inputs}, {}).arrays["out"]
+    assert value.tolist() == [-np.inf]
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("text", FORMULAS)
+def test_the_code_says_it(text, to):
+    function = sg.parse(text)
+    assert sg.check(function, to).ok
+    with np.errstate(divide="ignore"):
+        out, _ = sg.load(function, to).forward(*([2.0] for _ in function.inputs))
+    assert np.array_equal(out, [-np.inf])
+
+
+MUTANTS = [
+    (CONSTANT, "max(n - 1, 0)", "max(n - 1, 1)"),  # x[0] + 0.5, as it was printed once
+    (CONSTANT, "max(n - 1, 0)", "(n - 1 if n > 1 else 1e-300)"),
+    (TERMS, "initial=-np.inf", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "right", "wrong"), MUTANTS)
+def test_another_value_is_caught(text, right, wrong):
+    function = sg.parse(text)
+    files = dict(printed(function, "numpy").files)
+    assert any(right in source for source in files.values())
+    files = {name: source.replace(right, wrong) for name, source in files.items()}
+    assert not check(function, files, "numpy", numpy_module(files)).ok
