@@ -98,7 +98,7 @@ def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
     functions = {name: file.local(name) for name in (word, *map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())))}
     lines = Template(text).substitute(_WORDS[single], **functions).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
-    includes += ["math.h"] if "$log(" in text else []
+    includes += ["math.h"] if word in c_lapack.OF_MATH else []
     return Verbatim(functions[word], tuple(lines), word, tuple(includes))
 
 

@@ -238,6 +238,7 @@ _TEXTS: Mapping[str, str] = {
     "pinv": _PINV,
 }
 FUNCTIONS = tuple(_TEXTS)
+OF_MATH = ("lapack_slogdet",)  # calls log and fabs
 NEEDS = {"lapack_pinv": ("svd",)}
 
 
