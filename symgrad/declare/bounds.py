@@ -14,7 +14,7 @@ from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
 from ..expr.sizes import at_least_zero, coefficient, ends, tidy
-from ..ir import Dtype, Equation, Option, Tensor, reads_of, show_element
+from ..ir import Dtype, Equation, Option, Role, Tensor, reads_of, show_element
 
 
 def bounds(
@@ -59,7 +59,9 @@ class Preconditions:
         self.name, self.tensors, self.required = name, tensors, required
         self.sizes, self.options = sizes, {o.name for o in options}
         integers = (o.name for o in options if o.dtype == Dtype.INT)
-        self.integers = (*integers, *(t.name for t in tensors.values() if t.dtype == Dtype.INT))
+        # a number that is computed is not known when the conditions are checked
+        known = (t.name for t in tensors.values() if t.dtype == Dtype.INT and (t.shape or t.role == Role.INPUT))
+        self.integers = (*integers, *known)
         self.conditions: dict[Expr, None] = {}
         self.facts = self._known()
 
