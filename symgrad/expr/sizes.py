@@ -179,56 +179,6 @@ def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tup
     return pairs
 
 
-def reaches(s: Expr, extents: Mapping[Index, Expr], signed: Collection[str] = ()) -> list[Expr] | None:
-    """What must not be negative for `s` never to be, over the box: `s` may have minimum, maximum, abs, mod and floor
-    division of linear expressions in it. None if it has anything else."""
-    collected = terms(s)
-    if collected is None:
-        return None
-    for monomial, c in collected.items():
-        atom = next((a for a in monomial if isinstance(a, Apply) and indices(a)), None)
-        if atom is None:
-            continue
-        if len(monomial) > 1:
-            return None
-        rest = tidy(s - c * atom)
-        parts = _bounds(atom, c, extents)
-        if parts is None:
-            return None
-        every, some, extra = parts
-        found = [reaches(rest + part, extents, signed) for part in every]
-        if some:
-            ways = [way for part in some if (way := reaches(rest + part, extents, signed)) is not None]
-            open_ = [[m for m in way if certain(m, signed) is not True] for way in ways]
-            if not open_:
-                return None
-            found.append(min(open_, key=len))
-        return None if None in found else [*extra, *(m for way in found for m in way or ())]
-    low = ends(s, extents)
-    return None if low is None else [low[0]]
-
-
-def _bounds(
-    atom: Apply, c: int, extents: Mapping[Index, Expr]
-) -> tuple[list[Expr], list[Expr], list[Expr]] | None:
-    """Expressions that are all at most c*atom in turn; of which one is; and what else must not be negative."""
-    args = atom.args
-    if atom.op == "abs":
-        args = (args[0], -args[0])
-    if atom.op in ("minimum", "maximum", "abs"):
-        each = [c * a for a in args]
-        if (atom.op == "minimum") == (c > 0):
-            return each, [], []
-        return [], [*each, *([ZERO] if atom.op == "abs" else [])], []
-    if atom.op == "mod" and not indices(args[1]):
-        empty = any(extents.get(i) is not None and extents[i].key is args[1].key for i in indices(args[0]))
-        return [ZERO if c > 0 else c * (args[1] - 1)], [], [] if empty else [tidy(args[1] - 1)]
-    if atom.op == "floordiv" and not indices(args[1]):
-        reach = ends(args[0], extents)
-        return None if reach is None else ([c * apply("floordiv", reach[c < 0], args[1])], [], [])
-    return None
-
-
 def without_floor(margin: Expr) -> Expr:
     """What is negative where the integer `margin` is, without its division by a number if it has one: a//c + r >= 0
     where a + c*r >= 0, and r - a//c >= 0 where c*(r + 1) - a - 1 >= 0."""

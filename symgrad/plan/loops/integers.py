@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 
-from ...expr import ZERO, Apply, Const, Expr, Index, Ref, const, index, indices, postorder, product
+from ...expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    index,
+    indices,
+    postorder,
+    product,
+    ref,
+    select,
+    transform,
+)
 from ...expr.sizes import margin, terms
+from ...ir import Equation
 
 
 def sides(root: Expr) -> tuple[Expr, Expr] | None:
@@ -24,6 +42,25 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
         term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
         p, q = (p + term, q) if c > 0 else (p, q + term)
     return p, q
+
+
+def chosen(e: Equation) -> Equation:
+    """`e` with subscripts that take the smaller or larger of two integers by one comparison: neither is NaN."""
+
+    def inside(node: Expr) -> Expr:
+        return ref(node.name, *(transform(s, _choice) for s in node.subscripts)) if isinstance(node, Ref) else node
+
+    subscripts = tuple(transform(s, _choice) for s in e.subscripts)
+    return replace(e, subscripts=subscripts, body=transform(e.body, inside))
+
+
+def _choice(node: Expr) -> Expr:
+    if not isinstance(node, Apply) or node.op not in ("maximum", "minimum"):
+        return node
+    if any(isinstance(a, Const) for a in node.args):
+        return node
+    a, b = node.args
+    return select(apply("ge" if node.op == "maximum" else "le", a, b), a, b)
 
 
 def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import count
 
-from ...domain import Facts
+from ...domain import Domain, Facts
 from ...expr import (
     ONE,
     ZERO,
@@ -29,15 +29,14 @@ from ...expr import (
     refs,
     select,
 )
-from ...expr.sizes import certain, reaches
 from ...ir import Dtype, Equation, Tensor, When, covers, disjoint, writes_once
 from ...ops.matrices import MATRICES
-from ..conditions import all_of, keys, margins_of
+from ..conditions import all_of
 from ..operands import columns_of
 from ..program import Item, Step
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
 from .innermost import innermost
-from .integers import fresh_index
+from .integers import chosen, fresh_index
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of
 from .where import Limits, divided, limited, loops
@@ -86,7 +85,7 @@ class Order:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        narrow = [limited(e, self._facts, self._table, self._computed) for e in stripped]
+        narrow = [chosen(limited(e, self._facts, self._table, self._computed)) for e in stripped]
         equations = [replace(self._language.equation(e), box=e.box) for e in narrow]  # extents are those of arrays
         note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
         if equations and equations[0].matrix is not None:
@@ -339,12 +338,8 @@ class Order:
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the
         target is one."""
-        told = set() if e.where is None else margins_of(e.where)
-        shown = dict(e.shown)
-        ends = [m for s, axis in zip(e.subscripts, tensor.shape, strict=True) for m in (s, axis - 1 - s)]
-        inside = all(
-            keys([m]) <= told or all(certain(low) is True for low in reaches(m, shown) or [const(-1)]) for m in ends
-        )
+        domain = Domain.of(e.shown, decided, self._facts)
+        inside = all(domain.inside(s, axis) for s, axis in zip(e.subscripts, tensor.shape, strict=True))
         missing = [c for _, n in e.reduced if not self._certain(c := apply("gt", n, ZERO))]
         return decided if inside else all_of([*(conjuncts(decided) if decided is not None else []), *missing])
 
