@@ -111,6 +111,10 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n]) -> o: o[i:n-1] = h[i+1]*2; h[i] = x[i]**2", {"n": 3}, {}),
     ("f(x[n,m], y[n]) -> o: o[i:n] = max[j](x[i,j]); o[n+i] = y[i]", {"n": 3, "m": 2}, {}),
     ("f(a[n], b[m]) -> o: o[2*i] = a[i]; o[2*i+1] = b[i]", {"n": 3, "m": 2}, {}),
+    # plain numbers in functions that widen by them
+    ("f(x) = xlogy(x**2, 1.5)", {"...": (3,)}, {}),
+    ("f(x, y) = clip(0.5, x, y)", {"...": (3,)}, {"x": [-1.0, 0.75, 0.25], "y": [0.25, 1.0, 1.5]}),
+    ("f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn", {"d": 3}, {}),
     # read in part: how long a result is, what writes it tells; extents that follow another index
     ("f(x[n,3]): y[i,k] = x[i,k]**2; out[i,c:2] = y[i,c]", {"n": 2}, {}),
     ("f(x[n]): y[i] = x[i]**2; out = sum[i:n-1](y[i]*y[i+1])", {"n": 4}, {}),

@@ -229,6 +229,8 @@ class ArrayPrinter:
                 if filled is not None:
                     return f"{np}.{filled}({sizes.shape(shape_)}, dtype={self.dtype})", ATOM
                 return f"{np}.full({sizes.shape(shape_)}, {text(value, 0)}, dtype={self.dtype})", ATOM
+            case Real(base=base) if plain_number(base):
+                return f"float({text(base, 0)})", ATOM
             case Real(base=base):
                 return f"{text(base, ATOM)}.astype({self.dtype})", ATOM
             case Copy(base):
@@ -266,6 +268,7 @@ class ArrayPrinter:
             return f"{self.module}.where({', '.join(text(a, 0) for a in args)})", ATOM
         word = OPS[op].word(self.target) or f"{self.module}.{op}"
         inner = [text(a, 0) for a in args]
+        inner = [self.typed(word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
         if "{" in word:
             return word.format(*inner), ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
@@ -284,6 +287,11 @@ class ArrayPrinter:
         if word is None:
             return self._called(OPS[op].word(self.target) or f"{self.module}.{op}", inner), ATOM
         return f"{word}({', '.join(inner)})" if args else word, ATOM
+
+    def typed(self, word: str, place: int, number: str) -> str:
+        """A plain number as an argument of a function that would widen float32 by it."""
+        widens = word.startswith("special.") or word == "np.clip" and place == 0
+        return f"np.asarray({number}, dtype={self.dtype})" if widens and self.target == "numpy" else number
 
     def traced(self, number: str) -> bool:
         """Whether the text of a plain number is one that Python's own functions refuse."""
