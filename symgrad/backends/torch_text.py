@@ -147,6 +147,8 @@ class TorchPrinter(ArrayPrinter):
                 if text(value, 0) == "0":
                     return f"{like}.new_zeros({sizes.shape(shape)})", ATOM
                 return f"{like}.new_full({sizes.shape(shape)}, {text(value, 0)})", ATOM
+            case Real(base=base) if plain_number(base):
+                return f"float({text(base, 0)})", ATOM
             case Real(base=base):
                 return f"{text(base, ATOM)}.to({like}.dtype)", ATOM
             case Copy(base):
