@@ -236,8 +236,8 @@ def decided(body: Expr, extents: Mapping[Index, Expr]) -> Expr:
     """`body` without the comparisons of indices that hold, or fail, at every point of the box."""
 
     def decide(node: Expr) -> Expr:
-        above = margin(node) if indices(node) else None
-        if above is None:
+        above = margin(node)  # first: to look for indices in every node takes quadratic time
+        if above is None or not indices(node):
             return node
         if (least := _least(above, extents)) is not None and least >= 0:
             return ONE
