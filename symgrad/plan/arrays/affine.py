@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ...domain import Domain
 from ...expr import (
     ONE,
     ZERO,
@@ -86,6 +87,7 @@ class Sizes:
         indices = (i.name for e in function.statements for i, _ in e.box)
         self.names = Names(self.numbers, function.table, ("batch", "saved", "dtype"), indices, joint="")
         self.constraints = {c.key for c in function.constraints}
+        self.facts = function.facts
         equal = [c.args for c in function.constraints if isinstance(c, Apply) and c.op == "eq"]
         self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
         self.lengths = [(a, b) for a, b in equal if isinstance(a, Ref)]
@@ -147,11 +149,14 @@ class Sizes:
         """Whether the linear subscript `s` stays in an axis of that length: proved, or checked before anything runs."""
         back = {number: i for number, (i, _) in self.loops.items()}
         box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
-        margins = stays_inside(substitute(s, back) if back else s, axis, box)
-        return bool(margins) and all(
+        place = substitute(s, back) if back else s
+        margins = stays_inside(place, axis, box)
+        if margins and all(
             condition.key in self.constraints or (certain(margin) is True and self._supposed_in(margin))
             for margin, condition in margins
-        )
+        ):
+            return True
+        return bool(margins) and Domain.of(tuple(box.items()), None, self.facts).inside(place, axis)
 
     def _supposed_in(self, margin: Expr) -> bool:
         """Whether the options in a sum of sizes and options are not negative."""
