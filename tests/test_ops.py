@@ -19,7 +19,6 @@ ALGEBRA = {"add", "sub", "neg", "mul", "div", "pow", "sqrt"}  # rules of sums an
 # Lists of operators that stand outside of the rows: what they say is no property of the operator.
 LISTED = {
     "expr/nodes.py": "the constructors stand below the rows: their identities, and the commutative operators",
-    "expr/sizes.py": "the algebra of sizes stands below the rows: comparisons, and what is no polynomial",
     "expr/text.py": "the notation of formula text",
     "ir/latex.py": "the notation of LaTeX",
 

@@ -126,7 +126,7 @@ class _File(FrameworkFile):
 
     def _in_range(self, primal: Function, check: RangeCheck) -> list[str]:
         """Subscripts are refused at once, or made such that torch refuses them."""
-        said = f'"{primal.name}: {check.name} must be in {check.said}"'
+        said = f'"{primal.name}: {check.name}", "{check.said}"'
         asked = [] if check.asked is None else [self.printer(check.name)(check.asked)]
         call = f"_in_range({', '.join([check.name, check.extent, said, *asked])})"
         if not check.given:

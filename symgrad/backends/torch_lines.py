@@ -217,7 +217,7 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "    return torch.autocast(device, enabled=False)",
     ),
     "_in_range": (
-        "def _in_range(places, extent, message, asked=True):",
+        "def _in_range(places, extent, name, bounds, asked=True):",
         '    """Return subscripts; refuse what is not in range(extent) where it is asked for.',
         "",
         "    Nobody waits for a device, and while torch traces there are no numbers to look at:",
@@ -231,7 +231,8 @@ HELPERS: Mapping[str, tuple[str, ...]] = {
         "            pass",
         "        else:",
         "            if refused:",
-        '                raise IndexError(f"{message}, here range({extent})")',
+        '                said = f"{name} must be in {bounds}, here range({extent})"',
+        "                raise IndexError(said)",
         "            return places",
         "    return torch.where((places < 0) & asked, extent, places)",
     ),

@@ -19,7 +19,8 @@ from ..ops import OPS
 def with_dtypes(
     equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
 ) -> tuple[list[Equation], dict[str, Dtype]]:
-    """The equations with the operators of real numbers for their `//` and `%`, and the dtype of each target.
+    """The equations, typed, and the dtype of each target: `//` and `%` of real numbers are operators of their own, and
+    `and`, `or` and `not` ask conditions.
 
     equations  each after those that write what it reads
     """
@@ -40,8 +41,8 @@ def _one_pass(
     targets: dict[str, Dtype] = {}
     result: list[Equation] = []
     for e in equations:
-        where = None if e.where is None else _floored(e.where, kinds)
-        e = replace(e, body=_floored(e.body, kinds), where=where)
+        where = None if e.where is None else _typed(e.where, kinds)
+        e = replace(e, body=_typed(e.body, kinds), where=where)
         mine, other = _dtype(e, kinds), targets.get(e.target)
         targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
         kinds[e.target] = targets[e.target]
@@ -83,10 +84,14 @@ def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype
     return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
 
 
-def _floored(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
-    """`body` with `//` and `%` of real numbers as the operators of real numbers: languages differ in both."""
+def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
+    """`body` with `//` and `%` of real numbers as the operators of real numbers, and conditions in `and`, `or` and
+    `not`: languages differ in what they make of others."""
 
     def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Apply) and OPS[node.op].kind == "logic":
+            asked = (a if dtype_of(a, kinds) is Dtype.BOOL else apply("ne", a, 0) for a in node.args)
+            return apply(node.op, *asked)
         if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
             return node
         x, y = node.args

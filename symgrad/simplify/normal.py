@@ -176,10 +176,11 @@ class Normal:
     # guards
 
     def guards(self, monomial: Monomial) -> dict[Atom, tuple[Expr, bool]]:
-        """The guards among the factors of a monomial, in order."""
+        """The guards among the factors of a monomial, in the order in which they may be asked."""
         if not self.guarded:
             return {}
-        return {a: found for a, e in self.ordered(monomial) if e == 1 and (found := guarded_by(a)) is not None}
+        found = {a: g for a, e in self.ordered(monomial) if e == 1 and (g := guarded_by(a)) is not None}
+        return dict(sorted(found.items(), key=lambda pair: _reads_beside(pair[1][0])))
 
     def consistent(self, poly: Poly) -> Poly:
         """`poly` without what counts nowhere, since a condition would have to hold and not to."""
@@ -402,6 +403,12 @@ def merge(m: Monomial, n: Monomial) -> Monomial:
         elif powers[atom] > 1 and guarded_by(atom) is not None:
             powers[atom] = Fraction(1)
     return frozenset(powers.items())
+
+
+def _reads_beside(condition: Expr) -> bool:
+    """Whether a condition reads elements that another condition may have to keep inside: x[i - 1] > 0 after i > 0."""
+    read = (n for n in postorder(condition) if isinstance(n, Ref))
+    return not all(isinstance(s, (Index, Const)) for r in read for s in r.subscripts)
 
 
 def guarded_by(atom: Atom) -> tuple[Expr, bool] | None:

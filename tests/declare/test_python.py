@@ -503,7 +503,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
             y[0] = start
             slope[t] = rate[t] * y[t]
             half[t] = y[t] + 0.5 * slope[t]
-            y[t + 1] += y[t] + rate[t] * half[t]
+            y[t + 1] = y[t] + rate[t] * half[t]
         """,
     ),
     "mlp": (
