@@ -9,6 +9,8 @@ import pytest
 from guards import GUARDED
 
 import symgrad as sg
+from symgrad.expr import ZERO, apply, index, ref, select
+from symgrad.ir import Dim, Equation, Function, Role, Tensor, in_place
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -29,3 +31,17 @@ def test_gradients_at_a_guard(name, to):
 def test_the_check_agrees(name):
     report = sg.check(sg.parse(GUARDED[name][0]), to="numpy")
     assert report.ok, report
+
+
+def test_a_chain_of_guarded_locals_is_written_in_place():
+    i, n = index("i"), ref("n")
+    holds, box = apply("gt", ref("x", i), ZERO), ((i, n),)
+    statements = (
+        Equation("a", (i,), "none", 1 / ref("x", i), box, holds),
+        Equation("b", (i,), "none", ref("a", i) * 2, box, holds),
+        Equation("out", (i,), "none", select(holds, ref("b", i), ZERO), box),
+    )
+    roles = {"x": Role.INPUT, "a": Role.LOCAL, "b": Role.LOCAL, "out": Role.OUTPUT}
+    tensors = tuple(Tensor(name, (n,), role=role) for name, role in roles.items())
+    (e,) = in_place(Function("f", (Dim("n"),), tensors, statements, ("x",), ("out",))).statements
+    assert e.body is select(holds, 1 / ref("x", i) * 2, ZERO)

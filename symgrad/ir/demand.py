@@ -127,22 +127,25 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[int, Equ
 def in_place(function: Function) -> Function:
     """The function with each guarded local that one branch alone reads written there."""
     statements = list(function.statements)
-    for e in function.statements:
-        tensor = function.table[e.target]
-        if e.where is None or e.reduce != "none" or e.when or tensor.role != Role.LOCAL or tensor.named or not e.plain:
+    guarded = [name for name, (e, *others) in function.writers.items() if e.where is not None and not others]
+    for name in guarded:
+        e = next(s for s in statements if s.target == name)  # another may stand in it by now
+        asked = [] if e.where is None else conjuncts(e.where)
+        tensor = function.table[name]
+        if e.reduce != "none" or e.when or tensor.role != Role.LOCAL or tensor.named or not e.fills(tensor):
             continue
-        readers = [other for other in statements if any(r.name == e.target for r in other.reads)]
-        if len(readers) != 1 or len(function.writers[e.target]) != 1 or not e.fills(tensor):
+        readers = [other for other in statements if any(r.name == name for r in other.reads)]
+        if len(readers) != 1:
             continue
         (reader,) = readers
-        found = [(r, c) for r, c in read_under(reader).items() if r.name == e.target]
-        uses = sum(a.name == e.target for n in postorder(reader.body) for a in n.args if isinstance(a, Ref))
+        found = [(r, c) for r, c in read_under(reader).items() if r.name == name]
+        uses = sum(a.name == name for n in postorder(reader.body) for a in n.args if isinstance(a, Ref))
         if len(found) != 1 or uses > 1 or reader.reduce != "none":
             continue
         ((r, conditions),) = found
         at: dict[Expr, Expr] = dict(zip(e.subscripts, r.subscripts, strict=True))
         as_often = not size(e.body) or {i for i, _ in reader.box} == set(indices(r))
-        if as_often and all(substitute(c, at) in conditions for c in conjuncts(e.where)):
+        if as_often and all(substitute(c, at) in conditions for c in asked):
             body = substitute(reader.body, {r: substitute(e.body, at)})
             statements = [replace(reader, body=body) if s is reader else s for s in statements if s is not e]
     kept = {e.target for e in statements} | {*function.inputs, *function.outputs}
