@@ -156,7 +156,8 @@ class Sizes:
             for margin, condition in margins
         ):
             return True
-        return bool(margins) and Domain.of(tuple(box.items()), None, self.facts).inside(place, axis)
+        own = tuple((i, box[i]) for i in indices(place) if i in box)  # a number is read also where others have no value
+        return bool(margins) and Domain.of(own, None, self.facts).inside(place, axis)
 
     def _supposed_in(self, margin: Expr) -> bool:
         """Whether the options in a sum of sizes and options are not negative."""
