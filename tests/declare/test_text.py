@@ -20,6 +20,7 @@ from symgrad.declare.text import declare_inputs, parse
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
 from symgrad.ir import Dtype, Function
+from symgrad.ops import OPS
 
 PI = float(mpmath.pi)
 
@@ -557,6 +558,8 @@ def _makes_sense(node: Expr) -> bool:
             return False  # x - -y reads back as x + y
         if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
             return False  # reads back as the operator of real numbers
+        if isinstance(n, Apply) and OPS[n.op].kind == "logic" and {dtype_of(a, KINDS) for a in n.args} != {Dtype.BOOL}:
+            return False  # reads back as a condition of x != 0
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
             return False
         if isinstance(n, Const) and n.value.numerator.bit_length() + n.value.denominator.bit_length() > 1_000:
