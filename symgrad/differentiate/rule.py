@@ -60,6 +60,7 @@ from ..ir import (
     inside,
     may_fail,
     names_of,
+    negation,
     ordered,
     recurrent,
     slopes_needed,
@@ -404,7 +405,7 @@ def condition_of(adjoint: Expr) -> tuple[Expr, Expr]:
     while isinstance(adjoint, Apply) and adjoint.op == "select" and ZERO in adjoint.args[1:]:
         condition, then, otherwise = adjoint.args
         adjoint = then if otherwise is ZERO else otherwise
-        where = apply("and", where, condition if otherwise is ZERO else _not(condition))
+        where = apply("and", where, condition if otherwise is ZERO else negation(condition))
     return apply("and", where, _reached(adjoint, {})), adjoint
 
 
@@ -429,7 +430,7 @@ def _reached(root: Expr, known: dict[Expr, Expr]) -> Expr:
             known[node] = ONE
         elif node.op == "select":
             condition = node.args[0]
-            known[node] = _or(apply("and", condition, parts[0]), apply("and", _not(condition), parts[1]))
+            known[node] = _or(apply("and", condition, parts[0]), apply("and", negation(condition), parts[1]))
         elif node.op in ("add", "sub"):
             known[node] = _or(*parts)
         else:
@@ -446,16 +447,11 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
     return node.args if node.op in ("add", "sub", "mul", "neg") else node.args[:1] if node.op == "div" else ()
 
 
-def _not(condition: Expr) -> Expr:
-    negated = isinstance(condition, Apply) and condition.op == "not"
-    return condition.args[0] if negated else apply("not", condition)
-
-
 def _or(a: Expr, b: Expr) -> Expr:
     """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
-    if isinstance(b, Apply) and b.op == "and" and b.args[0].key is _not(a).key:
+    if isinstance(b, Apply) and b.op == "and" and b.args[0].key is negation(a).key:
         b = b.args[1]
-    if a.key is _not(b).key:
+    if a.key is negation(b).key:
         return ONE
     if isinstance(a, Apply) and isinstance(b, Apply) and a.op == "eq" and b.op in ("lt", "gt") and a.args == b.args:
         return apply("le" if b.op == "lt" else "ge", *a.args)

@@ -18,7 +18,7 @@ from .data import (
     names_of,
     with_names,
 )
-from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed
+from .demand import has_domain, in_place, may_fail, negation, on_demand, slopes_needed
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import (
@@ -84,6 +84,7 @@ __all__ = [
     "latex_of",
     "may_fail",
     "names_of",
+    "negation",
     "nested",
     "on_demand",
     "ordered",
