@@ -5,53 +5,51 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from .python import (
-    FUNCTIONS,
-    Array,
-    Bool,
-    Declared,
-    Int,
-    Static,
-    Tensor,
-    argmax,
+from .python.declared import Declared, function
+from .python.matrices import (
     argsort,
     cholesky,
-    concatenate,
     det,
     eigh,
     eigvalsh,
     expm,
     eye,
-    function,
-    given,
-    indices,
     inv,
     logdet,
-    logsumexp,
     matrix_power,
-    max,
-    mean,
     median,
-    merge,
-    min,
     norm,
-    pi,
     pinv,
-    prod,
     qr,
     slogdet,
     solve,
     solve_triangular,
     sort,
-    stack,
-    sum,
     svd,
     svdvals,
-    tensor,
     topk,
     trace,
+)
+from .python.notation import (
+    FUNCTIONS,
+    argmax,
+    concatenate,
+    given,
+    indices,
+    logsumexp,
+    max,
+    mean,
+    merge,
+    min,
+    pi,
+    prod,
+    stack,
+    sum,
+    tensor,
     where,
 )
+from .python.signature import Bool, Int, Static, Tensor
+from .python.values import Array
 from .sympy import from_sympy, to_sympy
 from .text import parse
 

@@ -20,9 +20,8 @@ from .graph import (
     reduction,
     value,
 )
-from .operators import Axis, Operand
 from .scope import current, here
-from .values import Absent, Array, as_array, is_condition, line, reduced_axes
+from .values import Absent, Array, Axis, Operand, as_array, is_condition, line, reduced_axes
 
 
 def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int]:

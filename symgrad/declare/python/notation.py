@@ -31,10 +31,9 @@ from .graph import (
     reduction,
     value,
 )
-from .operators import Axis
 from .scope import Scope, extents_of, here, inside
 from .sizes import read_size, split_sizes
-from .values import Absent, Array, IndexValue, as_array, axis_of, line
+from .values import Absent, Array, Axis, IndexValue, as_array, axis_of, line
 
 
 def _function_names() -> dict[str, str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import DeclarationError
+from ...expr import show
 from ...ir import Dtype
+from ..draft import Draft
 from ..names import check_name
+from ..text import declare_inputs
 from .sizes import split_sizes
 
 _MISSING = inspect.Parameter.empty
@@ -77,12 +79,11 @@ class Static:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """tensors by parameter; run-time options and static ones by keyword, with their defaults (`missing` if none)."""
+    """tensors by parameter; run-time options and static ones by keyword, with their defaults."""
 
     tensors: Mapping[str, TensorType]
     options: Mapping[str, int | float]
     static: Mapping[str, Any]
-    missing: frozenset[str]
     bare: bool
 
 
@@ -99,7 +100,6 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
     tensors: dict[str, TensorType | None] = {}
     options: dict[str, int | float] = {}
     static: dict[str, Any] = {}
-    missing = set()
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise DeclarationError(f"{name}: the number of inputs is fixed; name them instead of *{p.name}.")
@@ -107,7 +107,6 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
             number = isinstance(p.default, (int, float)) and not isinstance(p.default, bool)
             if p.annotation is Static or not number:
                 static[p.name] = p.default
-                missing |= {p.name} if p.default is _MISSING else set()
             else:
                 options[check_name(p.name, "option")] = p.default
             continue
@@ -117,17 +116,17 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
         raise DeclarationError(f"{name}: the signature names {unknown}, which the function does not take.")
     if not tensors:
         raise DeclarationError(f"{name} has no inputs; a declared function has at least one.")
-    bare = all(t is None for t in tensors.values())
+    bare = all(t is None for t in tensors.values()) if text is None else "[" not in text
     scalar = TensorType(("...",) if bare else ())
     known = {n: scalar if t is None else t for n, t in tensors.items()}
-    return Signature(known, options, static, frozenset(missing), bare)
+    return Signature(known, options, static, bare)
 
 
-def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType | None] | None) -> TensorType | None:
+def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] | None) -> TensorType | None:
     """The type of one parameter; None if it is bare."""
     if written is not None and p.name not in written:
         raise DeclarationError(f"{name}: the signature does not say what {p.name} is.")
-    found = p.annotation if written is None else written[p.name]
+    found: object = p.annotation if written is None else written[p.name]
     if isinstance(found, type) and issubclass(found, (Tensor, Int, Bool)):
         raise DeclarationError(f'{name}: {p.name} lacks its sizes: sg.{found.__name__}["n k"], or [""] for a scalar.')
     if not isinstance(found, TensorType):
@@ -144,21 +143,16 @@ def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType | 
     return found
 
 
-_INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[([^\[\]]*)\])?\s*(\?)?\s*(?::\s*(int|bool|real)\b)?\s*(,|$)", re.ASCII)
-
-
-def _written(text: str, name: str) -> dict[str, TensorType | None]:
-    found: dict[str, TensorType | None] = {}
-    place = 0
-    while place < len(text):
-        match = _INPUT.match(text, place)
-        if match is None or match[1] in found:
-            raise DeclarationError(
-                f"{name}: the signature cannot be read at {text[place:].strip()[:20]!r}. It is written like "
-                f'"x[n,k], bias[m]?, t[n]: int".'
-            )
-        plain = match[2] is None and match[3] is None and match[4] is None
-        dims = _dims(match[2] or "", name)
-        found[match[1]] = None if plain else TensorType(dims, Dtype(match[4] or "real"), bool(match[3]))
-        place = match.end()
-    return found
+def _written(text: str, name: str) -> dict[str, TensorType]:
+    """The types that a signature in formula text gives to the inputs."""
+    draft = Draft("f")
+    try:
+        declare_inputs(draft, text)
+    except DeclarationError as error:
+        raise DeclarationError(f"{name}: the signature cannot be read. {error}") from None
+    if draft.options:
+        option = draft.options[0].name
+        raise DeclarationError(f"{name}: an option is a keyword of the function: def {name}(..., *, {option}=...).")
+    return {
+        n: TensorType(_dims(" ".join(map(show, t.shape)), name), t.dtype, t.optional) for n, t in draft.tensors.items()
+    }

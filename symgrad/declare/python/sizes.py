@@ -2,73 +2,41 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from ...expr import Expr, const, ref
+from ...ir import Dtype
+from ..dtypes import dtype_of
+from ..text.operators import SUM, Operators
+from ..text.tokenizer import tokenize
 
-from ...errors import DeclarationError
-from ...expr import Expr, apply, const, ref
 
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|//|[-+*%()])", re.ASCII)
-_LONGEST = 200
+class _Size(Operators):
+    """Reads an integer expression of names, each a Ref without subscripts, and integers."""
+
+    def operand(self) -> Expr:
+        token = self.token
+        if token.text == "(":
+            self.next()
+            with self.deeper():
+                value = self.expression(SUM)
+            self.expect(")", "at the end of the bracket")
+            return value
+        if token.kind != "name" and not token.text.isdigit():
+            raise self.unexpected("a name or a whole number is missing")
+        return ref(self.next().text) if token.kind == "name" else const(int(self.next().text))
 
 
 def read_size(text: str) -> Expr:
-    """Return an integer expression of names, integers and + - * // %.
+    """Return the integer expression of names and integers; which names are known is checked where the size is used.
 
-    A name becomes a Ref without subscripts; which names are known is checked where the size is used.
+    Raises FormulaError for what is none.
     """
-    if len(text) > _LONGEST:
-        raise DeclarationError(f"a size of {len(text)} characters; it may have {_LONGEST}.")
-    tokens: list[str] = []
-    place = 0
-    while place < len(text.rstrip()):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            raise DeclarationError(f"the size {text!r} has {text[place:].strip()[:1]!r}, which is no part of a size.")
-        tokens.append(found[1])
-        place = found.end()
-    tokens.append("")
-    result, rest = _sum(text, tokens, 0)
-    if tokens[rest]:
-        raise DeclarationError(f"the size {text!r} cannot be read at {tokens[rest]!r}.")
-    return result
-
-
-def _sum(text: str, tokens: Sequence[str], at: int) -> tuple[Expr, int]:
-    left, at = _product(text, tokens, at)
-    while tokens[at] in ("+", "-"):
-        sign = tokens[at]
-        right, at = _product(text, tokens, at + 1)
-        left = left + right if sign == "+" else left - right
-    return left, at
-
-
-def _product(text: str, tokens: Sequence[str], at: int) -> tuple[Expr, int]:
-    left, at = _factor(text, tokens, at)
-    while tokens[at] in ("*", "//", "%"):
-        op = {"*": "mul", "//": "floordiv", "%": "mod"}[tokens[at]]
-        right, at = _factor(text, tokens, at + 1)
-        left = apply(op, left, right)
-    return left, at
-
-
-def _factor(text: str, tokens: Sequence[str], at: int) -> tuple[Expr, int]:
-    token = tokens[at]
-    if token == "-":
-        inner, at = _factor(text, tokens, at + 1)
-        return -inner, at
-    if token == "(":
-        inner, at = _sum(text, tokens, at + 1)
-        if tokens[at] != ")":
-            raise DeclarationError(f"the size {text!r} has a parenthesis that is not closed.")
-        return inner, at + 1
-    if token.isdigit():
-        return const(int(token)), at + 1
-    if token and (token[0].isalpha() or token[0] == "_"):
-        return ref(token), at + 1
-    raise DeclarationError(
-        f"the size {text!r} lacks a name or a number {f'before {token!r}' if token else 'at its end'}."
-    )
+    reader = _Size(tokenize(text))
+    value = reader.expression(SUM)
+    if reader.token.kind != "end":
+        raise reader.unexpected("an operator is missing")
+    if dtype_of(value, {}) is not Dtype.INT:
+        raise reader.error(reader.formula.tokens[0], "a size is an integer. `//` divides integers.")
+    return value
 
 
 def split_sizes(text: str) -> tuple[str, ...]:

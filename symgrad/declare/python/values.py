@@ -6,10 +6,10 @@ notation, a size, an option and a loop index are arrays of rank 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import inf
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from .graph import (
     read,
     value,
 )
-from .operators import Axis, Operators
 from .scope import current, here
 from .subscripts import Place, select_axes
 
@@ -37,7 +36,38 @@ _NO_VALUE = (
 )
 
 
-class Array(Operators):
+Operand = Union["Array", "Absent", int, float, Fraction]
+Axis = int | Sequence[int] | None
+
+
+def _binary(op: str) -> tuple[Callable[[Array, Operand], Array], Callable[[Array, Operand], Array]]:
+    """The methods of an operator with the array on its left, and on its right."""
+    return lambda x, other: _applied(op, x, other), lambda x, other: _applied(op, other, x)
+
+
+def _unary(op: str) -> Callable[[Array], Array]:
+    return lambda x: _applied(op, x)
+
+
+def _reduction(kind: str, about: str) -> Callable[..., Array]:
+    def method(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+        from .arithmetic import reduced  # here, not above: it needs Array
+
+        return reduced(kind, x, axis, keepdims)
+
+    method.__name__, method.__doc__ = kind, f"{about} over `axis`, a tuple of axes, or everything."
+    return method
+
+
+def _applied(op: str, *args: Any) -> Array:
+    from .arithmetic import combined, elementwise, matmul  # as above
+
+    if op == "matmul":
+        return matmul(*args)
+    return combined(op, *args) if OPS[op].kind == "logic" else elementwise(op, *args)
+
+
+class Array:
     """A symbolic array; see the head of this file."""
 
     __slots__ = ("_lead", "_node")
@@ -71,35 +101,48 @@ class Array(Operators):
 
     # what operators do
 
+    __add__, __radd__ = _binary("add")
+    __sub__, __rsub__ = _binary("sub")
+    __mul__, __rmul__ = _binary("mul")
+    __truediv__, __rtruediv__ = _binary("div")
+    __floordiv__, __rfloordiv__ = _binary("floordiv")
+    __mod__, __rmod__ = _binary("mod")
+    __pow__, __rpow__ = _binary("pow")
+    __matmul__, __rmatmul__ = _binary("matmul")
+    __and__, __rand__ = _binary("and")
+    __or__, __ror__ = _binary("or")
+    __lt__, __gt__ = _binary("lt")[0], _binary("gt")[0]
+    __le__, __ge__ = _binary("le")[0], _binary("ge")[0]
+    __eq__, __ne__ = _binary("eq")[0], _binary("ne")[0]  # type: ignore[assignment]  # of symbols it is a symbol
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
+
     def __pos__(self) -> Array:
         return self
 
-    def _elementwise(self, op: str, *args: Any) -> Array:
-        from .arithmetic import elementwise  # here, not above: it needs Array
+    # reductions
 
-        return elementwise(op, *args)
+    sum = _reduction("sum", "The sum")
+    mean = _reduction("mean", "The mean")
+    max = _reduction("max", "The largest element")
+    min = _reduction("min", "The smallest element")
+    prod = _reduction("prod", "The product")
+    logsumexp = _reduction("logsumexp", "log(sum(exp(x)))")
+    argmax = _reduction("argmax", "The position of the largest element, the first one at a tie,")
 
-    def _combined(self, op: str, *args: Any) -> Array:
-        from .arithmetic import combined  # as above
-
-        return combined(op, *args)
-
-    def _matmul(self, a: Any, b: Any) -> Array:
-        from .arithmetic import matmul  # as above
-
-        return matmul(a, b)
-
-    def _reduced(self, kind: str, axis: Axis, keepdims: bool) -> Array:
-        from .arithmetic import reduced  # as above
-
-        return reduced(kind, self, axis, keepdims)
-
-    def _counted(self, axis: Axis) -> Array:
-        """How many elements a reduction over `axis` counts."""
+    def var(self, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Array:
+        """The mean square of the distance from the mean over `axis`; the count is lessened by `ddof` (`correction`)."""
+        less = ddof if correction is None else correction
+        squares = (self - self.mean(axis, keepdims=axis is not None)) ** 2
+        if not less:
+            return squares.mean(axis, keepdims)
         count = as_array(1)
         for a in sorted(reduced_axes(self, axis)):
             count = count * Array(constant(self._node.shape[a]))
-        return count
+        return (squares / (count - less)).sum(axis, keepdims)
+
+    def std(self, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Array:
+        """The square root of `var`."""
+        return _applied("sqrt", self.var(axis, ddof, keepdims, correction))
 
     # what a symbol cannot be
 
