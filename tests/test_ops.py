@@ -118,3 +118,12 @@ def test_commutative(row):
 def test_associative(row):
     a, b, c = map(mp.mpf, (3, -7, 2))
     assert mp.almosteq(row.value(row.value(a, b), c), row.value(a, row.value(b, c)))
+
+
+@pytest.mark.parametrize("formula", ["sin(x)/x", "log(exp(x) + exp(2*x) + exp(3*x))", "log(x)/(x - 1)"])
+def test_simplifying_adds_no_operator(formula):
+    """What an operator is that stands in no table travels with the formula in which it stands."""
+    before = dict(OPS)
+    for to in ("numpy", "c"):
+        assert symgrad.generate(symgrad.parse(f"f(x) = {formula}"), to)
+    assert dict(OPS) == before

@@ -22,12 +22,12 @@ import sympy
 from mpmath import mp
 
 from ..expr import (
-    DEFINED,
     ONE,
     ZERO,
     Apply,
     Const,
     Expr,
+    Operator,
     apply,
     is_exact,
     postorder,
@@ -35,38 +35,43 @@ from ..expr import (
     terms_of,
     value_of,
 )
-from ..ops import OPS, Op, register
+from ..ops import OPS, Op
+from ..ops.row import everywhere
 from .floating import value_of_formula
 from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, series
 
 LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
-PLACES: dict[str, Place] = {}  # of operators that stand for a formula
+class Filled(Operator):
+    """The operator that is `formula`, one of X, with its limit at a point; `function` is its name in printed files."""
 
+    formula: Expr
+    function: str
+    place: Place
 
-def filled(body: Expr, name: str = "", place: Place = ORIGIN) -> str:
-    """The operator that is `body`, a formula of X, with its limit at a point."""
-    name = name or _name(body)
-    op = f"{name}: {show(body)}" + ("" if place == ORIGIN else f", {show(place.distance)}")
-    if op not in OPS:
-        DEFINED[op], PLACES[op] = body, place
-        register(
-            Op(
-                op,
-                1,
-                lambda x: value(body, x, place),
-                lambda x, y: (apply(filled(slope(body), _slope_name(name), place), x),),
-                lambda x: _twin(body, x),
-                spell={"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name},
-                series=False,
-            )
+    def __new__(cls, body: Expr, function: str = "", place: Place = ORIGIN) -> Filled:
+        function = function or _name(body)
+        name = f"{function}: {show(body)}" + ("" if place == ORIGIN else f", {show(place.distance)}")
+        row = Op(
+            name,
+            1,
+            lambda x: value(body, x, place),
+            lambda x, y: (apply(filled(slope(body), _slope_name(function), place), x),),
+            lambda x: _twin(body, x),
+            spell=everywhere(function),
+            series=False,
         )
-    return op
+        self = super().__new__(cls, name, row, "slope" if function.startswith("slope_") else "ratio", body)
+        self.function, self.place = function, place
+        return self
 
 
-def retold(op: str, body: Expr) -> str:
+filled = lru_cache(maxsize=4096)(Filled)
+
+
+def retold(op: Filled, body: Expr) -> Filled:
     """The operator `op` with its formula written as `body`, which is equal."""
-    return filled(body, op.partition(":")[0], PLACES[op])
+    return filled(body, op.function, op.place)
 
 
 def _name(body: Expr) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from ..accuracy.removable import Filled
 from ..errors import UnsupportedError
 from ..expr import (
-    DEFINED,
     HALF,
     ONE,
     ZERO,
@@ -245,7 +245,7 @@ class Expressions:
             return Name("INFINITY")
         row = OPS[node.op]
         word = row.spell.get("c", node.op)
-        if node.op in DEFINED or row.helper is not None:
+        if isinstance(node.op, Filled) or row.helper is not None:
             return Call(self._local(word), parts)
         if word not in LIBM:
             raise UnsupportedError(

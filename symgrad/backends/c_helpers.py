@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from string import Template
 
-from ..accuracy.removable import PLACES
+from ..accuracy.removable import Filled
 from ..accuracy.taylor import ORIGIN, SERIES, SQUARE, away
-from ..expr import ARGUMENT, DEFINED, Expr, ref, substitute, transform
+from ..expr import ARGUMENT, Expr, ref, substitute, transform
 from ..ir import Dtype
 from ..ops import OPS, ROWS, Op, Polynomial
 from ..plan import Program
@@ -183,7 +183,7 @@ def _operators(
             continue
         known.add(word)
         op = of[word]
-        made = _formula(op, file) if op in DEFINED else _helper(OPS[op], file, single)
+        made = _formula(op, file) if isinstance(op, Filled) else _helper(OPS[op], file, single)
         yield from _operators(file.words(names_in(*made.body)), of, file, single, known)
         yield made
 
@@ -216,10 +216,10 @@ def _horner(name: str, value: Polynomial, build: Expressions, single: bool) -> l
     ]
 
 
-def _formula(op: str, file: File) -> Function:
+def _formula(op: Filled, file: File) -> Function:
     """A formula with a removable singularity, and near there its series."""
-    place, found = PLACES[op], series.series_of(op)
-    body = away(DEFINED[op], place)
+    place, found = op.place, series.series_of(op)
+    body = away(op.formula, place)
     own = series.SMALL if place == ORIGIN else series.DISTANCE
     clamped = series.clamped(series.SMALL, body)
     far = series.SMALL if clamped is series.SMALL else series.FAR

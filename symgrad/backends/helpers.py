@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ..expr import DEFINED, Apply, Expr, postorder, ref
+from ..accuracy.removable import Filled
+from ..expr import Apply, Expr, postorder, ref
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
 from . import series
@@ -20,23 +21,23 @@ def python_helpers(text: str, printer: ArrayPrinter, program: Program) -> list[l
     """The functions that `text`, printed from `program`, calls, and those that they call, in a language of arrays."""
 
     def made(op: str) -> list[str]:
-        return series.python_helper(op, printer) if op in DEFINED else _python(OPS[op], printer)
+        return series.python_helper(op, printer) if isinstance(op, Filled) else _python(OPS[op], printer)
 
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
     words = {word: op for op in rows if (word := OPS[op].word(printer.target))}
     return [*_called(text, words, made, set())]
 
 
-def formulas(program: Program) -> tuple[str, ...]:
+def formulas(program: Program) -> tuple[Filled, ...]:
     """The operators of a program that stand for formulas, and those that are in the formulas. Another program's may
     have the name of one of them, and the same formula in other words."""
-    found: dict[str, None] = {}
+    found: dict[Filled, None] = {}
     waiting = [e.body for p in (program, program.product) if p for e in p.derivative.function.statements]
     while waiting:
         for node in postorder(waiting.pop()):
-            if isinstance(node, Apply) and node.op in DEFINED and node.op not in found:
+            if isinstance(node, Apply) and isinstance(node.op, Filled) and node.op not in found:
                 found[node.op] = None
-                waiting.append(DEFINED[node.op])
+                waiting.append(node.op.formula)
     return tuple(found)
 
 

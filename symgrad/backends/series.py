@@ -9,12 +9,11 @@ import mpmath
 from mpmath import mp
 
 from ..accuracy.floating import value_of_formula
-from ..accuracy.removable import PLACES
+from ..accuracy.removable import Filled
 from ..accuracy.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..errors import UnsupportedError
 from ..expr import (
     ARGUMENT,
-    DEFINED,
     Apply,
     Const,
     Expr,
@@ -35,11 +34,11 @@ from .python_text import ArrayPrinter, assigned
 NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
 
 
-def series_of(op: str) -> Series:
+def series_of(op: Filled) -> Series:
     """The series of a formula; UnsupportedError if it has none of few terms."""
-    found = series(DEFINED[op], PLACES[op])
+    found = series(op.formula, op.place)
     if found is None:
-        formula = show(substitute(DEFINED[op], {ARGUMENT: SMALL}))
+        formula = show(substitute(op.formula, {ARGUMENT: SMALL}))
         raise UnsupportedError(
             f"{formula} has a removable singularity at {_point(op)}, and a Taylor series of which no few terms will do "
             f"where the formula loses its digits. Write it by other functions, or print it with --no-stabilize."
@@ -47,8 +46,8 @@ def series_of(op: str) -> Series:
     return found
 
 
-def _point(op: str) -> str:
-    return show(const(PLACES[op].point))
+def _point(op: Filled) -> str:
+    return show(const(op.place.point))
 
 
 def condition(distance: Expr, near: Fraction) -> Expr:
@@ -56,9 +55,9 @@ def condition(distance: Expr, near: Fraction) -> Expr:
     return apply("lt", apply("abs", distance), const(near))
 
 
-def about(op: str) -> str:
+def about(op: Filled) -> str:
     """What its function computes, and how."""
-    return f"{show(substitute(DEFINED[op], {ARGUMENT: SMALL}))}; where x is near {_point(op)}, by its Taylor series."
+    return f"{show(substitute(op.formula, {ARGUMENT: SMALL}))}; where x is near {_point(op)}, by its Taylor series."
 
 
 def _elsewhere(body: Expr, place: Place) -> Expr:
@@ -96,10 +95,10 @@ def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
         body = substitute(body, {call: name})
 
 
-def python_helper(op: str, printer: ArrayPrinter) -> list[str]:
+def python_helper(op: Filled, printer: ArrayPrinter) -> list[str]:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
-    place, found = PLACES[op], series_of(op)
-    body = away(DEFINED[op], place)
+    place, found = op.place, series_of(op)
+    body = away(op.formula, place)
 
     def text(node: Expr, names: Mapping[Expr, str]) -> str:
         return printer(as_array(node, names, printer.target))

@@ -1,6 +1,7 @@
 """Scalar expressions: the nodes, and how they are written."""
 
 from .nodes import (
+    ARGUMENT,
     COMMUTATIVE,
     HALF,
     ONE,
@@ -11,6 +12,7 @@ from .nodes import (
     Expr,
     Index,
     Number,
+    Operator,
     Ref,
     Value,
     apply,
@@ -28,14 +30,13 @@ from .nodes import (
     total,
     value_of,
 )
-from .text import ARGUMENT, ATOM, DEFINED, ELIDED, Form, Printer, component_name, show, spelled_out
+from .text import ATOM, ELIDED, Form, Printer, component_name, show, spelled_out
 from .traversal import branch, indices, postorder, refs, size, substitute, transform, values, with_args
 
 __all__ = [
     "ARGUMENT",
     "ATOM",
     "COMMUTATIVE",
-    "DEFINED",
     "ELIDED",
     "HALF",
     "ONE",
@@ -47,6 +48,7 @@ __all__ = [
     "Form",
     "Index",
     "Number",
+    "Operator",
     "Printer",
     "Ref",
     "Value",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TypeVar, Union
+from typing import Any, Self, TypeVar, Union
 from weakref import WeakValueDictionary
 
 Number = Union[int, float, Fraction]
@@ -114,8 +114,25 @@ class Ref(Expr):
         return self.subscripts
 
 
+class Operator(str):
+    """The name of an operator that stands in no table: it holds its row, which so travels with the formulas of it.
+
+    word     what it is called as a part of other names
+    formula  what it stands for, and is shown as: a formula of ARGUMENT; None where it is shown by its name
+    """
+
+    row: Any
+    word: str
+    formula: Expr | None
+
+    def __new__(cls, name: str, row: Any, word: str = "", formula: Expr | None = None) -> Self:
+        self = super().__new__(cls, name)
+        self.row, self.word, self.formula = row, word or name, formula
+        return self
+
+
 class Apply(Expr):
-    """An operator on arguments; its row stands in `symgrad.ops.OPS`."""
+    """An operator on arguments, by its name; `symgrad.ops.OPS` has the row."""
 
     __slots__ = ("args", "op")
     op: str
@@ -123,16 +140,14 @@ class Apply(Expr):
 
     @property
     def word(self) -> str:
-        """The operator as a part of a name; one that stands for a formula is called `name: formula`, and numbers are
-        scaled by a power of two; an exponential of a difference is one."""
+        """The operator as a part of a name; numbers are scaled by a power of two, and an exponential of a difference is
+        one."""
         (inner,) = self.args if len(self.args) == 1 else (None,)
         if self.op == "exp2" and isinstance(inner, Apply) and inner.op == "floor":
             return "scale"
         if self.op == "exp_below":
             return "exp"
-        if ":" not in self.op:
-            return self.op
-        return "slope" if self.op.startswith("slope_") else "ratio"
+        return self.op.word if isinstance(self.op, Operator) else self.op
 
 
 def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
@@ -214,6 +229,7 @@ ZERO: Expr = const(0)
 ONE: Expr = const(1)
 TWO: Expr = const(2)
 HALF: Expr = const(Fraction(1, 2))
+ARGUMENT = ref("?x")  # of the formulas that operators stand for: nothing that a user can write
 
 
 def as_expr(value: Value) -> Expr:

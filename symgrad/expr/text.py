@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .nodes import Apply, Const, Expr, Index, Ref, ref
+from .nodes import ARGUMENT, Apply, Const, Expr, Index, Operator, Ref
 from .traversal import postorder, substitute, transform
 
 ATOM = 100
@@ -56,20 +56,14 @@ FORMULA: Mapping[str, Form] = {
 }
 
 
-ARGUMENT = ref("?x")  # of the formulas below: nothing that a user can write
-DEFINED: dict[str, Expr] = {}  # operators that stand for a formula of ARGUMENT, and are shown as that formula
-
-
 def spelled_out(root: Expr) -> Expr:
     """`root` with the formulas in place of the operators that stand for them."""
-    if not DEFINED or not any(isinstance(n, Apply) and n.op in DEFINED for n in postorder(root)):
-        return root
-
     def rewrite(node: Expr) -> Expr:
-        found = DEFINED.get(node.op) if isinstance(node, Apply) else None
-        return node if found is None else substitute(found, {ARGUMENT: node.args[0]})
+        formula = node.op.formula if isinstance(node, Apply) and isinstance(node.op, Operator) else None
+        return node if formula is None else substitute(formula, {ARGUMENT: node.args[0]})
 
-    return transform(root, rewrite)
+    own = any(isinstance(n, Apply) and isinstance(n.op, Operator) for n in postorder(root))
+    return transform(root, rewrite) if own else root
 
 
 class Printer:

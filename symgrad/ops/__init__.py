@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import sympy
 from mpmath import mp
 
-from ..expr import Apply, Expr
+from ..expr import Apply, Expr, Operator
 from .activations import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .elementary import ELEMENTARY
@@ -21,15 +21,18 @@ ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIEN
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b), series=False)
 # what is neutral for a maximum, and only there: nothing that a formula is computed from
 INFINITY = Op("oo", 0, lambda: mp.inf, None, lambda: sympy.oo, kind="number", cost=0)
-_rows = {row.name: row for row in (*ROWS, PAIR, INFINITY)}
-OPS: Mapping[str, Op] = _rows
+class _Rows(dict[str, Op]):
+    """The rows by name; an operator that stands in no table holds its own."""
+
+    def __missing__(self, name: str) -> Op:
+        if isinstance(name, Operator):
+            return name.row  # type: ignore[no-any-return]  # `expr` does not know what a row is
+        raise KeyError(name)
+
+
+OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, PAIR, INFINITY)})
 COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
 NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
-
-
-def register(row: Op) -> None:
-    """Add an operator that was made of a formula; its name tells the formula, so that it means the same everywhere."""
-    _rows[row.name] = row
 
 
 def is_call(node: Expr) -> bool:
@@ -62,5 +65,4 @@ __all__ = [
     "Polynomial",
     "in_others",
     "is_call",
-    "register",
 ]

@@ -1,4 +1,4 @@
-"""Sums of three or more exponentials: a row for each number of them, made when it is asked for.
+"""Sums of three or more exponentials: an operator for each number of them, which holds its row.
 
     logsumexp3(x, y, z) = log(exp(x) + exp(y) + exp(z))
     softmax3(x, y, z)   = exp(x)/(exp(x) + exp(y) + exp(z))
@@ -6,33 +6,31 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import mpmath
 import sympy
 from mpmath import mp
 
-from ..expr import Expr, apply, total
-from . import OPS, register
+from ..expr import Expr, Operator, apply, total
 from .row import Op, Partials, exponential, real
 
 
 def logsumexp(*args: Expr) -> Expr:
     """The logarithm of the sum of the exponentials."""
-    return _made("logsumexp", args)
+    return apply(_operator("logsumexp", len(args)), *args)
 
 
 def softmax(first: Expr, *others: Expr) -> Expr:
     """The part that the exponential of `first` has in the sum of all of them."""
-    return _made("softmax", (first, *others))
+    return apply(_operator("softmax", 1 + len(others)), first, *others)
 
 
-def _made(word: str, args: tuple[Expr, ...]) -> Expr:
-    name = f"{word}{len(args)}"
-    if name not in OPS:
-        register((_logsumexp_row if word == "logsumexp" else _softmax_row)(name, len(args)))
-    return apply(name, *args)
+@lru_cache(maxsize=64)
+def _operator(word: str, count: int) -> Operator:
+    name = f"{word}{count}"
+    return Operator(name, (_logsumexp_row if word == "logsumexp" else _softmax_row)(name, count))
 
 
 def _logsumexp_row(name: str, count: int) -> Op:

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from ..accuracy.removable import PLACES, is_plain, retold
+from ..accuracy.removable import Filled, is_plain, retold
 from ..accuracy.taylor import ORIGIN
 from ..differentiate import differentiate
 from ..expr import (
     ARGUMENT,
-    DEFINED,
     ONE,
     Apply,
     Expr,
@@ -91,28 +90,27 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
 
 
 @lru_cache(maxsize=4096)
-def _tidy(op: str) -> str | Expr:
+def _tidy(op: Filled) -> Filled | Expr:
     """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
     where it loses nothing at 0."""
     x, out = Tensor("x", (), Dtype.REAL, Role.INPUT), Tensor("out", (), Dtype.REAL, Role.OUTPUT)
     identity = Function("f", (), (x, out), (Equation("out", (), "none", ref("x"), ()),), ("x",), ("out",))
     found = differentiate(identity)
     (_, seed), (_, gradient) = found.seeds[0], found.gradients[0]
-    body = total(ref(seed) * t * sign for t, sign in terms_of(substitute(DEFINED[op], {ARGUMENT: ref("x")})))
+    body = total(ref(seed) * t * sign for t, sign in terms_of(substitute(op.formula, {ARGUMENT: ref("x")})))
     simple = _simplified(found, [replace(e, body=body) for e in found.equations]).function
     (e,) = simple.writers[gradient]
     body = substitute(e.body, {ref(seed): ONE, ref("x"): ARGUMENT, ref("out"): ARGUMENT})
     body = stable_form(stable_form(body), OF_INPUTS)
     body = body if (other := most_accurate_form(body)) is None else other
-    place = PLACES[op]
-    whole = None if place == ORIGIN or is_plain(body, place) else together(body)
-    body = whole if whole is not None and is_plain(whole, place) else body
-    return body if is_plain(body, place) else retold(op, body)
+    whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
+    body = whole if whole is not None and is_plain(whole, op.place) else body
+    return body if is_plain(body, op.place) else retold(op, body)
 
 
 def _tidied(e: Equation) -> Equation:
     def rewrite(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and node.op in DEFINED):
+        if not (isinstance(node, Apply) and isinstance(node.op, Filled)):
             return node
         found = _tidy(node.op)
         return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
