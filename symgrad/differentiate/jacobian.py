@@ -11,7 +11,7 @@ from itself. This is for display; nothing is computed by way of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
@@ -205,7 +205,7 @@ class _Reader:
             names[i] = index(name)
             self.extents[names[i]] = extent
         changed = {i: j for i, j in names.items() if i is not j}
-        return _renamed(e, changed) if changed else e
+        return e.at(changed) if changed else e
 
     # rows
 
@@ -322,8 +322,7 @@ class _Reader:
             i = _own(e, axis)
             if i is not None and equal(self.extents[i], extent):
                 names[i] = r.subscripts[axis]
-        written = _renamed(e, names) if names else e
-        return self._at(written, r.subscripts)
+        return self._at(e.at(names), r.subscripts)
 
     # sums
 
@@ -404,11 +403,3 @@ def _delta(subscripts: Sequence[Expr], at: Sequence[Expr]) -> Expr:
         if s is not p:
             result = result * apply("delta", s, p)
     return result
-
-
-def _renamed(e: Equation, names: Mapping[Expr, Expr]) -> Equation:
-    """The equation with other indices, or with expressions in their place."""
-    box = tuple((j, n) for i, n in e.box if isinstance(j := names.get(i, i), Index))
-    where = None if e.where is None else substitute(e.where, names)
-    subscripts = tuple(substitute(s, names) for s in e.subscripts)
-    return Equation(e.target, subscripts, e.reduce, substitute(e.body, names), box, where, e.when)

@@ -35,7 +35,6 @@ from ..expr import (
     Ref,
     apply,
     conjunction,
-    conjuncts,
     index,
     indices,
     ref,
@@ -64,7 +63,7 @@ from ..ir import (
     ordered,
     recurrent,
     slopes_needed,
-    unguarded,
+    unconditional,
 )
 from ..ops import OPS
 from .matrices import cotangents
@@ -175,7 +174,7 @@ class Sweep:
         adjoints = reverse([(e.body, seed) for e, seed in seeded])
         first = group[0]
         domain = self._domain(first)
-        certain = {r for e, _ in seeded for r in unguarded(e.body)}
+        certain = unconditional(*(e.body for e, _ in seeded))
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 where = domain
@@ -187,9 +186,8 @@ class Sweep:
 
     def _domain(self, e: Equation) -> Expr | None:
         """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""
-        conditions = [] if e.where is None else conjuncts(e.where)
-        if may_fail(e, self.function.table):
-            conditions += [c for c in self.needed.get(e, ()) if c not in conditions]
+        needed = self.needed.get(e, ()) if may_fail(e, self.function.table) else ()
+        conditions = dict.fromkeys((*e.conditions, *needed))
         return conjunction(conditions) if conditions else None
 
     def _contribute(self, element: Ref, adjoint: Expr, box: Box, where: Expr | None, when: When) -> None:

@@ -18,7 +18,7 @@ from .data import (
     names_of,
     with_names,
 )
-from .demand import has_domain, in_place, may_fail, negation, on_demand, slopes_needed
+from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import (
@@ -29,10 +29,9 @@ from .reach import (
     interval,
     range_of,
     unconstrained_indices,
-    unguarded,
     writes_once,
 )
-from .reads import evaluated, reads_of
+from .reads import Conditions, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .text import (
     collides,
     show_derivative,
@@ -51,6 +50,7 @@ from .unknowns import single, unknowns
 __all__ = [
     "REDUCTIONS",
     "Box",
+    "Conditions",
     "Cycle",
     "Derivative",
     "Dim",
@@ -88,7 +88,9 @@ __all__ = [
     "nested",
     "on_demand",
     "ordered",
+    "parts_of",
     "range_of",
+    "read_under",
     "reads_of",
     "recurrent",
     "scheduled",
@@ -104,8 +106,8 @@ __all__ = [
     "show_target",
     "single",
     "slopes_needed",
+    "unconditional",
     "unconstrained_indices",
-    "unguarded",
     "unknowns",
     "with_names",
     "writes_once",

@@ -16,13 +16,13 @@ axes under one plain index; its size is a tuple, and its extent their product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import Apply, Expr, Index, Number, Ref, index, indices, ref, refs, substitute, transform
+from ..expr import Apply, Expr, Index, Number, Ref, conjuncts, index, indices, ref, refs, substitute, transform
 from ..expr.names import Names
 from ..expr.sizes import equal
 from ..ops import OPS
@@ -120,6 +120,11 @@ class Equation:
         shown = set(indices(*self.subscripts))
         return tuple((i, extent) for i, extent in self.box if i in shown)
 
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """The conditions that `where` is the conjunction of, in the order in which they may be asked."""
+        return () if self.where is None else tuple(conjuncts(self.where))
+
     def domain(self, facts: Facts = NOTHING) -> Domain:
         """The points at which the equation is evaluated; `facts` are those of its function."""
         return Domain.of(self.box, self.where, facts)
@@ -167,6 +172,16 @@ class Equation:
             for s, axis in zip(self.subscripts, target.shape, strict=True)
             if isinstance(s, Index)
         )
+
+    def mapped(self, put: Callable[[Expr], Expr]) -> Equation:
+        """The equation with other expressions for all that it evaluates."""
+        where = None if self.where is None else put(self.where)
+        return replace(self, subscripts=tuple(map(put, self.subscripts)), body=put(self.body), where=where)
+
+    def at(self, names: Mapping[Expr, Expr]) -> Equation:
+        """The equation with other indices, or with expressions in their place."""
+        box = tuple((j, extent) for i, extent in self.box if isinstance(j := names.get(i, i), Index))
+        return replace(self.mapped(lambda node: substitute(node, names)), box=box)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -319,15 +334,11 @@ def with_names(function: Function, names: Mapping[str, str]) -> Function:
     def rewrite(node: Expr) -> Expr:
         return ref(new(node.name), *node.subscripts) if isinstance(node, Ref) else node
 
-    def put(e: Equation) -> Equation:
-        where = None if e.where is None else transform(e.where, rewrite)
-        subscripts = tuple(transform(s, rewrite) for s in e.subscripts)
-        return replace(e, target=new(e.target), subscripts=subscripts, body=transform(e.body, rewrite), where=where)
-
     tensors = tuple(replace(t, name=new(t.name)) for t in function.tensors)
     inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
-    statements = tuple(map(put, function.statements))
-    return replace(function, tensors=tensors, statements=statements, inputs=inputs, outputs=outputs)
+    statements = [e.mapped(lambda node: transform(node, rewrite)) for e in function.statements]
+    statements = [replace(e, target=new(e.target)) for e in statements]
+    return replace(function, tensors=tensors, statements=tuple(statements), inputs=inputs, outputs=outputs)
 
 
 def names_of(function: Function) -> set[str]:

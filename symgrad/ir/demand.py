@@ -6,7 +6,7 @@ same domain, and its adjoint too: a gradient that leaves the domain of its value
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -15,9 +15,7 @@ from ..expr import (
     Expr,
     Index,
     Ref,
-    apply,
     conjunction,
-    conjuncts,
     index,
     indices,
     is_exact,
@@ -31,55 +29,7 @@ from ..expr.sizes import equal
 from ..ops import OPS
 from .data import Equation, Function, Role
 from .order import ordered, recurrent
-
-Conditions = dict[Expr, None]  # all of which hold; in order of appearance
-
-
-def negation(condition: Expr) -> Expr:
-    """What holds where the condition does not."""
-    negated = isinstance(condition, Apply) and condition.op == "not"
-    return condition.args[0] if negated else apply("not", condition)
-
-
-def demanded(root: Expr, slopes: bool = False) -> dict[Ref, Conditions]:
-    """Each element that `root` reads, with the conditions under which alone it is read.
-
-    slopes  the same of elements that it is differentiated by: what only conditions read is none of them
-    """
-    known: dict[Expr, Conditions] = {root: {}}
-    for node in reversed(list(postorder(root))):  # after all that read it
-        if node not in known:
-            continue
-        mine = known[node]
-        for k, a in enumerate(node.args):
-            if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
-                continue
-            here = {**mine, **dict.fromkeys(_asked_before(node, k))}
-            known[a] = {c: None for c in known[a] if c in here} if a in known else here
-    return {node: conditions for node, conditions in known.items() if isinstance(node, Ref)}
-
-
-def _asked_before(node: Expr, k: int) -> list[Expr]:
-    """The conditions under which an operator evaluates its argument `k`."""
-    if not isinstance(node, Apply) or not k or not OPS[node.op].lazy:
-        return []
-    condition = node.args[0]
-    if node.op == "or" or node.op == "select" and k == 2:
-        return conjuncts(negation(condition))
-    return conjuncts(condition)
-
-
-def read_under(e: Equation, slopes: bool = False) -> dict[Ref, Conditions]:
-    """Each element that the equation reads, with the conditions under which alone it does, those of its `where` too."""
-    found: dict[Ref, Conditions] = {}
-    always = {} if e.where is None else dict.fromkeys(conjuncts(e.where))
-    parts = [(root, always) for root in (e.body, *([] if slopes else e.subscripts))]
-    parts += [] if e.where is None or slopes else [(e.where, {})]
-    for root, before in parts:
-        for r, conditions in demanded(root, slopes).items():
-            here = {**before, **conditions}
-            found[r] = {c: None for c in found[r] if c in here} if r in found else here
-    return found
+from .reads import Conditions, read_under
 
 
 def on_demand(function: Function) -> Function:
@@ -90,8 +40,7 @@ def on_demand(function: Function) -> Function:
     changed: dict[int, Equation] = {}
     for number, e, needed in _needed(function):
         if needed and may_fail(e, function.table):
-            own = [] if e.where is None else conjuncts(e.where)
-            changed[number] = replace(e, where=conjunction([*own, *needed]))
+            changed[number] = replace(e, where=conjunction([*e.conditions, *needed]))
     if not changed:
         return function
     statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
@@ -116,12 +65,12 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[int, Equ
         tensor, needed = function.table[e.target], Conditions()
         if tensor.role == Role.LOCAL and e.fills(tensor) and e.target not in loops:
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
-            needed = {substitute(c, own): None for c in demands.get(e.target, ())}
+            needed = tuple(substitute(c, own) for c in demands.get(e.target, ()))
         yield number, e, needed
         for r, conditions in read_under(e, slopes).items():
-            mine = _of_axes(r, {**needed, **conditions}, e, function)
-            before = demands.get(r.name)
-            demands[r.name] = mine if before is None else {c: None for c in before if c in mine}
+            mine = _of_axes(r, tuple(dict.fromkeys((*needed, *conditions))), e, function)
+            before = demands.get(r.name, mine)
+            demands[r.name] = tuple(c for c in before if c in mine)
 
 
 def in_place(function: Function) -> Function:
@@ -130,7 +79,6 @@ def in_place(function: Function) -> Function:
     guarded = [name for name, (e, *others) in function.writers.items() if e.where is not None and not others]
     for name in guarded:
         e = next(s for s in statements if s.target == name)  # another may stand in it by now
-        asked = [] if e.where is None else conjuncts(e.where)
         tensor = function.table[name]
         if e.reduce != "none" or e.when or tensor.role != Role.LOCAL or tensor.named or not e.fills(tensor):
             continue
@@ -145,7 +93,7 @@ def in_place(function: Function) -> Function:
         ((r, conditions),) = found
         at: dict[Expr, Expr] = dict(zip(e.subscripts, r.subscripts, strict=True))
         as_often = not size(e.body) or {i for i, _ in reader.box} == set(indices(r))
-        if as_often and all(substitute(c, at) in conditions for c in asked):
+        if as_often and all(substitute(c, at) in conditions for c in e.conditions):
             body = substitute(reader.body, {r: substitute(e.body, at)})
             statements = [replace(reader, body=body) if s is reader else s for s in statements if s is not e]
     kept = {e.target for e in statements} | {*function.inputs, *function.outputs}
@@ -156,24 +104,24 @@ def _places(subscripts: Sequence[Expr]) -> list[Index]:
     return [index(f"#{axis}") for axis in range(len(subscripts))]
 
 
-def _of_axes(r: Ref, conditions: Iterable[Expr], e: Equation, function: Function) -> Conditions:
+def _of_axes(r: Ref, conditions: Conditions, e: Equation, function: Function) -> Conditions:
     """Those of the conditions that say where in the tensor the element `r` stands, spoken in its axes."""
     tensor, extents = function.table.get(r.name), dict(e.box)
     plain = all(isinstance(s, Index) for s in r.subscripts) and len(set(r.subscripts)) == len(r.subscripts)
     if tensor is None or not plain:
-        return {}
+        return ()
     whole = zip(r.subscripts, tensor.shape, strict=True)
     if not all(isinstance(s, Index) and s in extents and equal(extents[s], axis) for s, axis in whole):
-        return {}
+        return ()
     axes: dict[Expr, Expr] = dict(zip(r.subscripts, _places(r.subscripts), strict=True))
     may_be_absent = set(function.optional)
-    return {
-        substitute(c, axes): None
+    return tuple(
+        substitute(c, axes)
         for c in conditions
         if set(indices(c)) <= axes.keys()
         and all(isinstance(a, Index) for other in refs(c) for a in other.subscripts)  # there is such an element
         and not any(other.name in may_be_absent for other in refs(c))
-    }
+    )
 
 
 def has_domain(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:

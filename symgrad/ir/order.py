@@ -247,14 +247,15 @@ class _Axis:
         for line in self.lines:
             if line.key not in self.time:
                 continue
-            e, names = _renamed(line.equation, self.time[line.key][0], index)
+            mine = self.time[line.key][0]
+            names: dict[Expr, Expr] = {mine: index, index: mine}  # should it have an `index` already, that yields
             now = []
             for r, keys in line.reads:
                 found = self._lags(line, r, keys, extent)
                 lags |= set(found.values())
                 same = frozenset(key for key, lag in found.items() if not lag)
-                now += [(_ref(r, names), same)] if same else []
-            turn.append(_Line(line.key, e, tuple(now)))
+                now += [(renamed, same)] if same and isinstance(renamed := substitute(r, names), Ref) else []
+            turn.append(_Line(line.key, line.equation.at(names), tuple(now)))
         if not lags - {0}:
             raise _Refused("no element is computed from an earlier one")
         if min(lags) < 0 < max(lags):
@@ -373,25 +374,3 @@ def _beyond(place: Expr, begin: int, extent: Expr) -> bool:
     """Whether one place is outside of begin, ..., begin + extent - 1."""
     below, above = as_integer(place - begin), as_integer(place - begin - extent)
     return (below is not None and below < 0) or (above is not None and above >= 0)
-
-
-def _renamed(e: Equation, old: Index, new: Index) -> tuple[Equation, dict[Expr, Expr]]:
-    """The equation with the index `old` called `new`; should it have a `new` already, that is called `old`."""
-    swap: dict[Expr, Expr] = {old: new, new: old} if old is not new else {}
-    if not swap:
-        return e, swap
-    names = {old: new, new: old}
-    changed = replace(
-        e,
-        subscripts=tuple(substitute(s, swap) for s in e.subscripts),
-        body=substitute(e.body, swap),
-        box=tuple((names.get(i, i), extent) for i, extent in e.box),
-        where=None if e.where is None else substitute(e.where, swap),
-    )
-    return changed, swap
-
-
-def _ref(r: Ref, names: dict[Expr, Expr]) -> Ref:
-    result = substitute(r, names)
-    assert isinstance(result, Ref)
-    return result

@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..expr import ONE, Apply, Expr, Index, Ref, indices, product, refs, total
+from ..expr import ONE, Expr, Index, Ref, indices, product, refs, total
 from ..expr.sizes import equal, never_negative, tidy
+from .reads import unconditional
 
 if TYPE_CHECKING:
     from .data import Box, Equation, Tensor
-
-
-def unguarded(body: Expr) -> list[Ref]:
-    """The elements that are read wherever the body is evaluated: not those in a branch of a `where`."""
-    found: dict[Ref, None] = {}
-    stack = [body]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, Ref):
-            found.setdefault(node, None)
-        stack.extend(node.args[:1] if isinstance(node, Apply) and node.op == "select" else node.args)
-    return list(found)
 
 
 def unconstrained_indices(body: Expr, box: Box, table: Mapping[str, Tensor]) -> Box:
@@ -37,8 +22,8 @@ def unconstrained_indices(body: Expr, box: Box, table: Mapping[str, Tensor]) -> 
     extents = dict(box)
     told = {
         s
-        for r in unguarded(body)
-        if r.name in table
+        for r in unconditional(body)
+        if isinstance(r, Ref) and r.name in table
         for s, axis in zip(r.subscripts, table[r.name].shape, strict=True)
         if isinstance(s, Index) and s in extents and equal(extents[s], axis)
     }

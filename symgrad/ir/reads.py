@@ -1,43 +1,120 @@
-"""What an equation reads, and at which points of its box: the one walk that knows the branches of a `where`."""
+"""What is read, and when: the one walk that knows which operands are evaluated on a condition.
+
+A branch of a `where` is evaluated only where it is selected; the second operand of `and` only where the first holds,
+that of `or` only where it does not. `evaluated` says of each node under which conditions it is, which may be more
+points than there are; `unconditional` says which nodes certainly are; `reads_of` gives the same as domains.
+"""
 
 from __future__ import annotations
 
-from ..domain import NOTHING, Domain, Facts, alternatives
-from ..expr import Apply, Expr, Ref, postorder
-from .data import Equation
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..domain import NOTHING, Domain, Facts
+from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder
+from ..ops import OPS
+
+if TYPE_CHECKING:
+    from .data import Equation
 
 CASES = 8  # in which one node is evaluated that are kept apart; of more, what is common to them
 
+Conditions = tuple[Expr, ...]  # all of which hold, each after those before which it is not asked
+
+
+def negation(condition: Expr) -> Expr:
+    """What holds where the condition does not."""
+    negated = isinstance(condition, Apply) and condition.op == "not"
+    return condition.args[0] if negated else apply("not", condition)
+
+
+def asked_before(node: Expr, k: int) -> list[Expr]:
+    """The conditions under which an operator evaluates its argument `k`."""
+    if not isinstance(node, Apply) or not k or not OPS[node.op].lazy:
+        return []
+    condition = node.args[0]
+    if node.op == "or" or node.op == "select" and k == 2:
+        return conjuncts(negation(condition))
+    return conjuncts(condition)
+
+
+def unconditional(*roots: Expr) -> set[Expr]:
+    """The nodes that are evaluated wherever the roots are, whichever branches are selected."""
+    found: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(a for k, a in enumerate(node.args) if not asked_before(node, k))
+    return found
+
+
+def evaluated(
+    roots: Iterable[tuple[Expr, Conditions]], cases: int = CASES, slopes: bool = False
+) -> dict[Expr, list[Conditions]]:
+    """Each node below the roots with the cases in which it is evaluated: in no other.
+
+    roots   each with the conditions under which it is evaluated itself
+    cases   how many are kept apart; of more, what is common to them
+    slopes  without what only conditions read: nothing is differentiated by it
+    """
+    roots = list(roots)
+    order = list(postorder(*(root for root, _ in roots)))
+    known: dict[Expr, dict[Conditions, None]] = {node: {} for node in order}
+    for root, conditions in roots:
+        known[root].setdefault(conditions)
+    for node in reversed(order):  # after all that read it
+        mine = known[node] = _apart(known[node], cases)
+        for k, a in enumerate(node.args):
+            if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
+                continue
+            more = asked_before(node, k)
+            for case in mine:
+                known[a].setdefault(tuple(dict.fromkeys((*case, *more))) if more else case)
+    return {node: list(found) for node, found in known.items() if found}
+
+
+def _apart(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
+    """The cases without those that lie in another one; of more than `most` what is common to them."""
+    if len(found) > most:
+        first, *others = found
+        return {tuple(c for c in first if all(c in other for other in others)): None}
+    sets = [(case, frozenset(case)) for case in found] if len(found) > 1 else []
+    inner = [case for case, mine in sets if any(other < mine for _, other in sets)]
+    return {case: None for case in found if case not in inner} if inner else found
+
+
+def parts_of(e: Equation, slopes: bool = False) -> list[tuple[Expr, Conditions]]:
+    """What an equation evaluates, each part with the conditions of its `where`, and the `where` itself; only what it
+    is differentiated by, if `slopes`."""
+    if slopes:
+        return [(e.body, e.conditions)]
+    condition = [] if e.where is None else [(e.where, ())]
+    return [*((s, e.conditions) for s in e.subscripts), *condition, (e.body, e.conditions)]
+
+
+def read_under(e: Equation, slopes: bool = False) -> dict[Ref, Conditions]:
+    """Each element that the equation reads (is differentiated by), with the conditions under which alone it does."""
+    found = evaluated(parts_of(e, slopes), cases=1, slopes=slopes)
+    return {r: conditions for r, (conditions,) in found.items() if isinstance(r, Ref)}
+
 
 def reads_of(e: Equation, facts: Facts = NOTHING) -> list[tuple[Ref, Domain]]:
-    """The elements that an equation reads or writes, sizes and options among them, each with where it does: in order
-    of appearance, the target first.
+    """The elements that an equation reads, sizes and options among them, each with where it does: in order of
+    appearance, those in subscripts of the target first.
 
     The domains of an element may overlap. Each is no smaller than the points at which it is read.
     """
-    domain = e.domain(facts)
-    found = [(r, domain) for s in e.subscripts for r in postorder(s) if isinstance(r, Ref)]
-    whole = Domain.of(e.box, None, facts)  # of the condition itself
-    found += [(r, whole) for r in postorder(e.where) if isinstance(r, Ref)] if e.where is not None else []
-    return found + [(n, d) for n, d in evaluated(e.body, domain) if isinstance(n, Ref)]
+    known: dict[Conditions, list[Domain]] = {(): [Domain.of(e.box, None, facts)], e.conditions: [e.domain(facts)]}
 
+    def domains(case: Conditions) -> list[Domain]:
+        told = next(k for k in range(len(case), -1, -1) if case[:k] in known)
+        for k in range(told, len(case)):
+            before = known[case[:k]]
+            pieces = [piece for d in before for piece in d.pieces(case[k])]
+            known[case[: k + 1]] = pieces if len(pieces) <= CASES else before
+        return known[case]
 
-def evaluated(body: Expr, domain: Domain) -> list[tuple[Expr, Domain]]:
-    """Every node of `body` with where it is evaluated, if `body` is on `domain`: in a branch of a `where` only where
-    its condition holds, or fails. A node in several branches is there several times."""
-    nodes = list(postorder(body))
-    known: dict[Expr, dict[Domain, None]] = {node: {} for node in nodes}
-    known[body][domain] = None
-    for node in reversed(nodes):  # after all that read it
-        if len(known[node]) > CASES:
-            first, *others = known[node]
-            common = tuple(a for a in first.atoms if all(a in d.atoms for d in others))
-            known[node] = {Domain(first.indices, common, first.facts): None}
-        for here in known[node]:
-            for position, a in enumerate(node.args):
-                if not isinstance(node, Apply) or node.op != "select" or position == 0:
-                    known[a].setdefault(here)
-                    continue
-                for atoms in alternatives(node.args[0], here.facts, position == 1):
-                    known[a].setdefault(here.meet(*atoms))
-    return [(node, here) for node in nodes for here in known[node]]
+    found = evaluated(parts_of(e))
+    return [(r, d) for r, cases in found.items() if isinstance(r, Ref) for case in cases for d in domains(case)]

@@ -66,13 +66,9 @@ def _without(function: Function, pack: str) -> Function:
 
     def equation(e: Equation) -> Equation:
         gone: set[Index] = {i for i, extent in e.box if extent == size}
-        return replace(
-            e,
-            subscripts=tuple(transform(s, put) for s in e.subscripts if s not in gone),
-            body=transform(e.body, put),
-            box=tuple((i, transform(extent, put)) for i, extent in e.box if i not in gone),
-            where=None if e.where is None else transform(e.where, put),
-        )
+        box = tuple((i, transform(extent, put)) for i, extent in e.box if i not in gone)
+        kept = replace(e, subscripts=tuple(s for s in e.subscripts if s not in gone), box=box)
+        return kept.mapped(lambda node: transform(node, put))
 
     return replace(
         function,

@@ -118,9 +118,8 @@ class _Planner:
             return ref(node.name, *short(node.name, node.subscripts)) if isinstance(node, Ref) else node
 
         def equation(e: Equation) -> Equation:
-            subscripts = tuple(transform(s, element) for s in short(e.target, e.subscripts))
-            where = None if e.where is None else transform(e.where, element)
-            return replace(e, subscripts=subscripts, body=transform(e.body, element), where=where)
+            kept = replace(e, subscripts=short(e.target, e.subscripts))
+            return kept.mapped(lambda node: transform(node, element))
 
         def axes(pairs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
             return tuple((name, axis - (axis > dropped.get(name, axis))) for name, axis in pairs)

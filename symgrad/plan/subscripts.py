@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from ..expr import (
-    Apply,
     Expr,
     Index,
     Ref,
     apply,
     conjunction,
-    conjuncts,
-    postorder,
     ref,
     refs,
     substitute,
@@ -21,7 +18,7 @@ from ..expr import (
     values,
 )
 from ..expr.sizes import equal
-from ..ir import Equation, Function
+from ..ir import Conditions, Function, evaluated, parts_of
 from .program import Subscript
 
 
@@ -32,48 +29,29 @@ def subscripts(primal: Function) -> tuple[Subscript, ...]:
     is asked there of others at the same place, and for nothing else.
     """
     found: dict[tuple[Ref, Expr], dict[Expr, None] | None] = {}  # the conditions; None where there is none
-    for e in primal.statements:
-        for element, asked in _reads(e, primal.table):
-            tensor = primal.table.get(element.name)
-            for s, extent in zip(element.subscripts, tensor.shape, strict=True) if tensor else ():
-                if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
-                    conditions = found.setdefault((s, extent), {})
-                    condition = _at(s, asked, primal)
-                    if condition is None or conditions is None:
-                        found[s, extent] = None
-                    else:
-                        conditions[condition] = None
+    for element, asked in _elements(primal):
+        for s, extent in zip(element.subscripts, primal.table[element.name].shape, strict=True):
+            if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
+                conditions = found.setdefault((s, extent), {})
+                condition = _at(s, asked, primal)
+                if condition is None or conditions is None:
+                    found[s, extent] = None
+                else:
+                    conditions[condition] = None
     return tuple(Subscript(s, extent, _any(conditions)) for (s, extent), conditions in found.items())
 
 
-def _reads(e: Equation, table: Container[str]) -> Iterator[tuple[Ref, list[Expr]]]:
-    """Every element that an equation names at subscripts from data, with the conditions under which it does."""
-    holding: set[Expr] = set()
-    for n in postorder(e.body, *e.subscripts, *([] if e.where is None else [e.where])):
-        taken = isinstance(n, Ref) and any(isinstance(s, Ref) and s.name in table for s in n.subscripts)
-        if taken or any(a in holding for a in n.args):
-            holding.add(n)
-    always = [] if e.where is None else conjuncts(e.where)
-    target = ref(e.target, *e.subscripts)
-    stack: list[tuple[Expr, list[Expr]]] = [(target, always), (e.body, always)]
-    stack += [] if e.where is None else [(e.where, [])]
-    done: set[tuple[Expr, frozenset[Expr]]] = set()
-    while stack:
-        node, asked = stack.pop()
-        if (node not in holding and node is not target) or (node, frozenset(asked)) in done:
-            continue
-        done.add((node, frozenset(asked)))
-        if isinstance(node, Ref):
-            yield node, asked
-        if isinstance(node, Apply) and node.op == "select":
-            condition, then, otherwise = node.args
-            stack += [(condition, asked), (then, [*asked, *conjuncts(condition)])]
-            stack += [(otherwise, [*asked, apply("not", condition)])]
-        else:
-            stack += [(a, asked) for a in node.args]
+def _elements(primal: Function) -> Iterator[tuple[Ref, Conditions]]:
+    """Every element of a tensor that is written or read at subscripts from data, with each case in which it is."""
+    for e in primal.statements:
+        target = ref(e.target, *e.subscripts)
+        if any(isinstance(s, Ref) and s.name in primal.table for r in (target, *e.reads) for s in r.args):
+            for node, cases in evaluated([(target, e.conditions), *parts_of(e)]).items():
+                if isinstance(node, Ref) and node.name in primal.table:
+                    yield from ((node, case) for case in cases)
 
 
-def _at(s: Ref, asked: list[Expr], primal: Function) -> Expr | None:
+def _at(s: Ref, asked: Conditions, primal: Function) -> Expr | None:
     """Of the conditions, those that ask for inputs at the place of `s`, together; None if there are none."""
     if not all(isinstance(i, Index) for i in s.subscripts) or len(set(s.subscripts)) < len(s.subscripts):
         return None
