@@ -8,7 +8,7 @@ from mpmath import mp
 
 from ..expr import ONE, ZERO, Apply, Const, Expr, apply, ref, select
 from . import errors
-from .row import Helper, Op, everywhere, exponential, jump, real
+from .row import Helper, Op, everywhere, exponential, function, jump, real
 
 
 def _magnitude(x: Expr) -> Expr:
@@ -52,89 +52,36 @@ _EXP_APART = Helper(
 )
 
 ACTIVATIONS: tuple[Op, ...] = (
-    Op(
-        "sigmoid",
-        1,
-        real(lambda x: 1 / (1 + exponential(-x))),
-        lambda x, y: (y * (1 - y),),
-        lambda x: 1 / (1 + sympy.exp(-x)),
-        names=("expit",),
-        spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
-        expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)),
-        nonnegative=True,
-        monotone=1,
-        error=errors.by_size,
-    ),
-    Op(
-        "sigmoid_slope",  # sigmoid(x) (1 - sigmoid(x)) without cancellation
-        1,
-        real(lambda x: 1 / (2 + exponential(x) + exponential(-x))),
-        lambda x, y: (-y * apply("tanh", x / 2),),
-        lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
-        expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2,
-        nonnegative=True,
-    ),
-    Op(
-        "saturation",  # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
-        1,
-        real(lambda x: x / (1 + x)),
-        lambda x, y: (1 / (1 + x) ** 2,),
-        lambda x: x / (1 + x),
-        expand=lambda x: x / (1 + x),
-        domain="x != -1",
-        inside=0,
-        series=False,
-    ),
-    Op(
-        "exp_apart",  # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
-        2,
-        real(lambda x, y: exponential(-abs(x - y))),
-        lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z),
-        lambda x, y: sympy.exp(-sympy.Abs(x - y)),
-        spell=everywhere("exp_apart"),
-        helper=_EXP_APART,
-        kinks=jump("x == y", lambda x, y: bool(x == y), 0, 0),
-        nonnegative=True,
-    ),
-    Op(
-        "exp_below",  # exp(x - y) of inputs, y the largest of several; a language that differentiates it has no helper
-        2,
-        real(lambda x, y: exponential(x - y)),
-        lambda x, y, z: (z, -z),
-        lambda x, y: sympy.exp(x - y),
-        spell={"numpy": "_exp_apart", "jax": "", "c": "exp_apart"},
-        helper=_EXP_APART,
-        expand=lambda x, y: apply("exp", x - y),
-        domain="x <= y",
-        nonnegative=True,
-        series=False,
-    ),
-    Op(
-        "softplus",
-        1,
-        real(lambda x: mp.log1p(exponential(x))),
-        lambda x, y: (apply("sigmoid", x),),
-        lambda x: sympy.log(1 + sympy.exp(x)),
-        spell={
-            "numpy": "np.logaddexp(0, {})",
-            "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",  # whose slope at 0 is 1/2, unlike that of a maximum
-            "jax": "jax.nn.softplus",
-        },
-        expand=lambda x: apply("maximum", x, 0) + apply("log1p", _decaying(x)),
-        nonnegative=True,
-        monotone=1,
-        error=errors.by_size,
-    ),
-    Op(
-        "relu",
-        1,
-        lambda x: x if x > 0 else mpmath.mpf(0) * x,
-        lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
-        lambda x: sympy.Max(x, 0),
-        spell={"torch": "torch.relu", "jax": "jax.nn.relu"},
-        expand=lambda x: apply("maximum", x, 0),
-        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
-        nonnegative=True,
-        monotone=1,
-    ),
-)
+    function("sigmoid", lambda x, y: y * (1 - y), lambda x: 1 / (1 + sympy.exp(-x)),
+             lambda x: 1 / (1 + exponential(-x)), names=("expit",),
+             spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
+             expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)), nonnegative=True,
+             monotone=1, error=errors.by_size),
+    # sigmoid(x) (1 - sigmoid(x)) without cancellation
+    function("sigmoid_slope", lambda x, y: -y * apply("tanh", x / 2), lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
+             lambda x: 1 / (2 + exponential(x) + exponential(-x)), nonnegative=True,
+             expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2),
+    # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
+    function("saturation", lambda x, y: 1 / (1 + x) ** 2, lambda x: x / (1 + x), lambda x: x / (1 + x),
+             expand=lambda x: x / (1 + x), domain="x != -1", inside=0, series=False),
+    # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
+    Op("exp_apart", 2, real(lambda x, y: exponential(-abs(x - y))),
+       lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z), lambda x, y: sympy.exp(-sympy.Abs(x - y)),
+       spell=everywhere("exp_apart"), helper=_EXP_APART, kinks=jump("x == y", lambda x, y: bool(x == y), 0, 0),
+       nonnegative=True),
+    # exp(x - y) of inputs, y the largest of several; a language that differentiates it has no helper
+    Op("exp_below", 2, real(lambda x, y: exponential(x - y)), lambda x, y, z: (z, -z), lambda x, y: sympy.exp(x - y),
+       spell={"numpy": "_exp_apart", "jax": "", "c": "exp_apart"}, helper=_EXP_APART,
+       expand=lambda x, y: apply("exp", x - y), domain="x <= y", nonnegative=True, series=False),
+    # torch: logaddexp, whose slope at 0 is 1/2, unlike that of a maximum
+    function("softplus", lambda x, y: apply("sigmoid", x), lambda x: sympy.log(1 + sympy.exp(x)),
+             lambda x: mp.log1p(exponential(x)),
+             spell={"numpy": "np.logaddexp(0, {})", "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",
+                    "jax": "jax.nn.softplus"},
+             expand=lambda x: apply("maximum", x, 0) + apply("log1p", _decaying(x)), nonnegative=True, monotone=1,
+             error=errors.by_size),
+    Op("relu", 1, lambda x: x if x > 0 else mpmath.mpf(0) * x, lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
+       lambda x: sympy.Max(x, 0), spell={"torch": "torch.relu", "jax": "jax.nn.relu"},
+       expand=lambda x: apply("maximum", x, 0), kinks=jump("x == 0", lambda x: bool(x == 0), 0), nonnegative=True,
+       monotone=1),
+)  # fmt: skip

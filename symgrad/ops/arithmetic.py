@@ -12,7 +12,7 @@ from mpmath import mp
 
 from ..expr import ONE, ZERO, apply, select
 from . import errors
-from .row import LARGE, Op, exponential, nonzero, real
+from .row import LARGE, Op, Partials, exponential, nonzero, real
 
 GONE = -1100  # binary exponent of what is 0 in floating point, with some to spare
 INTEGER_DIVISION = 9  # additions that an integer division takes, about
@@ -53,130 +53,36 @@ def _decides(name: str, arity: int, value: Callable[..., int], twin: Any, *names
     return Op(name, arity, value, None, twin, names, result="bool", kind="logic", cost=1, associative=associative)
 
 
+def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any], error: errors.Bound,
+          partials: Callable[..., Partials], **columns: Any) -> Op:  # fmt: skip
+    """The row of a sum, a difference or a product."""
+    return Op(name, 2, value, partials, value, kind="arithmetic", noun=noun, between=between, cost=1, integral=True,
+              error=error, ieee=value, **columns)  # fmt: skip
+
+
+def _of_integers(name: str, value: Callable[[Any, Any], Any], twin: Any, *names: str) -> Op:
+    return Op(name, 2, value, None, twin, names, result="int", domain="y != 0", kind="integer", cost=INTEGER_DIVISION)
+
+
 ARITHMETIC: tuple[Op, ...] = (
-    Op(
-        "pi",
-        0,
-        lambda: +mp.pi,
-        None,
-        lambda: sympy.pi,
-        spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"},
-        kind="number",
-        cost=0,
-        error=errors.constant,
-    ),
+    Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"},
+       kind="number", cost=0, error=errors.constant),
     # arithmetic
-    Op(
-        "add",
-        2,
-        lambda x, y: x + y,
-        lambda a, b, y: (ONE, ONE),
-        lambda a, b: a + b,
-        kind="arithmetic",
-        noun="sum",
-        between="plus",
-        cost=1,
-        integral=True,
-        associative=True,
-        scans=True,
-        error=errors.summed,
-        ieee=lambda a, b: a + b,
-    ),
-    Op(
-        "sub",
-        2,
-        lambda x, y: x - y,
-        lambda a, b, y: (ONE, -ONE),
-        lambda a, b: a - b,
-        kind="arithmetic",
-        noun="difference",
-        between="minus",
-        cost=1,
-        integral=True,
-        error=errors.summed,
-        ieee=lambda a, b: a - b,
-    ),
-    Op(
-        "mul",
-        2,
-        lambda x, y: x * y,
-        lambda a, b, y: (b, a),
-        lambda a, b: a * b,
-        kind="arithmetic",
-        noun="product",
-        between="times",
-        cost=1,
-        integral=True,
-        associative=True,
-        scans=True,
-        error=errors.multiplied,
-        ieee=lambda a, b: a * b,
-    ),
-    Op(
-        "div",
-        2,
-        real(lambda a, b: a / b),
-        lambda a, b, y: (1 / b, -y / b),
-        lambda a, b: a / b,
-        domain="y != 0",
-        inside=1,
-        kind="arithmetic",
-        noun="quotient",
-        between="over",
-        cost=3,
-        error=errors.divided,
-        ieee=_quotient,
-    ),
-    Op(
-        "neg",
-        1,
-        lambda x: -x,
-        lambda x, y: (-ONE,),
-        lambda x: -x,
-        kind="arithmetic",
-        noun="negative",
-        cost=1,
-        integral=True,
-        monotone=-1,
-        error=errors.largest,
-        ieee=lambda a: -a,
-    ),
-    Op(
-        "pow",
-        2,
-        power,
-        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
-        lambda a, b: a**b,
-        names=("power",),
-        domain="x > 0, or y an integer",
-        inside=1,
-        kind="power",
-        noun="power",
-        error=errors.power,
-    ),
-    Op(
-        "floordiv",
-        2,
-        _floordiv,
-        None,
-        lambda a, b: sympy.floor(a / b),
-        result="int",
-        domain="y != 0",
-        kind="integer",
-        cost=INTEGER_DIVISION,
-    ),
-    Op(
-        "mod",
-        2,
-        lambda a, b: a % b,
-        None,
-        sympy.Mod,
-        names=("Mod", "remainder"),
-        result="int",
-        domain="y != 0",
-        kind="integer",
-        cost=INTEGER_DIVISION,
-    ),
+    _ring("add", "sum", "plus", lambda a, b: a + b, errors.summed, lambda a, b, y: (ONE, ONE), associative=True,
+          scans=True),
+    _ring("sub", "difference", "minus", lambda a, b: a - b, errors.summed, lambda a, b, y: (ONE, -ONE)),
+    _ring("mul", "product", "times", lambda a, b: a * b, errors.multiplied, lambda a, b, y: (b, a), associative=True,
+          scans=True),
+    Op("div", 2, real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0",
+       inside=1, kind="arithmetic", noun="quotient", between="over", cost=3, error=errors.divided, ieee=_quotient),
+    Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x, kind="arithmetic", noun="negative", cost=1,
+       integral=True, monotone=-1, error=errors.largest, ieee=lambda a: -a),
+    Op("pow", 2, power,
+       lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
+       lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=1, kind="power", noun="power",
+       error=errors.power),
+    _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
+    _of_integers("mod", lambda a, b: a % b, sympy.Mod, "Mod", "remainder"),
     # comparison and logic
     _compares("lt", lambda a, b: int(a < b), sympy.Lt, "Lt", "less"),
     _compares("le", lambda a, b: int(a <= b), sympy.Le, "Le", "less_equal"),
@@ -187,17 +93,8 @@ ARITHMETIC: tuple[Op, ...] = (
     _decides("and", 2, lambda a, b: int(bool(a and b)), sympy.And, "And", "logical_and", associative=True),
     _decides("or", 2, lambda a, b: int(bool(a or b)), sympy.Or, "Or", "logical_or", associative=True),
     _decides("not", 1, lambda a: int(not a), sympy.Not, "Not", "logical_not"),
-    Op(
-        "select",
-        3,
-        lambda c, a, b: a if c else b,
-        lambda c, a, b, y: (None, select(c, ONE, ZERO), select(c, ZERO, ONE)),
-        lambda c, a, b: sympy.Piecewise((a, c), (b, True)),
-        names=("where",),
-        kind="choice",
-        noun="choice",
-        cost=1,
-        integral=True,
-        series=False,
-    ),
-)
+    Op("select", 3, lambda c, a, b: a if c else b,
+       lambda c, a, b, y: (None, select(c, ONE, ZERO), select(c, ZERO, ONE)),
+       lambda c, a, b: sympy.Piecewise((a, c), (b, True)), names=("where",), kind="choice", noun="choice", cost=1,
+       integral=True, series=False),
+)  # fmt: skip

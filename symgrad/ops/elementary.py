@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import sympy
@@ -10,7 +12,7 @@ from mpmath import mp
 
 from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
 from . import errors
-from .row import Helper, Op, everywhere, exponential, log, nonzero, origin, real
+from .row import Helper, Op, everywhere, exponential, function, log, nonzero, origin, real
 
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
 
@@ -45,268 +47,73 @@ _ROOT_OF_SUM = Helper(
     ("x", "y", "z"),
 )
 
+
+def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
+    return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
+                    inside=1, monotone=1, error=errors.of_numbers)  # fmt: skip
+
+
+def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
+    """The row of asin or another one that NumPy calls arcsin."""
+    word = f"arc{name[1:]}"
+    columns = {"error": errors.of_numbers, **columns}
+    return function(name, slope, names=(word,), spell={"numpy": f"np.{word}"}, **columns)
+
+
+def _chord(x: Expr) -> Expr:
+    return apply("sqrt", (1 - x) * (1 + x))
+
+
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
-    Op(
-        "exp",
-        1,
-        real(exponential),
-        lambda x, y: (y,),
-        sympy.exp,
-        inside=0,
-        nonnegative=True,
-        grows="right",
-        monotone=1,
-        error=errors.by_size,
-    ),
-    Op(
-        "exp2",
-        1,
-        real(lambda x: mpmath.mpf(2) ** x),
-        lambda x, y: (y * apply("log", 2),),
-        lambda x: sympy.Integer(2) ** x,
-        inside=0,
-        nonnegative=True,
-        grows="right",
-        monotone=1,
-    ),
-    Op(
-        "expm1",
-        1,
-        real(mp.expm1),
-        lambda x, y: (apply("exp", x),),
-        lambda x: sympy.exp(x) - 1,
-        inside=0,
-        grows="right",
-        monotone=1,
-        error=errors.grows,
-    ),
-    Op(
-        "log",
-        1,
-        real(log),
-        lambda x, y: (1 / x,),
-        sympy.log,
-        names=("ln",),
-        domain="x > 0",
-        inside=1,
-        monotone=1,
-        error=errors.logarithm,
-    ),
-    Op(
-        "log1p",
-        1,
-        real(mp.log1p),
-        lambda x, y: (1 / (1 + x),),
-        lambda x: sympy.log(1 + x),
-        domain="x > -1",
-        inside=0,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "log2",
-        1,
-        real(lambda x: log(x) / mp.ln2),
-        lambda x, y: (1 / (x * apply("log", 2)),),
-        lambda x: sympy.log(x) / sympy.log(2),
-        domain="x > 0",
-        inside=1,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "log10",
-        1,
-        real(lambda x: log(x) / mp.ln10),
-        lambda x, y: (1 / (x * apply("log", 10)),),
-        lambda x: sympy.log(x) / sympy.log(10),
-        domain="x > 0",
-        inside=1,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "log_ratio",  # log(x / y) where x / y need not be in the range
-        2,
-        real(lambda x, y: log(x / y)),
-        lambda x, y, result: (1 / x, -1 / y),
-        lambda x, y: sympy.log(x / y),
-        expand=_log_ratio,
-        domain="x / y > 0",
-        inside=1,
-        series=False,
-        error=errors.log_ratio,
-    ),
-    Op(
-        "sqrt",
-        1,
-        real(mp.sqrt),
-        lambda x, y: (1 / (2 * y),),
-        sympy.sqrt,
-        domain="x >= 0",
-        inside=1,
-        nonnegative=True,
-        monotone=1,
-        error=errors.root,
-        ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan,
-    ),
-    Op(
-        "cbrt",
-        1,
-        real(lambda x: mp.sign(x) * mp.cbrt(abs(x))),
-        lambda x, y: (1 / (3 * y**2),),
-        lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
-        spell={"numpy": "np.cbrt", "c": "cbrt"},
-        expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3),
-        monotone=1,
-        series=False,
-    ),
-    Op(
-        "hypot",
-        2,
-        real(mp.hypot),
-        lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
-        lambda a, b: sympy.sqrt(a**2 + b**2),
-        kinks=origin("x == y == 0"),
-        associative=True,
-        nonnegative=True,
-        error=errors.summed,
-    ),
-    Op(
-        "root_of_sum",  # sqrt(x**2 + y z) whose terms neither overflow nor underflow
-        3,
-        real(lambda u, v, w: mp.sqrt(u * u + v * w)),
-        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)),
-        lambda u, v, w: sympy.sqrt(u**2 + v * w),
-        spell=everywhere("root_of_sum"),
-        helper=_ROOT_OF_SUM,
-        domain="x**2 + y z >= 0",
-        inside=0,
-        nonnegative=True,
-        series=False,
-    ),
+    function("exp", lambda x, y: y, value=exponential, inside=0, nonnegative=True, grows="right", monotone=1,
+             error=errors.by_size),
+    function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
+             inside=0, nonnegative=True, grows="right", monotone=1),
+    function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, inside=0, grows="right", monotone=1,
+             error=errors.grows),
+    function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=1, monotone=1,
+             error=errors.logarithm),
+    function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=0, monotone=1,
+             error=errors.of_numbers),
+    _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
+    _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
+    # log(x / y) where x / y need not be in the range
+    Op("log_ratio", 2, real(lambda x, y: log(x / y)), lambda x, y, result: (1 / x, -1 / y),
+       lambda x, y: sympy.log(x / y), expand=_log_ratio, domain="x / y > 0", inside=1, series=False,
+       error=errors.log_ratio),
+    # roots
+    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=1, nonnegative=True, monotone=1,
+             error=errors.root, ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan),
+    function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
+             lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
+             expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), monotone=1, series=False),
+    Op("hypot", 2, real(mp.hypot), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
+       lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
+       error=errors.summed),
+    # sqrt(x**2 + y z) whose terms neither overflow nor underflow
+    Op("root_of_sum", 3, real(lambda u, v, w: mp.sqrt(u * u + v * w)),
+       lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)), lambda u, v, w: sympy.sqrt(u**2 + v * w),
+       spell=everywhere("root_of_sum"), helper=_ROOT_OF_SUM, domain="x**2 + y z >= 0", inside=0, nonnegative=True,
+       series=False),
     # trigonometry
-    Op("sin", 1, real(mp.sin), lambda x, y: (apply("cos", x),), sympy.sin, error=errors.flat),
-    Op("cos", 1, real(mp.cos), lambda x, y: (-apply("sin", x),), sympy.cos, error=errors.flat),
-    Op("tan", 1, real(mp.tan), lambda x, y: (1 + y**2,), sympy.tan, domain="cos(x) != 0", error=errors.of_numbers),
-    Op(
-        "asin",
-        1,
-        real(mp.asin),
-        lambda x, y: (1 / apply("sqrt", (1 - x) * (1 + x)),),
-        sympy.asin,
-        names=("arcsin",),
-        spell={"numpy": "np.arcsin"},
-        domain="-1 <= x <= 1",
-        inside=0,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "acos",
-        1,
-        real(mp.acos),
-        lambda x, y: (-1 / apply("sqrt", (1 - x) * (1 + x)),),
-        sympy.acos,
-        names=("arccos",),
-        spell={"numpy": "np.arccos"},
-        domain="-1 <= x <= 1",
-        inside=0,
-        monotone=-1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "atan",
-        1,
-        real(mp.atan),
-        lambda x, y: (1 / (1 + x**2),),
-        sympy.atan,
-        names=("arctan",),
-        spell={"numpy": "np.arctan"},
-        monotone=1,
-        error=errors.flat,
-    ),
-    Op(
-        "atan2",
-        2,
-        real(mp.atan2),
-        lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)),
-        sympy.atan2,
-        names=("arctan2",),
-        spell={"numpy": "np.arctan2"},
-        kinks=origin("x == y == 0"),
-        error=errors.of_numbers,
-    ),
+    function("sin", lambda x, y: apply("cos", x), error=errors.flat),
+    function("cos", lambda x, y: -apply("sin", x), error=errors.flat),
+    function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
+    _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=1),
+    _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=-1),
+    _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
+    Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), sympy.atan2,
+       names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
     # hyperbolic functions
-    Op(
-        "sinh",
-        1,
-        real(mp.sinh),
-        lambda x, y: (apply("cosh", x),),
-        sympy.sinh,
-        inside=0,
-        grows="both",
-        monotone=1,
-        error=errors.grows,
-    ),
-    Op(
-        "cosh",
-        1,
-        real(mp.cosh),
-        lambda x, y: (apply("sinh", x),),
-        sympy.cosh,
-        inside=0,
-        nonnegative=True,
-        grows="both",
-        error=errors.grows,
-    ),
-    Op("tanh", 1, real(mp.tanh), lambda x, y: (1 - y**2,), sympy.tanh, monotone=1, error=errors.flat),
-    Op(
-        "sech2",  # the slope of tanh: 1 - tanh(x)**2 without cancellation
-        1,
-        real(lambda x: mp.sech(x) ** 2),
-        lambda x, y: (-2 * y * apply("tanh", x),),
-        lambda x: sympy.sech(x) ** 2,
-        expand=lambda x: (1 / apply("cosh", x)) ** 2,
-        finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
-        nonnegative=True,
-    ),
-    Op(
-        "asinh",
-        1,
-        real(mp.asinh),
-        lambda x, y: (1 / apply("hypot", x, 1),),
-        sympy.asinh,
-        names=("arcsinh",),
-        spell={"numpy": "np.arcsinh"},
-        monotone=1,
-        error=errors.flat,
-    ),
-    Op(
-        "acosh",
-        1,
-        real(mp.acosh),
-        lambda x, y: (1 / apply("sqrt", (x - 1) * (x + 1)),),
-        sympy.acosh,
-        names=("arccosh",),
-        spell={"numpy": "np.arccosh"},
-        domain="x >= 1",
-        inside=2,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-    Op(
-        "atanh",
-        1,
-        real(mp.atanh),
-        lambda x, y: (1 / ((1 - x) * (1 + x)),),
-        sympy.atanh,
-        names=("arctanh",),
-        spell={"numpy": "np.arctanh"},
-        domain="-1 < x < 1",
-        inside=0,
-        monotone=1,
-        error=errors.of_numbers,
-    ),
-)
+    function("sinh", lambda x, y: apply("cosh", x), inside=0, grows="both", monotone=1, error=errors.grows),
+    function("cosh", lambda x, y: apply("sinh", x), inside=0, nonnegative=True, grows="both", error=errors.grows),
+    function("tanh", lambda x, y: 1 - y**2, monotone=1, error=errors.flat),
+    # the slope of tanh: 1 - tanh(x)**2 without cancellation
+    function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: mp.sech(x) ** 2,
+             expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
+             nonnegative=True),
+    _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),
+    _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=2, monotone=1),
+    _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=0, monotone=1),
+)  # fmt: skip

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import sympy as sympy_module
 from mpmath import mp
 
 from ..expr import COMMUTATIVE, ONE, Expr, apply, select
@@ -197,6 +198,23 @@ def real(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
+def function(
+    name: str,
+    slope: Callable[[Expr, Expr], Expr] | None,
+    sympy: Callable[..., Any] | None = None,
+    value: Callable[..., Any] | None = None,
+    **columns: Any,
+) -> Op:
+    """A row of a function of one real number, with the derivative `slope` of its argument and of its result.
+
+    sympy, value  by default, what SymPy and mpmath have by that name; a value that is not real becomes NaN
+    columns       the others of `Op`
+    """
+    partials = None if slope is None else (lambda x, y: (slope(x, y),))
+    twin = getattr(sympy_module, name) if sympy is None else sympy
+    return Op(name, 1, real(getattr(mp, name) if value is None else value), partials, twin, **columns)
+
+
 def exponential(x: Any) -> Any:
     """exp(x), also where that is no number that mpmath computes in milliseconds."""
     if not mp.isfinite(x) or mp.mag(x) <= LARGE:
@@ -230,6 +248,11 @@ def jump(at: str, holds: Callable[..., bool], *values: Fraction | int) -> tuple[
 def step(at: str) -> tuple[Kink, ...]:
     """A kink where the argument is an integer, with the derivative 0."""
     return jump(at, lambda x: bool(x == mp.floor(x)), 0)
+
+
+def special(name: str) -> dict[str, str]:
+    """The spelling of what SciPy and torch have among their special functions."""
+    return {"numpy": f"special.{name}", "torch": f"torch.special.{name}"}
 
 
 def everywhere(name: str) -> dict[str, str]:

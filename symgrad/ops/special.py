@@ -15,7 +15,7 @@ from mpmath import mp
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
 from . import errors
-from .row import Op, jump, log, nonzero, origin, real
+from .row import Op, function, jump, log, nonzero, origin, real, special
 
 _pi = apply("pi")
 
@@ -64,174 +64,63 @@ def _hurwitz(s: int | Expr, x: Expr) -> Expr:
     return apply("hurwitz", s, x)
 
 
+def _slope_of_i1e(x: Expr, y: Expr) -> Expr:
+    return select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x))
+
+
+def _by_log1p(x: Expr) -> Expr:
+    """log(1 - exp(-x))."""
+    return select(apply("lt", x, HALF), apply("log", -apply("expm1", -x)), apply("log1p", -apply("exp", -x)))
+
+
 def _logaddexp(a: Any, b: Any) -> Any:
     top = max(a, b)
     return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
 
 
+_POLES = "x is not 0, -1, -2, ..."
+
 SPECIAL: tuple[Op, ...] = (
     # the gamma function
-    Op(
-        "lgamma",
-        1,
-        real(_lgamma),
-        lambda x, y: (apply("digamma", x),),
-        sympy.loggamma,
-        names=("gammaln", "loggamma"),
-        spell={"numpy": "special.gammaln", "torch": "torch.special.gammaln"},
-        domain="x is not 0, -1, -2, ...",
-        inside=1,
-        sampled=False,
-        series=False,
-    ),
-    Op(
-        "tgamma",
-        1,
-        real(_tgamma),
-        lambda x, y: (y * apply("digamma", x),),
-        sympy.gamma,
-        spell={"numpy": "special.gamma", "c": "tgamma"},
-        expand=_from_lgamma,
-        domain="x is not 0, -1, -2, ...",
-        inside=1,
-        sampled=False,
-        series=False,
-    ),
-    Op(
-        "digamma",
-        1,
-        real(lambda x: _polygamma(0, x)),
-        lambda x, y: (_hurwitz(2, x),),
-        sympy.digamma,
-        spell={"numpy": "special.digamma", "torch": "torch.special.digamma"},
-        domain="x is not 0, -1, -2, ...",
-        inside=1,
-        sampled=False,
-        series=False,
-    ),
-    Op(
-        "polygamma",
-        2,
-        real(_polygamma),
-        lambda n, x, y: (None, apply("polygamma", n + 1, x)),
-        sympy.polygamma,
-        expand=_by_zeta,
-        domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...",
-        sampled=False,
-        series=False,
-    ),
+    function("lgamma", lambda x, y: apply("digamma", x), sympy.loggamma, _lgamma, names=("gammaln", "loggamma"),
+             spell=special("gammaln"), domain=_POLES, inside=1, sampled=False, series=False),
+    function("tgamma", lambda x, y: y * apply("digamma", x), sympy.gamma, _tgamma,
+             spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=1,
+             sampled=False, series=False),
+    function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x), spell=special("digamma"),
+             domain=_POLES, inside=1, sampled=False, series=False),
+    Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), sympy.polygamma,
+       expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
-    Op(
-        "hurwitz",
-        2,
-        real(_zeta),
-        lambda s, x, y: (None, -s * _hurwitz(s + 1, x)),
-        sympy.zeta,
-        spell={"numpy": "special.zeta", "torch": "torch.special.zeta"},
-        domain="x > 1, and y not 0, -1, -2, ...",
-        sampled=False,
-        series=False,
-    ),
+    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), sympy.zeta, spell=special("zeta"),
+       domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
     # modified Bessel functions
-    Op(
-        "bessel_i0",
-        1,
-        real(lambda x: mp.besseli(0, x)),
-        lambda x, y: (apply("bessel_i1", x),),
-        lambda x: sympy.besseli(0, x),
-        spell={"numpy": "special.i0", "torch": "torch.special.i0"},
-        inside=0,
-        sampled=False,
-        nonnegative=True,
-    ),
-    Op(
-        "bessel_i1",
-        1,
-        real(lambda x: mp.besseli(1, x)),
-        lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),),
-        lambda x: sympy.besseli(1, x),
-        spell={"numpy": "special.i1", "torch": "torch.special.i1"},
-        inside=0,
-        sampled=False,
-        monotone=1,
-    ),
-    Op(
-        "bessel_i0e",
-        1,
-        real(lambda x: mp.exp(-abs(x)) * mp.besseli(0, x)),
-        lambda x, y: (apply("bessel_i1e", x) - apply("sign", x) * y,),
-        lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
-        spell={"numpy": "special.i0e", "torch": "torch.special.i0e"},
-        kinks=jump("x == 0", lambda x: bool(x == 0), 0),
-        sampled=False,
-        nonnegative=True,
-    ),
-    Op(
-        "bessel_i1e",
-        1,
-        real(lambda x: mp.exp(-abs(x)) * mp.besseli(1, x)),
-        lambda x, y: (select(apply("eq", x, 0), HALF, apply("bessel_i0e", x) - apply("sign", x) * y - y / nonzero(x)),),
-        lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
-        spell={"numpy": "special.i1e", "torch": "torch.special.i1e"},
-        sampled=False,
-        series=False,
-    ),
+    function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
+             spell=special("i0"), inside=0, sampled=False, nonnegative=True),
+    function("bessel_i1", lambda x, y: select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),
+             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=0, sampled=False,
+             monotone=1),
+    function("bessel_i0e", lambda x, y: apply("bessel_i1e", x) - apply("sign", x) * y,
+             lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x), lambda x: mp.exp(-abs(x)) * mp.besseli(0, x),
+             spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), sampled=False, nonnegative=True),
+    function("bessel_i1e", _slope_of_i1e, lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
+             lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
     # without a gap at 0, without overflow
-    Op(
-        "log1mexp",
-        1,
-        real(lambda x: log(-mp.expm1(-x))),
-        lambda x, y: (1 / apply("expm1", x),),
-        lambda x: sympy.log(1 - sympy.exp(-x)),
-        expand=lambda x: select(
-            apply("lt", x, HALF), apply("log", -apply("expm1", -x)), apply("log1p", -apply("exp", -x))
-        ),
-        domain="x > 0",
-        inside=1,
-        monotone=1,
-        series=False,
-    ),
-    Op(
-        "sinc",
-        1,
-        real(mp.sincpi),
-        lambda x, y: ((apply("cos", _pi * x) - y) / nonzero(x),),
-        lambda x: sympy.sinc(sympy.pi * x),
-        spell={"numpy": "np.sinc", "torch": "torch.sinc"},
-        expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x)),
-    ),
-    Op(
-        "logaddexp",
-        2,
-        real(_logaddexp),
-        lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
-        lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
-        spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
-        expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
-        associative=True,
-        scans=True,
-        series=False,
-        error=errors.log_of_sum,
-    ),
-    Op(
-        "log_cosh",
-        1,
-        real(lambda x: mp.log(mp.cosh(x))),
-        lambda x, y: (apply("tanh", x),),
-        lambda x: sympy.log(sympy.cosh(x)),
-        expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2),
-        nonnegative=True,
-    ),
-    Op(
-        "xlogy",
-        2,
-        real(lambda a, b: a * 0 if a == 0 else a * log(b)),
-        lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)),
-        lambda a, b: a * sympy.log(b),
-        spell={"numpy": "special.xlogy", "torch": "torch.special.xlogy"},
-        expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
-        domain="y > 0, or x == 0",
-        inside=1,
-        kinks=origin("x == y == 0"),
-    ),
-)
+    function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
+             lambda x: log(-mp.expm1(-x)), expand=_by_log1p, domain="x > 0", inside=1, monotone=1, series=False),
+    function("sinc", lambda x, y: (apply("cos", _pi * x) - y) / nonzero(x), lambda x: sympy.sinc(sympy.pi * x),
+             mp.sincpi, spell={"numpy": "np.sinc", "torch": "torch.sinc"},
+             expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x))),
+    Op("logaddexp", 2, real(_logaddexp), lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
+       lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
+       spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
+       expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
+       associative=True, scans=True, series=False, error=errors.log_of_sum),
+    function("log_cosh", lambda x, y: apply("tanh", x), lambda x: sympy.log(sympy.cosh(x)),
+             lambda x: mp.log(mp.cosh(x)), nonnegative=True,
+             expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),
+    Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
+       lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)), lambda a, b: a * sympy.log(b),
+       spell=special("xlogy"), expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
+       domain="y > 0, or x == 0", inside=1, kinks=origin("x == y == 0")),
+)  # fmt: skip
