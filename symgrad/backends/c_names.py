@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..errors import UnsupportedError
 from ..expr import Apply, Expr, Index, Ref, index, postorder, ref
-from ..ir import Equation, Function
+from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
 from ..source.names import Scope, refuse_keywords
@@ -142,11 +142,10 @@ class Names:
         """The equations in the names that are printed."""
         if not self._changed:
             return note
-        equations = tuple(replace(self._shown(e), target=self._refs.get(e.target, e.target)) for e in note.equations)
-        return Note(equations, frozenset(self._refs.get(name, name) for name in note.added))
-
-    def _shown(self, equation: Equation) -> Equation:
-        return Rewriter(self._printed).equation(equation)
+        shown = Rewriter(self._printed, notes=True).node(note)
+        assert isinstance(shown, Note)
+        equations = tuple(replace(e, target=self._refs.get(e.target, e.target)) for e in shown.equations)
+        return replace(shown, equations=equations, added=frozenset(self._refs.get(name, name) for name in note.added))
 
     def _printed(self, node: Expr) -> Expr:
         if isinstance(node, Index):

@@ -33,6 +33,7 @@ from .reach import (
 )
 from .reads import Conditions, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .text import (
+    accumulating,
     collides,
     show_derivative,
     show_element,
@@ -64,6 +65,7 @@ __all__ = [
     "Role",
     "Tensor",
     "When",
+    "accumulating",
     "alive",
     "as_declared",
     "bind",

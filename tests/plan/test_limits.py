@@ -8,10 +8,10 @@ import pytest
 import symgrad as sg
 from symgrad import library
 from symgrad.backends.c_expressions import language
-from symgrad.expr import Apply, indices, postorder, refs
+from symgrad.expr import Apply, indices, postorder, refs, show
 from symgrad.pipeline import derive
 from symgrad.plan import plan
-from symgrad.plan.loops import If, Loop, expressions, flatten, nests, walk
+from symgrad.plan.loops import If, Local, Loop, Note, expressions, flatten, nests, walk
 
 LIMITED = """conv1d conv2d conv3d depthwise_conv2d grouped_conv1d grouped_conv2d avg_pool1d avg_pool2d_padded max_pool1d
     max_pool2d_padded local_response_norm""".split()
@@ -29,6 +29,21 @@ def test_no_innermost_loop_tests_a_place(name):
             written = (part for n in inside for e in expressions(n) for part in postorder(e))
             tested += [n.args[0] for n in written if isinstance(n, Apply) and n.op == "select"]
             assert not [c for c in tested if indices(c) and not any(r.subscripts for r in refs(c))]
+
+
+def test_a_step_of_unknown_sign_is_no_test_where_another_index_has_limits():
+    """In s*i + d*r - p < h, d may be negative: i, which goes forward, has the limits, in the loop over r."""
+    for nest in nests(flatten(plan(derive(library.conv2d), "c", "loops")), language):
+        assert not [n for n in walk(nest.body) if isinstance(n, If)]
+
+
+def test_long_subscripts_have_names():
+    forward, _ = nests(flatten(plan(derive(library.conv3d), "c", "loops")), language)
+    names = {n.name: show(n.value) for n in walk(forward.body) if isinstance(n, Local) and n.count}
+    assert names["row"] == "stride * i + r - padding"
+    (note,) = (n for n in walk(forward.body) if isinstance(n, Note))
+    assert "x[b, d, plane, row, column]" in note.lines[0]
+    assert note.lines[0].endswith("where 0 <= plane < t, 0 <= row < h, 0 <= column < w")
 
 
 VISITED = {

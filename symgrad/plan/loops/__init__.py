@@ -36,6 +36,7 @@ from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
 from .notes import place_notes
 from .order import Order
+from .places import named_places
 from .reach import Reach
 from .rematerialize import Rematerialize
 from .sequence import in_sequence
@@ -108,7 +109,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
-    block = whole_constants(block, shapes)
+    block = named_places(whole_constants(block, shapes))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]

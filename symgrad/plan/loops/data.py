@@ -9,12 +9,12 @@ last ones, that the function runs along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Union
 
-from ...expr import ZERO, Expr, Index, Ref, index, ref, show, with_args
-from ...ir import Dtype, Equation, Tensor, When, show_equation, show_equations
+from ...expr import ZERO, Apply, Expr, Index, Ref, conjuncts, index, indices, ref, show, with_args
+from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
@@ -91,16 +91,28 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The equations that what follows computes; those of the targets `added` add to what stands there."""
+    """The equations that what follows computes; those of the targets `added` add to what stands there. Subscripts have
+    the names that are `named`."""
 
     equations: tuple[Equation, ...]
     added: frozenset[str] = frozenset()
+    named: tuple[tuple[Expr, Ref], ...] = ()
 
     @property
     def lines(self) -> list[str]:
         """One line per equation."""
-        pairs = zip(self.equations, show_equations(self.equations), strict=True)
-        return [show_equation(e, True) if e.target in self.added else line for e, line in pairs]
+        named: dict[Expr, Expr] = dict(self.named)
+        name = Rewriter(lambda node: named.get(node, node))
+        found = []
+        for e, adds in zip(self.equations, accumulating(self.equations), strict=True):
+            hidden = {i for i, _ in e.shown}  # in the place of an element that has a name
+            plain = replace(name.equation(e), where=None, when=())
+            shown = {i for s in plain.subscripts for i in indices(s)}
+            plain = replace(plain, box=tuple(part for part in plain.box if part[0] not in hidden - shown))
+            where = "" if e.where is None else f"  where {', '.join(_ranges([name(c) for c in conjuncts(e.where)]))}"
+            when = "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in e.when)
+            found.append(show_equation(plain, adds or e.target in self.added) + where + when)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +242,9 @@ class Rewriter:
             return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
         if isinstance(node, Guard):
             return replace(node, body=self.block(node.body), otherwise=self.block(node.otherwise))
-        return replace(node, equations=tuple(map(self.equation, node.equations))) if self._notes else node
+        named = tuple((self(s) if self._notes else s, self._element(name)) for s, name in node.named)
+        equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
+        return replace(node, equations=equations, named=named)
 
     def _element(self, element: Ref) -> Ref:
         rebuilt = self(element)
@@ -247,6 +261,21 @@ class Rewriter:
             box=tuple((i, e) for i, e in box if isinstance(i, Index)),
             where=None if equation.where is None else self(equation.where),
         )
+
+
+def _ranges(conditions: Sequence[Expr]) -> list[str]:
+    """Conditions as people write them: `0 <= row < h`, where one says that it is no less and another one how far."""
+    found = {c: show(c) for c in conditions}
+    for low in conditions:
+        high = next((c for c in conditions if _is(c, "lt", "le") and c.args[0] is low.args[0]), None)
+        if _is(low, "ge", "gt") and high is not None and low in found and high in found:
+            below = f"{show(low.args[1])} {'<=' if _is(low, 'ge') else '<'} "
+            found[low] = below + found.pop(high)
+    return list(found.values())
+
+
+def _is(condition: Expr, *ops: str) -> bool:
+    return isinstance(condition, Apply) and condition.op in ops
 
 
 def scalar(name: str) -> Ref:

@@ -1,4 +1,4 @@
-"""Which loop is innermost: the one along which most accesses stay in place or move by one element.
+"""Which loops are innermost: last the one along which most accesses stay in place or move by one element.
 
 A window index, such as r in x[2*i + r], is never innermost: its loop is short.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...domain import Facts
 from ...expr import Apply, Expr, Index, indices, refs
 from ...ir import Equation
 from .integers import stride
@@ -22,6 +23,22 @@ def innermost(e: Equation) -> Index | None:
         enumerate(candidates), key=lambda c: (sum(stride(a, c[1]) for a in accesses if a), c[1] in reduced, c[0])
     )
     return ranked[-1][1] if ranked else None
+
+
+def inner_loops(e: Equation, facts: Facts) -> list[Index]:
+    """The indices of the innermost loops, the last one innermost: what `innermost` says, inside of the indices of the
+    target that alone can take a condition into their limits, such as i in s*i + d*r < n where d may have any sign."""
+    inner = innermost(e)
+    domain = e.domain(facts)
+    limited = {
+        i
+        for a in domain.affine
+        if any(domain.facts.sign(a.form.split(r)[0]) is None for r, _ in e.box if r in a.form.symbols)
+        for i in a.uses
+        if domain.facts.sign(a.form.split(i)[0])
+    }
+    found = [i for i, _ in e.box if i in limited and i is not inner and any(i in indices(s) for s in e.subscripts)]
+    return [*found, *([] if inner is None else [inner])]
 
 
 def _windows(e: Equation, accesses: Sequence[tuple[Expr, ...]]) -> set[Index]:

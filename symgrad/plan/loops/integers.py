@@ -20,9 +20,10 @@ from ...expr import (
     product,
     ref,
     select,
+    size,
     transform,
 )
-from ...expr.sizes import margin, terms
+from ...expr.sizes import margin, terms, tidy
 from ...ir import Equation
 
 
@@ -42,6 +43,19 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
         term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
         p, q = (p + term, q) if c > 0 else (p, q + term)
     return p, q
+
+
+def short(e: Equation) -> Equation:
+    """`e` with subscripts in which like terms are collected, where that is shorter: n - k for n - 1 - k + 1."""
+
+    def collected(s: Expr) -> Expr:
+        found = tidy(s)
+        return found if size(found) < size(s) else s
+
+    def inside(node: Expr) -> Expr:
+        return ref(node.name, *map(collected, node.subscripts)) if isinstance(node, Ref) else node
+
+    return replace(e, subscripts=tuple(map(collected, e.subscripts)), body=transform(e.body, inside))
 
 
 def chosen(e: Equation) -> Equation:

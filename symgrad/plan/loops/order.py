@@ -35,8 +35,8 @@ from ..conditions import all_of
 from ..operands import columns_of
 from ..program import Item, Step
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
-from .innermost import innermost
-from .integers import chosen, fresh_index
+from .innermost import inner_loops, innermost
+from .integers import chosen, fresh_index, short
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of
 from .where import Limits, divided, limited, loops
@@ -84,10 +84,11 @@ class Order:
     def step(self, step: Step) -> Block:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
-        stripped = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        narrow = [chosen(limited(e, self._facts, self._table, self._computed)) for e in stripped]
-        equations = [replace(self._language.equation(e), box=e.box) for e in narrow]  # extents are those of arrays
-        note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
+        stripped = [replace(short(e), when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
+        narrow = [limited(e, self._facts, self._table, self._computed) for e in stripped]
+        chosen_ = [chosen(e) for e in narrow]
+        equations = [replace(self._language.equation(e), box=e.box) for e in chosen_]  # extents are those of arrays
+        note = Note(tuple(narrow), frozenset({step.target} if step.how == "add" else ()))
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))
         if step.how != "fill":
@@ -184,22 +185,23 @@ class Order:
         element = ref(first.target, *first.subscripts)
         assert isinstance(element, Ref)
         shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
-        inner = next((i for e in equations if (i := self._row_index(e)) is not None), None)
-        if inner is not None:
+        inner = next((found for e in equations if (found := self._inner_rows(e))), [])
+        if inner:
             block = self._rows(tensor, equations, element, inner, assign)
-            return loops([(i, extent) for i, extent in shown if i is not inner], block)
+            return loops([(i, extent) for i, extent in shown if i not in inner], block)
         return loops(shown, self._element(tensor, equations, element, assign))
 
-    def _row_index(self, e: Equation) -> Index | None:
-        """The index of the target that is innermost in the sum `e`; None if a reduced one is, or nothing is summed."""
-        if e.reduce != "sum" or not e.reduced:
-            return None
-        inner = innermost(e)
-        return None if inner in {i for i, _ in e.reduced} else inner
+    def _inner_rows(self, e: Equation) -> list[Index]:
+        """The indices of the target that are innermost in the sum `e`; none if a reduced one is, or nothing is
+        summed."""
+        if e.reduce != "sum" or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
+            return []
+        return inner_loops(e, self._facts)
 
-    def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: Index, assign: bool) -> Block:
-        """Sums that accumulate into a row of the target: the row starts with the first plain term, or with 0."""
-        row = [(i, extent) for i, extent in equations[0].box if i is inner]
+    def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: list[Index], assign: bool) -> Block:
+        """Sums that accumulate into rows of the target: these start with the first plain term, or with 0."""
+        row = [(i, extent) for i, extent in equations[0].box if i in inner]
+        row.sort(key=lambda part: inner.index(part[0]))
         start = next((e for e in equations if not e.when and not e.reduced and e.where is None), None)
         block: list[Node] = []
         if assign:
@@ -209,7 +211,7 @@ class Order:
                 continue
             if not e.reduced:
                 add = loops(row, _where(e, (Store(element, e.body, "+="),)))
-            elif self._row_index(e) is None:
+            elif not self._inner_rows(e):
                 before, value = self._reduction(tensor, e)
                 add = loops(row, (*before, Store(element, value, "+=")))
             else:
@@ -261,7 +263,7 @@ class Order:
         if not e.reduced:
             return _where(e, (Store(total, e.body, "+="),))
         if e.reduce == "sum":
-            return self._limits.bounded(e, _others(e.reduced, innermost(e)), (Store(total, e.body, "+="),))
+            return self._limits.bounded(e, _last(e.reduced, [innermost(e)]), (Store(total, e.body, "+="),))
         before, value = self._reduction(tensor, e)
         return (*before, Store(total, value, "+="))
 
@@ -270,7 +272,7 @@ class Order:
     def _reduction(self, tensor: Tensor, e: Equation) -> tuple[Block, Expr]:
         """The loops over what `e` reduces, and the scalar that then holds the result."""
         assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
-        box = _others(e.reduced, innermost(e)) if e.reduce in ("sum", "prod") else list(e.reduced)
+        box = _last(e.reduced, [innermost(e)]) if e.reduce in ("sum", "prod") else list(e.reduced)
         result = scalar(self.name(_WORDS[e.reduce]))
         if e.reduce in ("sum", "prod"):
             start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
@@ -333,7 +335,7 @@ class Order:
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and injective(e) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return self._limits.bounded(e, _others(box, inner), (Store(element, e.body, how),))
+        return self._limits.bounded(e, _last(box, inner_loops(e, self._facts)), (Store(element, e.body, how),))
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the
@@ -355,9 +357,9 @@ class Order:
         return loops(box, (Store(element, ZERO),))
 
 
-def _others(box: Sequence[tuple[Index, Expr]], inner: Index | None = None) -> list[tuple[Index, Expr]]:
-    """The box with `inner` last."""
-    return sorted(box, key=lambda part: part[0] is inner)
+def _last(box: Sequence[tuple[Index, Expr]], inner: Sequence[Index | None]) -> list[tuple[Index, Expr]]:
+    """The box with the indices `inner` last."""
+    return sorted(box, key=lambda part: inner.index(part[0]) if part[0] in inner else -1)
 
 
 def _where(e: Equation, block: Block) -> Block:
