@@ -6,13 +6,14 @@ from typing import Any
 
 from pycparser import c_ast
 
-from .c_types import DOUBLE, INT, SIZE, VOID, Unit, element_type, joined, unknown
+from .c_types import DOUBLE, INT, SIZE, VOID, Unit, Variable, element_type, joined, unknown
 from .rounding import FUNCTIONS
 from .text import Fault
 
 _COMPARE = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_LOGIC = {"&&": "and", "||": "or"}
+_WHOLE = {"/": "_quotient", "%": "_remainder"}
 NEAR = "near"  # the name of the condition under which a series takes over from its formula
-_NAMED = {"NAN": "_nan", "INFINITY": "_inf", "HUGE_VAL": "_inf", "M_PI": "_pi()", "DBL_MAX": "_huge"}
 
 
 class _Chain(str):
@@ -30,35 +31,36 @@ class _Chain(str):
 
 
 class Expressions:
-    """The variables in scope, and the translation of expressions of them."""
+    """The variables in scope, and the translation of expressions of them.
+
+    boxed  the variables whose address is taken: memory of one element
+    """
 
     def __init__(self, unit: Unit, boxed: set[str]) -> None:
         self.unit = unit
-        self.scopes: list[dict[str, tuple[str, str, bool]]] = [{}]  # C name -> (Python name, type, pointer)
+        self.scopes: list[dict[str, Variable]] = [unit.globals, {}]
         self.count = 0
         self.local = False  # in a function that stands for an operator
         self.boxed = boxed
 
-    def _declare(self, name: str, kind: str, pointer: bool) -> str:
+    def _declare(self, name: str, kind: str) -> str:
         visible = any(name in s for s in self.scopes)
         self.count += visible
         python = f"v_{name}_{self.count}" if visible else f"v_{name}"
-        self.scopes[-1][name] = python, kind, pointer
+        self.scopes[-1][name] = python, kind
         return python
 
-    def _find(self, name: str, node: Any) -> tuple[str, str, bool]:
+    def _find(self, node: Any) -> Variable:
         for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        if name in self.unit.globals:
-            kind, array = self.unit.globals[name]
-            return ("_pi()" if self.unit.local.get(name) == "PI" else f"g_{name}"), kind, array
-        if name in _NAMED:
-            return _NAMED[name], DOUBLE, False
-        raise Fault(f"line {node.coord.line}: {name} is not declared")
+            if node.name in scope:
+                return scope[node.name]
+        raise Fault(f"line {node.coord.line}: {node.name} is not declared")
 
     def _place(self, node: Any) -> tuple[str, str, str]:
         """The pointer, position and type of an element that is read or written."""
+        if isinstance(node, c_ast.ID) and node.name in self.boxed:
+            name, kind = self._find(node)
+            return name, "0", kind
         if isinstance(node, c_ast.ArrayRef):
             base, kind = self.expression(node.name)
             return base, self.converted(node.subscript, INT), kind.removesuffix("*")
@@ -66,6 +68,10 @@ class Expressions:
             base, kind = self.expression(node.expr)
             return base, "0", kind.removesuffix("*")
         raise unknown(node)
+
+    def _element(self, node: Any) -> tuple[str, str]:
+        base, position, kind = self._place(node)
+        return f"{base}.get({position})", kind
 
     def condition(self, node: Any) -> str:
         text, kind = self.expression(node)
@@ -93,26 +99,19 @@ class Expressions:
         found: tuple[str, str] = method(node)
         return found
 
+    _on_ArrayRef = _element
+
     def _on_Constant(self, node: Any) -> tuple[str, str]:
-        text = node.value.rstrip("uUlLfF") if not node.value.lower().startswith("0x") else node.value
-        if "int" in node.type or "long" in node.type:
-            return str(int(text, 0)), SIZE if "unsigned" in node.type else INT
+        text = node.value.rstrip("uUlLfF")
+        if "int" in node.type:
+            return str(int(text)), SIZE if "unsigned" in node.type else INT
         if node.type in ("double", "float"):  # 2.0f is the same number, rounded where the format is that of floats
             self.unit.constants.append(float(text))
             return f"_literal(_k[{len(self.unit.constants) - 1}])", DOUBLE
         raise unknown(node)
 
     def _on_ID(self, node: Any) -> tuple[str, str]:
-        name, kind, pointer = self._find(node.name, node)
-        if pointer:
-            return name, kind + "*"
-        if node.name in self.boxed:
-            return f"{name}.get(0)", kind
-        return name, kind
-
-    def _on_ArrayRef(self, node: Any) -> tuple[str, str]:
-        base, position, kind = self._place(node)
-        return f"{base}.get({position})", kind
+        return self._element(node) if node.name in self.boxed else self._find(node)
 
     def _on_Cast(self, node: Any) -> tuple[str, str]:
         text, own = self.expression(node.expr)
@@ -133,26 +132,19 @@ class Expressions:
 
     def _on_UnaryOp(self, node: Any) -> tuple[str, str]:
         if node.op == "&":
-            if isinstance(node.expr, c_ast.ID):
-                name, kind, _ = self._find(node.expr.name, node)
-                return name, kind + "*"
             base, position, kind = self._place(node.expr)
-            return f"{base}.moved({position})", kind + "*"
+            return f"{base}.moved({position})", f"{kind}*"
         if node.op == "*":
-            base, position, kind = self._place(node)
-            return f"{base}.get({position})", kind
-        if node.op in ("p--", "p++", "--", "++") and isinstance(node.expr, c_ast.ID):
-            name, kind, _ = self._find(node.expr.name, node)
-            sign = "-" if "-" in node.op else "+"
-            new = f"({name} {sign} 1) % _WORD" if kind == SIZE else f"{name} {sign} 1"
-            return (f"_first({name}, {name} := {new})" if "p" in node.op else f"({name} := {new})"), kind
+            return self._element(node)
+        if node.op in ("p--", "p++") and isinstance(node.expr, c_ast.ID):  # below 0 it wraps
+            name, kind = self._find(node.expr)
+            new = f"{name} {node.op[-1]} 1"
+            return f"_first({name}, {name} := {f'({new}) % _WORD' if kind == SIZE else new})", kind
         if node.op == "!":
             return f"int(not {self.condition(node.expr)})", INT
         text, kind = self.expression(node.expr)
         if node.op == "-":
             return (f"_unsigned(-({text}))" if kind == SIZE else f"(-{text})"), kind
-        if node.op == "+":
-            return text, kind
         raise unknown(node)
 
     def _on_BinaryOp(self, node: Any) -> tuple[str, str]:
@@ -160,43 +152,34 @@ class Expressions:
         chain = [node]
         while isinstance(chain[-1].left, c_ast.BinaryOp):
             chain.append(chain[-1].left)
-        left, kind = self.expression(chain[-1].left)
-        lines = left
+        text, kind = self.expression(chain[-1].left)
         for link in reversed(chain):
-            if link.op in ("&&", "||"):
-                first = f"({lines} is not None)" if kind.endswith("*") else lines
-                word = "and" if link.op == "&&" else "or"
-                lines, kind = f"int(bool({first}) {word} bool({self.condition(link.right)}))", INT
-                continue
-            right, other = self.expression(link.right)
-            lines, kind = self.operator(link.op, lines, kind, right, other)
-        return lines, kind
+            if link.op in _LOGIC:
+                first = f"({text} is not None)" if kind.endswith("*") else text
+                text, kind = f"int(bool({first}) {_LOGIC[link.op]} bool({self.condition(link.right)}))", INT
+            else:
+                text, kind = self.operator(link.op, text, kind, *self.expression(link.right))
+        return text, kind
 
     def operator(self, op: str, a: str, first: str, b: str, second: str) -> tuple[str, str]:
         """A binary operator on two texts of known types."""
-        if first.endswith("*") or second.endswith("*"):
-            if op in ("==", "!="):  # with NULL
-                pointer = a if first.endswith("*") else b
-                return f"int({pointer} {'is' if op == '==' else 'is not'} None)", INT
-            if op in ("+", "-"):
-                return f"{a}.moved({'-' if op == '-' else ''}({b}))", first
-            raise Fault(f"the check does not know {op} on pointers")
         kind = joined(first, second)
-        if op in _COMPARE:
-            if kind == DOUBLE:
-                a, b = self.converted_text(a, first, kind), self.converted_text(b, second, kind)
-            return f"int({a} {op} {b})", INT
+        if kind.endswith("*"):
+            if op in ("==", "!="):  # with NULL
+                return f"int({a} {'is' if op == '==' else 'is not'} None)", INT
+            if op == "+":
+                return f"{a}.moved({b})", first
+            raise Fault(f"the check does not know {op} on pointers")
         if kind == DOUBLE:
-            if op not in "+-*/":
-                raise Fault(f"{op} of doubles")
             a, b = self.converted_text(a, first, kind), self.converted_text(b, second, kind)
-            return _Chain.of(a, op, b), DOUBLE
-        if op == "/":
-            return f"_quotient({a}, {b})", kind
-        if op == "%":
-            return f"_remainder({a}, {b})", kind
-        if op not in ("+", "-", "*"):
-            raise Fault(f"the check does not know {op} on integers")
+        if op in _COMPARE:
+            return f"int({a} {op} {b})", INT
+        if op not in ("+-*/" if kind == DOUBLE else "+-*/%"):
+            raise Fault(f"the check does not know {op} here")
+        if kind == DOUBLE:
+            return _Chain.of(a, op, b), kind
+        if op in _WHOLE:
+            return f"{_WHOLE[op]}({a}, {b})", kind
         return (f"_unsigned({a} - {b})" if op == "-" and kind == SIZE else f"({a} {op} {b})"), kind
 
     def _on_FuncCall(self, node: Any) -> tuple[str, str]:
@@ -206,9 +189,7 @@ class Expressions:
             parameters = self.unit.functions[name]
             if len(parameters) != len(given):
                 raise Fault(f"{name} takes {len(parameters)} arguments, not {len(given)}")
-            texts = [
-                self.converted(g, p.kind + "*" if p.pointer else p.kind) for p, g in zip(parameters, given, strict=True)
-            ]
+            texts = [self.converted(g, p.type) for p, g in zip(parameters, given, strict=True)]
             return f"c_{name}({', '.join(texts)})", self.unit.results[name]
         texts = [self.converted(g, DOUBLE) for g in given]
         if name in ("isnan", "isfinite", "isinf", "signbit"):

@@ -74,19 +74,3 @@ def quotient(a: int, b: int) -> int:
 def remainder(a: int, b: int) -> int:
     """C's remainder, with the sign of the dividend."""
     return a - b * quotient(a, b)
-
-
-def whole(value: Any) -> int:
-    """A conversion to an integer type, which truncates."""
-    if isinstance(value, int):
-        return int(value)
-    if value is UNSET:
-        raise Fault("reads an uninitialised variable")
-    return int(value)
-
-
-def known(value: Any, name: str) -> Any:
-    """The value of a variable that must have been set."""
-    if value is UNSET:
-        raise Fault(f"reads the variable {name}, which nothing has set")
-    return value

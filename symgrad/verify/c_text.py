@@ -7,7 +7,7 @@ text must have these parameters and no others.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import FunctionType
@@ -22,7 +22,7 @@ from ..source.tree import Function as Head
 from ..source.tree import Parameter as Argument
 from . import c_lapack
 from .approximations import APPROXIMATED, approved
-from .c_memory import WORD, Pointer, block, known, quotient, remainder, unsigned, whole
+from .c_memory import WORD, Pointer, block, quotient, remainder, unsigned
 from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, Parameter
@@ -33,6 +33,7 @@ from .rounding.array import UNSET, exact, filled
 from .series import Choice
 from .text import Fault, Kinds, Steps, Values, differentiable, full_shape
 
+Other = Callable[[Parameter, Argument], Any]
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
 
@@ -81,16 +82,14 @@ class CText:
             "_f": {**FUNCTIONS, "abs": abs},
             "_nan": Number(mpmath.mpf("nan")),
             "_inf": Number(mpmath.mpf("inf")),
-            "_huge": lift(1.7976931348623157e308),
             **{f"_test_{n}": lambda x, t=t: int(bool(t(lift(x).value))) for n, t in _TESTS.items()},
-            "_lift": _lifted,
+            "_lift": lift,
             "_literal": literal,
             "_pi": pi,
-            "_whole": whole,
+            "_whole": int,
             "_unsigned": unsigned,
             "_quotient": quotient,
             "_remainder": remainder,
-            "_known": known,
             "_first": lambda value, _: value,
             "_block": block,
             "_Pointer": Pointer,
@@ -135,18 +134,20 @@ class CText:
         except Exception as error:
             raise Fault(f"{self.function.name}_{which}: {type(error).__name__}: {error}") from error
 
-    def _sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
+    def sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes and options as they are passed: of a pack, how many points it has."""
         sizes = bind(self.function, inputs).items()
         numbers: dict[str, Any] = {name: prod(size) if isinstance(size, tuple) else size for name, size in sizes}
         return numbers | {k: v if isinstance(v, int) else literal(v) for k, v in options.items()}
 
-    def _work(self, work: str, which: str, variant: str, sizes: Mapping[str, Any]) -> Pointer:
-        """Memory to work in, of as many elements as the macro says."""
+    def room(self, work: str, which: str, variant: str, sizes: Mapping[str, Any]) -> int:
+        """How many elements a workspace must have, as its macro says."""
         macros = {m.work: m for end in ("", variant) for m in self.heads[f"{which}{end}"].macros}
         if work not in macros or macros[work].name not in self.unit.functions:
             raise Fault(f"{self.function.name}_{which} takes {work}, and nothing tells how much of it")
         macro = macros[work]
-        return block(self.module[f"c_{macro.name}"](*(sizes[p.tensor] for p in macro.parameters)), work)
+        found: int = self.module[f"c_{macro.name}"](*(sizes[p.tensor] for p in macro.parameters))
+        return found
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
@@ -161,29 +162,34 @@ class CText:
         outputs = {n: filled(collected[n], shapes[n]) for n in shapes}
         return outputs, Saved(inputs, options, tuple(memories))
 
+    def _arguments(self, which: str, variant: str, part: Values, options: Mapping[str, Any], other: Other) -> list[Any]:
+        """The arguments of one call; `other` gives what is not told by the inputs and options."""
+        sizes = self.sizes(part, options)
+        found: list[Any] = []
+        for own, p in self.parameters(f"{which}{variant}"):
+            match p.role:
+                case "size" | "option":
+                    found.append(sizes[p.tensor])
+                case "presence":
+                    found.append(int(part.get(p.tensor) is not None))
+                case "input":
+                    found.append(_passed(own, part.get(p.tensor)))
+                case "work":
+                    found.append(block(self.room(p.tensor, which, variant, sizes), p.tensor))
+                case _:
+                    found.append(other(own, p))
+        return found
+
     def _forward_arguments(
         self, variant: str, part: Values, options: Mapping[str, Any], absent: tuple[str, ...] = ()
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of one call, and the memory of outputs and of what is saved; NULL for those in `absent`."""
-        sizes = self._sizes(part, options)
-        memory: dict[str, Any] = {}
-        for name in self.function.outputs:
-            memory[name] = block(prod(full_shape(self.function, name, part, options)), name)
-        arguments: list[Any] = []
-        for own, p in self.parameters(f"forward{variant}"):
-            if p.role in ("size", "option"):
-                arguments.append(sizes[p.tensor])
-            elif p.role == "presence":
-                arguments.append(int(part.get(p.tensor) is not None))
-            elif p.role == "input":
-                arguments.append(_passed(own, part.get(p.tensor)))
-            elif p.role == "work":
-                arguments.append(self._work(p.tensor, "forward", variant, sizes))
-            elif p.tensor in absent:
-                arguments.append(None)
-            else:
-                arguments.append(memory.setdefault(p.tensor, Pointer([], p.name, open_=True)))
-        return arguments, memory
+        memory = {n: block(prod(full_shape(self.function, n, part, options)), n) for n in self.function.outputs}
+
+        def result(own: Parameter, p: Argument) -> Any:
+            return None if p.tensor in absent else memory.setdefault(p.tensor, Pointer([], p.name, open_=True))
+
+        return self._arguments("forward", variant, part, options, result), memory
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
         assert isinstance(saved, Saved)
@@ -237,28 +243,19 @@ class CText:
         before: Any = UNSET,
     ) -> tuple[list[Any], dict[str, Pointer]]:
         """The arguments of one call, and the memory of the gradients, with `before` in each element."""
-        sizes = self._sizes(part, options)
         grads = {n: block(np.size(part[n]), f"grad_{n}", before) for n in wanted}  # type: ignore[arg-type]  # given
-        arguments: list[Any] = []
-        for own, p in self.parameters(f"backward{variant}"):
-            if p.role in ("size", "option"):
-                arguments.append(sizes[p.tensor])
-            elif p.role == "presence":
-                arguments.append(int(part.get(p.tensor) is not None))
-            elif p.role == "input":
-                arguments.append(_passed(own, part.get(p.tensor)))
-            elif p.role == "work":
-                arguments.append(self._work(p.tensor, "backward", variant, sizes))
-            elif p.role == "cotangent":
-                arguments.append(_passed(own, seeds[p.tensor]))
-            elif p.role == "gradient":
-                arguments.append(grads.get(p.tensor))
-            elif p.tensor not in memory:
+
+        def other(own: Parameter, p: Argument) -> Any:
+            if p.role == "cotangent":
+                return _passed(own, seeds[p.tensor])
+            if p.role == "gradient":
+                return grads.get(p.tensor)
+            if p.tensor not in memory:
                 raise Fault(f"{self.function.name}_backward{variant} reads {p.name}, which forward does not save")
-            else:
-                found = memory[p.tensor]
-                arguments.append(found.reading() if p.type.pointer else found.get(0))
-        return arguments, grads
+            found = memory[p.tensor]
+            return found.reading() if p.type.pointer else found.get(0)
+
+        return self._arguments("backward", variant, part, options, other), grads
 
     # what the header promises
 
@@ -326,10 +323,6 @@ def _same(a: Any, b: Any) -> bool:
     if a is UNSET or b is UNSET or not isinstance(a, Number):
         return a is b or bool(a == b)
     return bool(a.value == b.value) or bool(abs(a.value - b.value) <= mp.ldexp(abs(b.value), 20 - mp.prec))
-
-
-def _lifted(value: Any) -> Any:
-    return value if type(value) is Number else lift(known(value, "of a conversion"))
 
 
 def _passed(parameter: Parameter, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,19 +12,13 @@ from .text import Fault
 
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
 _TYPES = {
-    "double": DOUBLE,
-    "float": DOUBLE,
-    "size_t": SIZE,
-    "uint64_t": SIZE,
-    "unsigned": SIZE,
-    "ptrdiff_t": INT,
-    "int64_t": INT,
-    "int32_t": INT,
-    "int": INT,
-    "long": INT,
-    "bool": INT,
+    **dict.fromkeys(("double", "float"), DOUBLE),
+    **dict.fromkeys(("size_t", "uint64_t", "unsigned"), SIZE),
+    **dict.fromkeys(("ptrdiff_t", "int64_t", "int32_t", "int", "long", "bool"), INT),
     "void": VOID,
 }
+Variable = tuple[str, str]  # what it is called in Python, and its type: "double", or "double*" of a pointer
+NUMBERS = {"NAN": ("_nan", DOUBLE), "INFINITY": ("_inf", DOUBLE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +29,11 @@ class Parameter:
     kind: str
     pointer: bool
     const: bool
+
+    @property
+    def type(self) -> str:
+        """Its type: `double*` of a pointer."""
+        return self.kind + "*" * self.pointer
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class Unit:
     results: dict[str, str] = field(default_factory=dict)
     floats: set[str] = field(default_factory=set)
     local: Mapping[str, str] = field(default_factory=dict)
-    globals: dict[str, tuple[str, bool]] = field(default_factory=dict)  # (type, array)
+    globals: dict[str, Variable] = field(default_factory=lambda: dict(NUMBERS))
 
 
 def unknown(node: Any) -> Fault:
@@ -81,43 +80,3 @@ def joined(first: str, second: str) -> str:
     if DOUBLE in (first, second):
         return DOUBLE
     return SIZE if SIZE in (first, second) else INT
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Every node below `node`, by a loop."""
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        yield item
-        stack.extend(child for _, child in item.children())
-
-
-def addressed(node: Any) -> set[str]:
-    """The variables whose address is taken."""
-    taken = set()
-    for item in walk(node):
-        if isinstance(item, c_ast.UnaryOp) and item.op == "&" and isinstance(item.expr, c_ast.ID):
-            taken.add(item.expr.name)
-    return taken
-
-
-def assigned(node: Any) -> set[str]:
-    """The variables that are assigned, stepped or declared below `node`."""
-    found = set()
-    for item in walk(node):
-        if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ID):
-            found.add(item.lvalue.name)
-        if isinstance(item, c_ast.UnaryOp) and item.op in ("++", "p++", "--", "p--"):
-            found.update(i.name for i in walk(item.expr) if isinstance(i, c_ast.ID))
-    return found
-
-
-def variables(node: Any) -> set[str] | None:
-    """The variables of a bound; None if it reads memory or calls."""
-    found = set()
-    for item in walk(node):
-        if isinstance(item, c_ast.ID):
-            found.add(item.name)
-        elif not isinstance(item, (c_ast.BinaryOp, c_ast.Constant)):
-            return None
-    return found

@@ -13,7 +13,7 @@ import shlex
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 
 from ..ir import Dtype, Function, bind
-from ..source.tree import Parameter as Argument
+from ..source.tree import REAL, Parameter
 from .c_text import CText
-from .c_types import Parameter
 from .sizes import boxes
 from .text import Values, full_shape
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 LARGEST = 1 << 26  # bytes that are offered to what forward saves
-EIGHT = "(size_t)8"  # bytes of an element of a workspace, and of what is saved
+ELEMENT = 8  # bytes of one, in a workspace and in what is saved
 LIMIT = 120.0  # seconds
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
+NONE, GIVEN, ROOM = range(3)  # how a block begins: no memory, memory and what it holds, or memory to write to
 
 DRIVER = """
 #include <stdint.h>
@@ -41,31 +41,19 @@ DRIVER = """
 #include <string.h>
 #include "{header}"
 static FILE *driver_file;
-static size_t driver_count(void)
+static void driver_read(void *p, size_t bytes)
 {{
-    uint64_t n = 0;
-    if (fread(&n, sizeof n, 1, driver_file) != 1) {{ exit(9); }}
-    return (size_t)n;
-}}
-static double driver_number(void)
-{{
-    double x = 0.0;
-    if (fread(&x, sizeof x, 1, driver_file) != 1) {{ exit(9); }}
-    return x;
+    if (fread(p, 1, bytes, driver_file) != bytes) {{ exit(9); }}
 }}
 static void *driver_room(size_t bytes) {{ void *p = malloc(bytes); memset(p, 0xA5, bytes); return p; }}
 static void *driver_block(void)
 {{
-    size_t n = driver_count();
-    if (n == 0) {{ return NULL; }}
-    void *p = malloc(n - 1);
-    if (fread(p, 1, n - 1, driver_file) != n - 1) {{ exit(9); }}
+    uint64_t head[2];
+    driver_read(head, sizeof head);
+    if (head[0] == {none}) {{ return NULL; }}
+    void *p = driver_room(head[1]);
+    if (head[0] == {given}) {{ driver_read(p, head[1]); }}
     return p;
-}}
-static void *driver_result(void)
-{{
-    size_t n = driver_count();
-    return n == 0 ? NULL : driver_room(n - 1);
 }}
 static void *driver_exactly(unsigned char *p, size_t bytes)
 {{
@@ -75,7 +63,12 @@ static void *driver_exactly(unsigned char *p, size_t bytes)
 }}
 static void driver_run(void)
 {{
-{body}
+    void *v[{count}];
+    uint64_t most;
+    driver_read(&most, sizeof most);
+    for (int k = 0; k < {count}; ++k) {{ v[k] = driver_block(); }}
+    {body}
+    for (int k = 0; k < {count}; ++k) {{ free(v[k]); }}
 }}
 int main(int argc, char **argv)
 {{
@@ -89,129 +82,86 @@ int main(int argc, char **argv)
     return 0;
 }}
 """
-
-
-_LETTERS = {"gradient": "g", "cotangent": "c", "presence": "h"}
+_ALONE = ("size", "option", "presence", "cotangent", "gradient")  # the rest is one memory in forward and backward
 
 
 class Driver:
     """The program that calls one function's forward and backward, and what it reads.
 
-    What it passes has names of its own: `v_x` of a tensor, `v_size_0`, `v_option_1`, `g_x` of a gradient and `c_out` of
-    a cotangent.
+    slots  what it passes, in order: the role that tells it apart, and the tensor; of a workspace, whose it is
     """
 
     def __init__(self, function: Function, text: CText, header: str) -> None:
-        self.function = function
-        ending = "_batch" if text.component else ""
-        self.heads = {which: text.heads[f"{which}{ending}"] for which in ("forward", "backward")}
-        self.forward, self.backward = (text.parameters(f"{which}{ending}") for which in self.heads)
-        self.works = {
-            f"w_{macro.work}_{which}": macro
-            for which in self.heads for end in ("", ending) for macro in text.heads[f"{which}{end}"].macros
-        }  # fmt: skip
-        self.sizes = {d.name: f"v_size_{k}" for k, d in enumerate(function.dims)}
-        self.options = {o.name: f"v_option_{k}" for k, o in enumerate(function.options)}
-        arguments = [*self.forward, *self.backward]
-        self.saved = [p.tensor for _, p in self.forward if p.role == "saved"]
-        self.grads = [p.tensor for _, p in self.backward if p.role == "gradient"]
-        self.pointers = {self._variable(p, ""): p.type.pointer for _, p in reversed(arguments)}
-        self.source = DRIVER.format(header=header, body="\n".join(f"    {line}" for line in self._body()))
-
-    def _variable(self, p: Argument, which: str) -> str:
-        """What is passed for a parameter."""
-        if p.role in ("size", "option"):
-            return (self.sizes if p.role == "size" else self.options)[p.tensor]
-        if p.role == "work":
-            return f"w_{p.tensor}_{which}"
-        return f"{_LETTERS.get(p.role, 'v')}_{p.tensor}"
-
-    def _body(self) -> list[str]:
-        inputs = [f"v_{n}" for n in self.function.inputs]
-        outputs = [f"v_{n}" for n in self.function.outputs]
-        saved, grads = [f"v_{n}" for n in self.saved], [f"g_{n}" for n in self.grads]
-        seeds = [f"c_{n}" for n in self.function.outputs]
-        lines = [f"size_t {v} = driver_count();" for v in self.sizes.values()]
-        lines += [f"double {v} = driver_number();" for v in self.options.values()]
-        lines += [self._read(v) for v in inputs]
-        lines += [f"int h_{n} = driver_count() != 0;" for n in self.function.optional]
-        lines += [f"void *{v} = driver_result();" for v in outputs]
-        lines.append("size_t driver_most = driver_count();")
-        lines += [f"void *{v} = driver_room(driver_most);" for v in saved]
-        lines += self._work("forward")
-        lines.append(self._call("forward", self.forward))
-        if saved:
-            lines += [f"{v} = driver_exactly({v}, driver_most);" for v in saved]
-            lines.append(self._call("forward", self.forward))
-        lines += [self._read(v) for v in seeds]
-        lines += [f"void *{v} = driver_result();" for v in grads]
-        lines += self._work("backward")
-        lines.append(self._call("backward", self.backward))
-        lines += [f"(void)h_{n};" for n in self.function.optional]
-        arrays = [v for v in (*inputs, *seeds) if self.pointers.get(v, True)]
-        return [*lines, *(f"free({v});" for v in (*arrays, *outputs, *saved, *grads, *self.works))]
-
-    def _call(self, which: str, parameters: list[tuple[Parameter, Argument]]) -> str:
-        return f"{self.heads[which].name}({', '.join(self._passed(own, p, which) for own, p in parameters)});"
-
-    def _read(self, variable: str) -> str:
-        if self.pointers.get(variable, True):
-            return f"void *{variable} = driver_block();"
-        return f"double {variable} = driver_number();"
-
-    def _work(self, which: str) -> list[str]:
-        lines = []
-        for name, macro in self.works.items():
-            if name.endswith(f"_{which}"):
-                given = ", ".join(self._variable(p, which) for p in macro.parameters)
-                lines.append(f"void *{name} = driver_room({EIGHT} * {macro.name}({given}));")
-        return lines
-
-    def _passed(self, own: Parameter, p: Argument, which: str) -> str:
-        if p.role == "saved" and not p.type.pointer:
-            return f"*({'double' if own.kind == 'double' else 'int64_t'} *)v_{p.tensor}"
-        return self._variable(p, which)
+        self.function, self.text = function, text
+        self.ending = "_batch" if text.component else ""
+        heads = {which: text.heads[f"{which}{self.ending}"] for which in ("forward", "backward")}
+        self.slots = {_slot(p, which): p for which, head in heads.items() for p in head.parameters}
+        number = {slot: k for k, slot in enumerate(self.slots)}
+        self.saved = [_slot(p, "") for p in heads["forward"].parameters if p.role == "saved"]
+        forward, backward = (
+            f"{head.name}({', '.join(_passed(p, number[_slot(p, which)]) for p in head.parameters)});"
+            for which, head in heads.items()
+        )
+        lines = [forward, *(f"v[{number[s]}] = driver_exactly(v[{number[s]}], most);" for s in self.saved)]
+        lines += [forward] * bool(self.saved) + [backward]
+        self.source = DRIVER.format(
+            header=header, body="\n    ".join(lines), count=len(self.slots), none=NONE, given=GIVEN
+        )
 
     def call(self, inputs: Values, options: Mapping[str, Any], seeds: Values) -> bytes:
         """One call as the program reads it."""
-        function = self.function
-        sizes = bind(function, inputs)
-        parts = [b"\n", *(struct.pack("<Q", _count(sizes.get(n, 0))) for n in self.sizes)]
-        parts += [struct.pack("<d", float(options[n])) for n in self.options]
-        parts += [self._given(f"v_{n}", inputs.get(n), STORED[function.table[n].dtype]) for n in function.inputs]
-        parts += [struct.pack("<Q", inputs.get(n) is not None) for n in function.optional]
-        shapes = {n: full_shape(function, n, inputs, options) for n in function.outputs}
-        parts += [
-            struct.pack("<Q", 1 + prod(s) * np.dtype(STORED[function.table[n].dtype]).itemsize)
-            for n, s in shapes.items()
-        ]
+        function, sizes = self.function, bind(self.function, inputs)
         plain = {n: s for n, s in sizes.items() if isinstance(s, int)}
         packs = {n: s for n, s in sizes.items() if isinstance(s, tuple)}
-        most = max([_product(sizes.values()), *(prod(b) for b in boxes(function, plain, packs, options))])
-        parts.append(struct.pack("<Q", min(LARGEST, 4096 + 32 * most)))
-        for name in function.outputs:
-            seed = seeds.get(name)
-            parts.append(self._given(f"c_{name}", np.zeros(shapes[name]) if seed is None else seed, np.float64))
-        for name in self.grads:
-            given = inputs.get(name)
-            parts.append(struct.pack("<Q", 0 if given is None else 1 + 8 * np.size(given)))
-        return b"".join(parts)
+        numbers = {n: prod(s) if isinstance(s, tuple) else s for n, s in sizes.items()}
+        points = max(
+            [prod(max(n, 1) for n in numbers.values()), *(prod(b) for b in boxes(function, plain, packs, options))]
+        )
+        most = min(LARGEST, 4096 + 4 * ELEMENT * points)
+        shapes = {n: full_shape(function, n, inputs, options) for n in function.outputs}
+        passed = self.text.sizes(inputs, options)
 
-    def _given(self, name: str, value: Any, dtype: Any) -> bytes:
-        if not self.pointers.get(name, True):
-            return struct.pack("<d", 0.0 if value is None else float(value))
-        if value is None:
-            return struct.pack("<Q", 0)
-        data = np.ascontiguousarray(value, dtype=dtype).tobytes()
-        return struct.pack("<Q", 1 + len(data)) + data
+        def block(role: str, name: str) -> bytes:
+            kind = self.slots[role, name].type
+            if role == "gradient":
+                given = inputs.get(name)
+                return _head(NONE) if given is None else _head(ROOM, ELEMENT * np.size(given))
+            if role in ("forward", "backward"):
+                return _head(ROOM, ELEMENT * self.text.room(name, role, self.ending, passed))
+            if role in ("size", "option"):
+                value = numbers.get(name, 0) if role == "size" else options[name]
+            elif role == "cotangent":
+                value = np.zeros(shapes[name]) if seeds.get(name) is None else seeds[name]
+            elif role == "presence" or name in function.inputs:
+                value = inputs.get(name) is not None if role else inputs.get(name)
+            else:
+                dtype = np.dtype(STORED[function.table[name].dtype]) if name in shapes else None
+                return _head(ROOM, most if dtype is None else prod(shapes[name]) * dtype.itemsize)
+            if not kind.pointer:
+                return _given(0 if value is None else value, np.float64 if kind.of == REAL else np.int64)
+            return _head(NONE) if value is None else _given(value, STORED[function.table[name].dtype])
+
+        return b"".join([b"\n", struct.pack("<Q", most), *(block(*slot) for slot in self.slots)])
 
 
-def _count(size: int | tuple[int, ...]) -> int:
-    return prod(size) if isinstance(size, tuple) else size
+def _slot(p: Parameter, which: str) -> tuple[str, str]:
+    return which if p.role == "work" else p.role if p.role in _ALONE else "", p.tensor
 
 
-def _product(sizes: Iterable[int | tuple[int, ...]]) -> int:
-    return prod(max(_count(s), 1) for s in sizes)
+def _passed(p: Parameter, number: int) -> str:
+    """A parameter in a call: memory, or the number that it holds."""
+    if p.type.pointer:
+        return f"v[{number}]"
+    return f"*({'double' if p.type.of == REAL else 'int64_t'} *)v[{number}]"
+
+
+def _head(how: int, size: int = 0) -> bytes:
+    return struct.pack("<QQ", how, size)
+
+
+def _given(value: Any, dtype: Any) -> bytes:
+    data = np.ascontiguousarray(value, dtype=dtype).tobytes()
+    return _head(GIVEN, len(data)) + data
 
 
 def sanitized(

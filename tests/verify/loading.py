@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from symgrad.ir import Function, bind
+from symgrad.source.tree import REAL, Macro, Number, Parameter, Type
 from symgrad.source.tree import Function as Head
-from symgrad.source.tree import Macro, Number, Parameter, Type
 from symgrad.verify.c_source import prepared
 from symgrad.verify.c_translate import translate
+from symgrad.verify.c_types import DOUBLE
 from symgrad.verify.text import full_shape
 
 WORK = 4096  # doubles: enough for every file of these tests
@@ -37,7 +38,7 @@ def heads(function: Function, files):
     seeds = {"grad_output" if len(function.outputs) == 1 else f"grad_{n}": n for n in function.outputs}
 
     def parameter(p):
-        kind = Type(p.kind, p.pointer, p.const)
+        kind = Type(REAL if p.kind == DOUBLE else p.kind, p.pointer, p.const)
         for role, tensors in (
             ("size", dims),
             ("option", dict(zip(options, options, strict=True))),
