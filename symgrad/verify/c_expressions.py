@@ -8,12 +8,12 @@ from pycparser import c_ast
 
 from .c_types import DOUBLE, INT, SIZE, VOID, Unit, Variable, element_type, joined, unknown
 from .rounding import FUNCTIONS
+from .series import NEAR
 from .text import Fault
 
 _COMPARE = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _LOGIC = {"&&": "and", "||": "or"}
 _WHOLE = {"/": "_quotient", "%": "_remainder"}
-NEAR = "near"  # the name of the condition under which a series takes over from its formula
 
 
 class _Chain(str):

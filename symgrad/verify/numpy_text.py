@@ -19,9 +19,10 @@ from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
-from .series import with_limit
+from .series import NEAR, Choice
 from .text import Fault, Kinds, Steps, Values
 
+EITHER = "symgrad either"
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
     reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
     RuntimeError NotImplementedError AssertionError Exception property object None True False
@@ -51,7 +52,9 @@ _MODULES: Mapping[str, Shim] = {
 
 
 class _Lift(ast.NodeTransformer):
-    """Exact literals, and operators that keep two ints exact."""
+    """Exact literals, operators that keep two ints exact, and a choice that can be asked for either part."""
+
+    series = False  # in a function that prints a series near a point
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         return _call(node, "symgrad literal", node) if isinstance(node.value, float) else node
@@ -79,7 +82,18 @@ class _Lift(ast.NodeTransformer):
         node.body.insert(0, ast.copy_location(ast.Expr(_call(node, "symgrad tick")), node))
         return node
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if self.series and isinstance(node.args[0], ast.Name) and node.args[0].id == NEAR:
+            near, *branches = node.args
+            return _call(node, EITHER, near, *(_later(b) for b in branches))
+        return node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        # a function of one number that prints a series near a point; a user's names are never locals of such a one
+        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        alone = node.name.startswith("_") and [a.arg for a in node.args.args] == ["x"]
+        self.series = alone and {NEAR, "series"} <= stored
         self.generic_visit(node)
         node.returns = None
         for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -91,6 +105,12 @@ def _call(place: ast.AST, name: str, *args: ast.expr) -> ast.expr:
     """A call of a function of ours: no name in the text has a space."""
     function = ast.copy_location(ast.Name(name, ast.Load()), place)
     return ast.copy_location(ast.Call(function, list(args), []), place)
+
+
+def _later(value: ast.expr) -> ast.expr:
+    """`lambda: value`."""
+    none = ast.arguments([], [], None, [], [], None, [])
+    return ast.copy_location(ast.Lambda(none, value), value)
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -154,7 +174,9 @@ class NumpyText:
         return names
 
     def _execute(self, code: CodeType) -> dict[str, Any]:
+        choice = Choice()
         module: dict[str, Any] = {
+            EITHER: choice,
             # NumPy's own methods import what they need through the builtins of whoever calls them
             "__builtins__": {name: getattr(builtins, name) for name in (*_BUILTINS, "__import__")},
             "__name__": self.file.removesuffix(".py"),
@@ -167,8 +189,8 @@ class NumpyText:
         }
         exec(code, module)
         for name, function in list(module.items()):
-            if isinstance(function, FunctionType) and _has_series(name, function):
-                module[name] = _with_limit(name, function, module)
+            if isinstance(function, FunctionType) and EITHER in function.__code__.co_names:
+                module[name] = Elementwise(choice.parts(name, function), 1)
         for name in ("forward", "backward"):
             if name not in module:
                 raise Fault(f"{self.file} has no function {name}")
@@ -222,44 +244,6 @@ class NumpyText:
             raise Fault(f"{name} uses what the check cannot run: {error}") from error
         except Exception as error:
             raise Fault(f"{name} raises {type(error).__name__}: {error}") from error
-
-
-def _has_series(name: str, function: FunctionType) -> bool:
-    """Whether a function of one number prints a series near a point; a user's names are never locals of such a one."""
-    code = function.__code__
-    one = name.startswith("_") and code.co_varnames[: code.co_argcount] == ("x",)
-    return one and {"near", "series"} <= {*code.co_varnames[1:]}
-
-
-def _with_limit(name: str, function: FunctionType, module: dict[str, Any]) -> Any:
-    """A function that prints a series near a point: `np.where` tells its two parts, when it is called first, second and
-    last. What it is called for in between is the formula's own."""
-    conditions: list[Any] = []
-    calls = 0
-
-    def part(choose: Any) -> Any:
-        def where(*branches: Any) -> Any:
-            conditions.append(branches[0])
-            own = len(conditions) <= 2 or len(conditions) == calls or not calls
-            return choose(*branches) if own else NP["where"](*branches)
-
-        chosen = FunctionType(function.__code__, {**module, "np": Shim("np", {**NP, "where": where})})
-
-        def run(x: Any) -> Any:
-            conditions.clear()
-            return chosen(x)
-
-        return run
-
-    which, series, formula = part(lambda c, a, b: b), part(lambda c, a, b: a), part(lambda c, a, b: b)
-
-    def near(x: Any) -> bool:
-        nonlocal calls
-        which(x)
-        calls = len(conditions)
-        return bool(conditions[0])
-
-    return Elementwise(with_limit(name, near, series, formula), 1)
 
 
 def _argument(value: Any) -> Any:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import multiprocessing
 import os
 import pickle
-import select
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import Any
 
@@ -46,26 +47,35 @@ def apart(work: Callable[[Tell], None], seconds: float | None = None, heard: Tel
     `work` gets a function to tell what it has found so far: the last of each heading survives it. `heard` is told here,
     as soon as it is known.
     """
-    readable, writable = os.pipe()
+    context = multiprocessing.get_context("fork")
+    readable, writable = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(work, writable))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of NumPy's: they are not used in the copy
-        child = os.fork()
-    if not child:
-        os.close(readable)
-        _child(work, writable)
-    os.close(writable)
+        child.start()
+    writable.close()
+    ending = Ending()
     try:
-        return _listen(child, readable, seconds, heard or (lambda heading, said: None))
+        ending.how = _listen(readable, seconds, ending.told, heard or (lambda heading, said: None))
+    except BaseException:
+        ending.how = "left"
+        raise
     finally:
-        os.close(readable)
+        if ending.how:
+            child.kill()
+        child.join()
+        readable.close()
+    if "raised" in ending.told:
+        raise ending.told["raised"]
+    if not ending.how and "ended" not in ending.told:
+        code = child.exitcode or 0
+        ending.how = signal.Signals(-code).name if code < 0 else "an exit"
+    return ending
 
 
-def _child(work: Callable[[Tell], None], pipe: int) -> None:
+def _child(work: Callable[[Tell], None], pipe: Connection) -> None:
     def tell(heading: str, said: Any) -> None:
-        message = pickle.dumps((heading, said))
-        message = len(message).to_bytes(8, "little") + message
-        while message:
-            message = message[os.write(pipe, message) :]
+        pipe.send((heading, said))
 
     faulthandler.disable()  # the caller tells of a crash
     gc.freeze()  # the collector would touch, and so copy, all that the caller has
@@ -80,46 +90,22 @@ def _child(work: Callable[[Tell], None], pipe: int) -> None:
         except Exception:
             tell("raised", RuntimeError(f"{type(error).__name__}: {error}"))
     finally:
-        os._exit(0)
+        os._exit(0)  # what the caller does at its own end is not done here
 
 
-def _listen(child: int, pipe: int, seconds: float | None, heard: Tell) -> Ending:
-    ending = Ending()
+def _listen(pipe: Connection, seconds: float | None, told: dict[str, Any], heard: Tell) -> str:
+    """What is told until the other end is closed; "late" or "silent" where that takes too long."""
     end = None if seconds is None else perf_counter() + seconds
-    buffer = b""
-    try:
-        while True:
-            left = SILENCE if end is None else max(0.0, min(SILENCE, end - perf_counter()))
-            if select.select([pipe], [], [], left)[0]:
-                part = os.read(pipe, 1 << 20)
-                if not part:
-                    break
-                buffer = _messages(buffer + part, ending.told, heard)
-            elif end is not None and perf_counter() >= end:
-                ending.how = "late"
-                break
-            elif ending.told.get("calling") is not None:
-                ending.how = "silent"
-                break
-    except BaseException:
-        ending.how = "left"
-        raise
-    finally:
-        if ending.how:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    if "raised" in ending.told:
-        raise ending.told["raised"]
-    if not ending.how and "ended" not in ending.told:
-        ending.how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "an exit"
-    return ending
-
-
-def _messages(buffer: bytes, told: dict[str, Any], heard: Tell) -> bytes:
-    """Take whole messages from the front of a buffer; return what is left."""
-    while len(buffer) >= 8 and len(buffer) >= 8 + (size := int.from_bytes(buffer[:8], "little")):
-        heading, said = pickle.loads(buffer[8 : 8 + size])
-        told[heading] = said
-        heard(heading, said)
-        buffer = buffer[8 + size :]
-    return buffer
+    while True:
+        left = SILENCE if end is None else max(0.0, min(SILENCE, end - perf_counter()))
+        if pipe.poll(left):
+            try:
+                heading, said = pipe.recv()
+            except (EOFError, OSError):  # OSError: in the middle of a message
+                return ""
+            told[heading] = said
+            heard(heading, said)
+        elif end is not None and perf_counter() >= end:
+            return "late"
+        elif told.get("calling") is not None:
+            return "silent"

@@ -20,6 +20,7 @@ from .text import Fault
 
 Part = Callable[[Any], Any]
 
+NEAR = "near"  # what the texts call the condition under which the series takes over
 LOST = 8  # powers of x that a formula may lose near 0
 BESIDE = 12  # halvings of 1 that are tried as a distance from the point
 AGAIN = 7  # times the digits are doubled
@@ -95,7 +96,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
 
 
 class Choice:
-    """`near ? series : formula` of a C text: either part can be asked for."""
+    """`near ? series : formula` of a text: either part can be asked for."""
 
     def __init__(self) -> None:
         self.wanted: bool | None = None
