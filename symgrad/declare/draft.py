@@ -38,7 +38,7 @@ from ..ops.matrices import MATRICES
 from .bounds import bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
-from .infinity import NO_INFINITY, inlined, is_infinite, settled, without_neutral
+from .infinity import NO_INFINITY, inlined, is_infinite, without_neutral
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -170,7 +170,7 @@ class Draft:
         over: Sequence[Index],
         body: Expr,
         extents: Mapping[Index, Expr] | None = None,
-        where: Expr | None = None,
+        where: Expr = ONE,
         name: str | None = None,
         reader: str | None = None,
     ) -> Expr:
@@ -182,11 +182,11 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
-        if where is None:
-            body, where = without_neutral(kind, settled(body))
+        body, finite = without_neutral(kind, body)
+        where = conjunction((where, finite))
         if kind == "mean":
             kind, body = "sum", body / product(self.extent(i) for i in over)
-        mentioned = indices(body, *(() if where is None else (where,)))
+        mentioned = indices(body, where)
         free = tuple(i for i in mentioned if i not in over)
         inner = {i: given[i] for i in over if i in given}
         for i in over:
@@ -209,7 +209,7 @@ class Draft:
         subscripts: Sequence[Expr],
         body: Expr,
         extents: Mapping[Index, Expr] | None = None,
-        where: Expr | None = None,
+        where: Expr = ONE,
         shape: Sequence[Expr] | None = None,
         named: bool = True,
         reduce: str = "sum",
@@ -227,16 +227,14 @@ class Draft:
         if shape is not None:
             self._shapes[target] = list(shape)
         subs = tuple(subscripts)
-        if where is None:
-            body, where = without_neutral(reduce, settled(body))
         shown = set(indices(*subs))
-        mentioned = (*indices(body, *(() if where is None else (where,))), *(extents or {}))
+        mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
         self._add(Pending(target, subs, kind, body, dict(extents or {}), where, ()))
 
     def _add(self, pending: Pending) -> None:
         optional = [t.name for t in self.tensors.values() if t.optional]
-        outside = refs(*pending.subscripts, *(() if pending.where is None else (pending.where,)))
+        outside = refs(*pending.subscripts, pending.where)
         around = {r.name for r in outside if r.name in optional}
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
             absent = {name for name, present in when if not present}
@@ -248,12 +246,8 @@ class Draft:
                     f"{self.name}: {loose[0]} is optional, and tells which elements of {pending.target} are written. "
                     f"Say what counts without it: given({loose[0]}, then, otherwise)."
                 )
-            body, finite = without_neutral(pending.reduce, settled(body))
-            where = (
-                pending.where
-                if finite is None
-                else conjunction([*(() if pending.where is None else (pending.where,)), finite])
-            )
+            body, finite = without_neutral(pending.reduce, body)
+            where = conjunction((pending.where, finite))
             check_numbers(self.name, body)
             found = replace(pending, body=body, where=where, when=when)
             self._pending.append(self._without_idle(found, pending.order))
@@ -262,7 +256,7 @@ class Draft:
         """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
         if p.reduce in MATRICES:
             return p
-        mentioned = indices(*p.subscripts, p.body, *(() if p.where is None else (p.where,)))
+        mentioned = indices(*p.subscripts, p.body, p.where)
         idle = [i for i in order if i not in mentioned]
         body = p.body
         for i in idle:
@@ -298,7 +292,7 @@ class Draft:
         for number, p in enumerate(self._pending):
             box = tuple((i, extents[number, i]) for i in p.order)
             known = {ref(EXTENT, i): e for i, e in box}
-            where = None if p.where is None else substitute(p.where, known)
+            where = None if p.where is ONE else substitute(p.where, known)
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
@@ -327,7 +321,7 @@ class Draft:
 
     def _check_infinities(self) -> None:
         for p in self._pending:
-            if is_infinite(p.body, *(() if p.where is None else (p.where,))):
+            if is_infinite(p.body, p.where):
                 place = show_element(p.target, p.subscripts)
                 raise DeclarationError(f"{self.name}: {place} is infinite, and {NO_INFINITY}")
 
@@ -338,7 +332,7 @@ class Draft:
         ranks |= {p.target: len(p.subscripts) for p in self._pending}
         numbers = {*self.dims, *(o.name for o in self.options), EXTENT}
         for p in self._pending:
-            for r in refs(*p.subscripts, p.body, *(() if p.where is None else (p.where,)), *p.extents.values()):
+            for r in refs(*p.subscripts, p.body, p.where, *p.extents.values()):
                 if r.name in numbers:
                     continue
                 if r.name not in ranks:

@@ -22,7 +22,7 @@ def axes_as_read(equations: Sequence[Pending], hoisted: Collection[str]) -> list
     for p in reversed(equations):  # a reader stands behind what it reads
         shown = indices(*reordered(p.target, p.subscripts))
         rank: dict[Expr, int] = {i: n for n, i in enumerate((*shown, *(i for i in p.order if i not in shown)))}
-        for r in refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,))):
+        for r in refs(p.body, *p.subscripts, p.where):
             if r.name in hoisted:
                 wanted = [min((rank[i] for i in indices(s)), default=len(rank)) for s in r.subscripts]
                 axes[r.name] = tuple(sorted(range(len(wanted)), key=wanted.__getitem__))
@@ -35,7 +35,7 @@ def axes_as_read(equations: Sequence[Pending], hoisted: Collection[str]) -> list
             p,
             subscripts=tuple(transform(s, element) for s in reordered(p.target, p.subscripts)),
             body=transform(p.body, element),
-            where=None if p.where is None else transform(p.where, element),
+            where=transform(p.where, element),
         )
         for p in equations
     ]

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from mpmath import mp
 
@@ -23,7 +23,6 @@ from ..expr import (
     Const,
     Expr,
     Index,
-    Ref,
     apply,
     conjunction,
     const,
@@ -46,6 +45,8 @@ _ENDS = (INFINITY, _LEAST)
 NEUTRAL: Mapping[str, Expr] = {  # what changes nothing in a reduction
     **{"sum": ZERO, "prod": ONE, "max": _LEAST, "argmax": _LEAST, "logsumexp": _LEAST, "min": INFINITY}
 }
+T = TypeVar("T")
+Finite = tuple[Expr | None, Expr]  # a value where it is not neutral, None if it always is, and the condition of that
 _NUMBERS = (-2.5, -1.0, 0.0, 0.75, 1.0, 3.0)  # what an operand may be: an operator that differs at them has no limit
 
 
@@ -60,14 +61,10 @@ def settled(body: Expr) -> Expr:
     if not is_infinite(body):
         return body
     found: dict[Expr, Expr] = {}
-    for node in postorder(body):
-        args = [found[a] for a in node.args]
-        if not isinstance(node, Apply) or not args or node.op == "given":
-            found[node] = node if not args else _rebuilt(node, args)
-        elif node.op == "select":
-            found[node] = _choice(*args)
-        else:
-            found[node] = _applied(node.op, args)
+    for node in postorder(body):  # subscripts are no place for infinities
+        found[node] = node
+        if isinstance(node, Apply) and node.args:
+            found[node] = _applied(node.op, [found[a] for a in node.args])
     return found[body]
 
 
@@ -76,25 +73,23 @@ def in_branches(body: Expr) -> bool:
     return not is_infinite(*(leaf for leaf in _leaves(body) if leaf not in _ENDS))
 
 
-def without_neutral(kind: str, body: Expr) -> tuple[Expr, Expr | None]:
-    """`where(c, a, neutral)` in a reduction as a and the condition c; the branches may be the other way round, and
-    nested."""
+def without_neutral(kind: str, body: Expr) -> tuple[Expr, Expr]:
+    """The body of a reduction settled, `where(c, a, neutral)` as a and the condition c; the branches may be the other
+    way round, and nested."""
+    body = settled(body)
     neutral = NEUTRAL.get(kind)
     if neutral not in _ENDS or not is_infinite(body):
-        return body, None
-    there: dict[Expr, tuple[Expr | None, Expr]] = {}  # the value where it is not neutral, and the condition of that
-    for node in _choices(body):
-        if node is neutral:
-            there[node] = None, ZERO
-        elif isinstance(node, Apply) and node.op == "select":
-            condition, then, otherwise = node.args
-            (a, holds), (b, fails) = there[then], there[otherwise]
-            value = b if a is None else a if b is None else select(condition, a, b)
-            there[node] = value, _either(condition, holds, fails)
-        else:
-            there[node] = node, ONE
-    value, condition = there[body]
-    return (body, None) if value is None or condition is ONE else (value, condition)
+        return body, ONE
+
+    def chosen(node: Apply, then: Finite, otherwise: Finite) -> Finite:
+        if node.op == "given":
+            return node, ONE
+        (a, holds), (b, fails) = then, otherwise
+        value = b if a is None else a if b is None else select(node.args[0], a, b)
+        return value, _either(node.args[0], holds, fails)
+
+    value, condition = _fold(body, lambda leaf: (None, ZERO) if leaf is neutral else (leaf, ONE), chosen)
+    return (body, ONE) if value is None else (value, condition)
 
 
 def inlined(equations: Sequence[Pending], kept: Collection[str]) -> list[Pending]:
@@ -113,7 +108,7 @@ def inlined(equations: Sequence[Pending], kept: Collection[str]) -> list[Pending
 def _is_plain(p: Pending) -> bool:
     """Whether the equation says what each element of its target is, by none of the others."""
     plain = len(set(p.subscripts)) == len(p.subscripts) and all(isinstance(s, Index) for s in p.subscripts)
-    return plain and p.reduce == "none" and p.where is None and all(r.name != p.target for r in refs(p.body))
+    return plain and p.reduce == "none" and p.where is ONE and all(r.name != p.target for r in refs(p.body))
 
 
 def _together(equations: Sequence[Pending]) -> bool:
@@ -140,13 +135,16 @@ def _with(q: Pending, written: Sequence[Pending]) -> list[Pending]:
         given = [(r.subscripts[axes[i]], e) for r in read for i, e in p.extents.items()]
         extents = {s: e for s, e in given if isinstance(s, Index)} | {**q.extents}
         values = {r: substitute(p.body, dict(zip(p.subscripts, r.subscripts, strict=True))) for r in read}
-        body, where = without_neutral(q.reduce, settled(substitute(q.body, values)))
-        where = conjunction(c for c in (q.where, where) if c is not None) if where is not None else q.where
-        found.append(replace(q, body=body, where=where, extents=extents, when=when))
+        body, finite = without_neutral(q.reduce, substitute(q.body, values))
+        found.append(replace(q, body=body, where=conjunction((q.where, finite)), extents=extents, when=when))
     return found if read else [q]
 
 
 # branches
+
+
+def _chooses(node: Expr) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op in ("select", "given")
 
 
 def _choices(root: Expr) -> list[Expr]:
@@ -161,80 +159,63 @@ def _choices(root: Expr) -> list[Expr]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            if isinstance(node, Apply) and node.op in ("select", "given"):
+            if _chooses(node):
                 stack += [(a, False) for a in node.args[:0:-1]]
     return order
 
 
-def _rebuilt(node: Expr, args: Sequence[Expr]) -> Expr:
-    if isinstance(node, Ref):
-        return node  # subscripts are no place for infinities
-    assert isinstance(node, Apply)
-    return apply(node.op, *args)
+def _leaves(choice: Expr) -> Iterable[Expr]:
+    return (n for n in _choices(choice) if not _chooses(n))
 
 
-def _choice(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """`where(condition, then, otherwise)`, without asking the condition again first thing in a branch."""
-    while isinstance(then, Apply) and then.op == "select" and then.args[0] is condition:
+def _fold(choice: Expr, leaf: Callable[[Expr], T], chosen: Callable[[Apply, T, T], T]) -> T:
+    """What `chosen` makes of a choice and its two branches, and `leaf` of what is chosen."""
+    found: dict[Expr, T] = {}
+    for node in _choices(choice):
+        found[node] = chosen(node, found[node.args[1]], found[node.args[2]]) if _chooses(node) else leaf(node)
+    return found[choice]
+
+
+def _choice(op: str, condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """A choice between two branches, without asking the condition again first thing in one of them."""
+    if op == "given":
+        return apply(op, condition, then, otherwise)
+    while isinstance(then, Apply) and then.op == op and then.args[0] is condition:
         then = then.args[1]
-    while isinstance(otherwise, Apply) and otherwise.op == "select" and otherwise.args[0] is condition:
+    while isinstance(otherwise, Apply) and otherwise.op == op and otherwise.args[0] is condition:
         otherwise = otherwise.args[2]
     return select(condition, then, otherwise)
 
 
+def _rechosen(node: Apply, then: Expr, otherwise: Expr) -> Expr:
+    return _choice(node.op, node.args[0], then, otherwise)
+
+
 def _either(condition: Expr, holds: Expr, fails: Expr) -> Expr:
     """`holds` where the condition holds, else `fails`, as a condition."""
-    if fails is ZERO:
-        return condition if holds is ONE else apply("and", condition, holds) if holds is not ZERO else ZERO
-    if holds is ZERO:
-        return _either(apply("not", condition), fails, ZERO)
+    negated = apply("not", condition)
     if holds is fails:
         return holds
     if holds is ONE:
         return apply("or", condition, fails)
     if fails is ONE:
-        return apply("or", apply("not", condition), holds)
-    return apply("or", apply("and", condition, holds), apply("and", apply("not", condition), fails))
+        return apply("or", negated, holds)
+    return apply("or", apply("and", condition, holds), apply("and", negated, fails))
 
 
 def _applied(op: str, args: Sequence[Expr]) -> Expr:
     """`op` of arguments that may be infinite in their branches."""
+    if op in ("select", "given"):
+        return _choice(op, *args)
     chosen = [k for k, a in enumerate(args) if a not in _ENDS and any(leaf in _ENDS for leaf in _leaves(a))]
     if chosen:
         k = chosen[0]
-        found = _over(args[k], lambda leaf: _applied(op, [*args[:k], leaf, *args[k + 1 :]]))
+        found = _fold(args[k], lambda leaf: _applied(op, [*args[:k], leaf, *args[k + 1 :]]), _rechosen)
     else:
         found = _limit(op, args) if any(a in _ENDS for a in args) else apply(op, *args)
-    if OPS[op].result == "bool" and isinstance(found, Apply) and found.op == "select":
-        return _condition(found)
+    if OPS[op].result == "bool" and isinstance(found, Apply) and found.op == "select":  # a choice between conditions
+        return _fold(found, lambda leaf: leaf, lambda node, then, otherwise: _either(node.args[0], then, otherwise))
     return found
-
-
-def _condition(choice: Expr) -> Expr:
-    """A choice between conditions as a condition."""
-    there: dict[Expr, Expr] = {}
-    for node in _choices(choice):
-        there[node] = node
-        if isinstance(node, Apply) and node.op == "select":
-            there[node] = _either(node.args[0], there[node.args[1]], there[node.args[2]])
-    return there[choice]
-
-
-def _leaves(choice: Expr) -> Iterable[Expr]:
-    return (n for n in _choices(choice) if not (isinstance(n, Apply) and n.op in ("select", "given")))
-
-
-def _over(choice: Expr, function: Callable[[Expr], Expr]) -> Expr:
-    """`function` of what is chosen, in each branch."""
-    there: dict[Expr, Expr] = {}
-    for node in _choices(choice):
-        if isinstance(node, Apply) and node.op == "select":
-            there[node] = _choice(node.args[0], there[node.args[1]], there[node.args[2]])
-        elif isinstance(node, Apply) and node.op == "given":
-            there[node] = apply("given", node.args[0], there[node.args[1]], there[node.args[2]])
-        else:
-            there[node] = function(node)
-    return there[choice]
 
 
 # limits

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import DeclarationError
-from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, show, substitute, total
+from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, show, substitute, terms_of, total
 from ..ir import When
 
 
@@ -24,7 +24,7 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
     if not names:
         return [(body, ())]
     if additive:
-        terms = _terms(body)
+        terms = [t if sign > 0 else -t for t, sign in terms_of(body)]
         alone = [t for t in terms if _name_alone(t) in optional]
         if alone:
             rest = [t for t in terms if t not in alone]
@@ -57,22 +57,6 @@ def _name_alone(term: Expr) -> str:
     """The name of a term that is one element, or minus one; else nothing."""
     term = term.args[0] if isinstance(term, Apply) and term.op == "neg" else term
     return term.name if isinstance(term, Ref) else ""
-
-
-def _terms(body: Expr) -> list[Expr]:
-    """The terms of a sum, signs kept."""
-    terms: list[Expr] = []
-    stack = [(body, False)]
-    while stack:
-        node, negative = stack.pop()
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            a, b = node.args
-            stack += [(b, negative != (node.op == "sub")), (a, negative)]
-        elif isinstance(node, Apply) and node.op == "neg":
-            stack.append((node.args[0], not negative))
-        else:
-            terms.append(-node if negative else node)
-    return terms
 
 
 def _settled(body: Expr, name: str, present: bool) -> Expr:

@@ -40,7 +40,7 @@ class Pending:
     reduce: str
     body: Expr
     extents: Mapping[Index, Expr]
-    where: Expr | None
+    where: Expr  # 1 for all of the box
     when: When
 
     @property
@@ -51,7 +51,7 @@ class Pending:
         """
         if self.reduce in MATRICES:
             return tuple(dict.fromkeys((*indices(*self.subscripts), *self.extents, *indices(self.body))))
-        mentioned = indices(*self.subscripts, self.body, *(() if self.where is None else (self.where,)))
+        mentioned = indices(*self.subscripts, self.body, self.where)
         bound = [i for i in self.extents if i not in mentioned]
         return (*mentioned, *bound)
 
@@ -106,7 +106,7 @@ class Ranges:
             for number, p in enumerate(pending)
             for r, writes in (
                 (ref(p.target, *p.subscripts), True),
-                *((r, False) for r in refs(p.body, *p.subscripts, *(() if p.where is None else (p.where,)))),
+                *((r, False) for r in refs(p.body, *p.subscripts, p.where)),
             )
             if r.name in self.shapes
             for axis, s in enumerate(r.subscripts)

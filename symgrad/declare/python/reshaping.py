@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import Any
 
 from ...errors import ShapeError
-from ...expr import ONE, Apply, Expr, apply, const, is_exact, product, show, value_of
+from ...expr import ONE, Expr, apply, const, factors, is_exact, product, show, value_of
 from ...expr.sizes import equal, multiples
 from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, value
 from .scope import here, inside
@@ -75,7 +75,7 @@ def _extents(node: Node, shape: Sequence[Any]) -> list[Expr]:
 
 def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
     """The product of `above` divided by that of `below`, each size cancelled as a whole; what is left is divided."""
-    above, below = ([f for e in some for f in _factors(e)] for some in (above, below))
+    above, below = ([f for e in some for f in factors(e)[0]] for some in (above, below))
     left = [e for e in above if not is_exact(e)]
     over: list[Expr] = []
     for e in below:
@@ -98,10 +98,6 @@ def _quotient(above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
     if not divisor or number % divisor:
         return None
     return product([*left, *([const(number // divisor)] if number != divisor else [])])
-
-
-def _factors(e: Expr) -> list[Expr]:
-    return [f for a in e.args for f in _factors(a)] if isinstance(e, Apply) and e.op == "mul" else [e]
 
 
 def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> Groups | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, value_of
+from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, terms_of, value_of
 from ...expr.sizes import tidy
 from .graph import Node, is_pack, places_of, read
 from .scope import current, here
@@ -168,17 +168,11 @@ def floor_divide(e: Expr, by: int) -> Expr:
     """`e // by` for a sum of terms: multiples of `by` leave the division, (2*n + 1)//2 is n."""
     whole: Expr = const(0)
     rest: Expr = const(0)
-    stack = [(e, False)]
-    while stack:
-        node, negative = stack.pop()
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            a, b = node.args
-            stack += [(b, negative != (node.op == "sub")), (a, negative)]
-            continue
-        number, factor = node.args if isinstance(node, Apply) and node.op == "mul" else (node, const(1))
+    for term, sign in terms_of(e):
+        number, factor = term.args if isinstance(term, Apply) and term.op == "mul" else (term, const(1))
         if is_exact(number) and value_of(number) % by == 0:
-            term = const(value_of(number) / by) * factor
-            whole = whole - term if negative else whole + term
+            part = const(value_of(number) / by) * factor
+            whole = whole - part if sign < 0 else whole + part
         else:
-            rest = rest - node if negative else rest + node
+            rest = rest - term if sign < 0 else rest + term
     return whole + apply("floordiv", rest, by)

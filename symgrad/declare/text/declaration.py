@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...expr import ZERO, Expr, Index, conjunction, const, index, indices, is_exact, product, ref, substitute, value_of
+from ...expr import (
+    ONE,
+    ZERO,
+    Expr,
+    Index,
+    conjunction,
+    const,
+    index,
+    indices,
+    is_exact,
+    product,
+    ref,
+    substitute,
+    value_of,
+)
 from ...ir import Function
 from ...ops import NAMES
 from ..draft import Draft
-from ..infinity import settled
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
 from .header import HeaderReader
 from .names import PACK, check_own_name
@@ -309,22 +322,20 @@ class _Declaration(HeaderReader):
         given = dict(extents)
         with self.under(*self.written_where):
             body, where, kind = self._body(name, given)
-        if self.written_where:
-            where = conjunction(self.written_where)
-        body = settled(body)
+        where = conjunction([where, *self.written_where])
         self.check_constants(token, body)
         if PACK in subscripts:
             given[PACK] = ref("...")
         with self.at(token):
             self.draft.define(name, subscripts, body, given, where, reduce=kind)
 
-    def _body(self, name: str, extents: dict[Index, Expr]) -> tuple[Expr, Expr | None, str]:
+    def _body(self, name: str, extents: dict[Index, Expr]) -> tuple[Expr, Expr, str]:
         """The body with its condition and reduction: one that is the whole body needs no equation of its own."""
         behind = self.reduction_ends()
         whole = behind is not None and (behind.kind in ("end", "newline") or behind.text in (";", ",", "]"))
         alone = self._writers.get(name, 1) == 1 or self.token.text in ("sum", "mean")
         if not whole or not alone or self.written_where:
-            return self.expression(), None, "sum"
+            return self.expression(), ONE, "sum"
         r = self.reduction()
         extents |= r.extents
         if r.kind == "mean":

@@ -16,6 +16,7 @@ from ...expr import (
     Ref,
     apply,
     conjunction,
+    conjuncts,
     const,
     indices,
     postorder,
@@ -26,7 +27,7 @@ from ...expr import (
 )
 from ...ops import NAMES, OPS
 from ..draft import Draft
-from ..infinity import NO_INFINITY, in_branches, is_infinite, settled, without_neutral
+from ..infinity import NO_INFINITY, in_branches, is_infinite, without_neutral
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
@@ -41,7 +42,7 @@ class Reduction:
     over: tuple[Index, ...]
     body: Expr
     extents: Mapping[Index, Expr]
-    where: Expr | None
+    where: Expr
 
 
 class ExpressionReader(Names):
@@ -130,15 +131,14 @@ class ExpressionReader(Names):
         self.expect(")", f"at the end of {first.text}")
         extents = {i: self.extents[i] for i in over if i in self.extents}
         self.bound, self.extents = outer, given
-        body, where = without_neutral(first.text, settled(body))
-        if is_infinite(body) and not (_asks_presence(body) and in_branches(body)):
+        left, _ = without_neutral(first.text, body)
+        if is_infinite(left) and not (_asks_presence(left) and in_branches(left)):
             raise self.error(first, NO_INFINITY)
         kind = first.text
-        if conditions:
-            if kind == "mean":
-                kind, body = "sum", body / product(counts.get(i, self.draft.extent(i)) for i in over)
-            where = conjunction([*conditions, *(() if where is None else (where,))])
-        mentioned = indices(body, *(() if where is None else (where,)))
+        if conditions and kind == "mean":
+            kind, body = "sum", body / product(counts.get(i, self.draft.extent(i)) for i in over)
+        where = conjunction(conditions)
+        mentioned = indices(body, where)
         for i, token in zip(over, named, strict=True):
             if i not in mentioned and i not in extents:
                 raise self.error(
@@ -155,14 +155,11 @@ class ExpressionReader(Names):
         r = self.reduction()
         body = r.body
         for mask, present in self._presences:
-            if mask.name in {x.name for x in refs(body, *(() if r.where is None else (r.where,)))}:
+            if mask.name in {x.name for x in refs(body, r.where)}:
                 body = apply("given", mask, *((body, ZERO) if present else (ZERO, body)))
-        free = set(indices(body, *(() if r.where is None else (r.where,)))) - set(r.over)
-        where = r.where
-        for condition in self._conditions:
-            shown = set(indices(condition))
-            if not shown or shown & free:
-                where = condition if where is None else apply("and", where, condition)
+        free = set(indices(body, r.where)) - set(r.over)
+        shown = ((c, set(indices(c))) for c in self._conditions)
+        where = conjunction([r.where, *(c for c, mine in shown if not mine or mine & free)])
         with self.at(token):
             return self.draft.reduce(r.kind, r.over, body, {**self.extents, **r.extents}, where)
 
@@ -279,9 +276,7 @@ class ExpressionReader(Names):
 
     @contextmanager
     def under(self, *conditions: Expr) -> Iterator[None]:
-        parts = [*conditions]
-        while any(isinstance(p, Apply) and p.op == "and" for p in parts):
-            parts = [a for p in parts for a in (p.args if isinstance(p, Apply) and p.op == "and" else (p,))]
+        parts = [c for condition in conditions for c in conjuncts(condition)]
         self._conditions += parts
         yield
         del self._conditions[len(self._conditions) - len(parts) :]
