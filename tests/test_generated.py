@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from arguments import arguments
 from numpy.testing import assert_allclose
+from readers import of_derivative, of_program
 
 from symgrad import library, pipeline
 from symgrad.backends import BACKENDS
@@ -97,6 +98,12 @@ def test_is_what_is_printed(name, request):
 @each_function
 def test_lines_are_short_enough_to_read(name):
     assert [line for f in printed(name) for line in f.text.split("\n") if len(line) > 88] == []
+
+
+@each_function
+def test_who_reads_a_value_is_where_it_is_computed(name):
+    programs = [in_language(name, to).program for to in languages(name)]
+    assert [line for p in programs for line in (*of_derivative(p.derivative), *of_program(p))] == []
 
 
 def test_nothing_else_is_there(request):

@@ -18,7 +18,7 @@ from .data import (
     names_of,
     with_names,
 )
-from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed
+from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import (
@@ -111,6 +111,7 @@ __all__ = [
     "unconditional",
     "unconstrained_indices",
     "unknowns",
+    "unmet",
     "with_names",
     "writes_once",
 ]

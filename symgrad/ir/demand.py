@@ -29,27 +29,25 @@ from ..expr.sizes import equal
 from ..ops import OPS
 from .data import Equation, Function, Role
 from .order import ordered, recurrent
-from .reads import Conditions, read_under
+from .reads import Conditions, read_under, reads_of
 
 
 def on_demand(function: Function) -> Function:
-    """The function with each local that may have no value computed only where something needs it.
-
-    What is needed for a local that is computed everywhere is needed where that local is: elsewhere it reads zeros.
-    """
-    changed: dict[int, Equation] = {}
-    for number, e, needed in _needed(function):
-        if needed and may_fail(e, function.table):
-            changed[number] = replace(e, where=conjunction([*e.conditions, *needed]))
-    if not changed:
-        return function
-    statements = [changed.get(number, e) for number, e in enumerate(function.statements)]
-    return replace(function, statements=ordered(statements))
+    """The function with each local that may have no value, or is computed from such a local, computed only where
+    something needs it."""
+    statements: list[Equation] = []
+    partial: set[str] = set()
+    for e, needed in reversed(list(_needed(function))):
+        if needed and (may_fail(e, function.table) or any(r.name in partial for r in e.reads)):
+            e = replace(e, where=conjunction([*e.conditions, *needed]))
+            partial.add(e.target)
+        statements.append(e)
+    return replace(function, statements=ordered(statements)) if partial else function
 
 
 def slopes_needed(function: Function) -> dict[Equation, Conditions]:
     """For each equation of a local the conditions under which alone its cotangent is not 0."""
-    return {e: needed for _, e, needed in _needed(function, slopes=True) if needed}
+    return {e: needed for e, needed in _needed(function, slopes=True) if needed}
 
 
 def may_fail(e: Equation, tensors: Collection[str]) -> bool:
@@ -57,20 +55,39 @@ def may_fail(e: Equation, tensors: Collection[str]) -> bool:
     return any(has_domain(n, tensors) for n in postorder(e.body))
 
 
-def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[int, Equation, Conditions]]:
+def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:
     """The equations from the last one on, each with the conditions under which alone its element is needed."""
     loops = recurrent(function.statements)
     demands: dict[str, Conditions] = {}  # on each tensor, of all its readers so far; its axes are places
-    for number, e in reversed(list(enumerate(function.statements))):
+    for e in reversed(function.statements):
         tensor, needed = function.table[e.target], Conditions()
         if tensor.role == Role.LOCAL and e.fills(tensor) and e.target not in loops:
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
             needed = tuple(substitute(c, own) for c in demands.get(e.target, ()))
-        yield number, e, needed
+        yield e, needed
         for r, conditions in read_under(e, slopes).items():
             mine = _of_axes(r, tuple(dict.fromkeys((*needed, *conditions))), e, function)
             before = demands.get(r.name, mine)
             demands[r.name] = tuple(c for c in before if c in mine)
+
+
+def unmet(function: Function, values: Collection[str]) -> list[tuple[Equation, Ref, Expr]]:
+    """The reader's rule: who reads a value is where the value is computed. Returned is who breaks it: the equation,
+    what it reads, and the condition on which alone that is computed.
+
+    values  the tensors that are such values: of a cotangent, 0 where nothing is added is what is meant
+    """
+    writers = ((name, es[0]) for name, es in function.writers.items() if name in values and len(es) == 1)
+    partial = {name: e for name, e in writers if e.conditions and e.fills(function.table[name])}
+    found = []
+    for e in function.statements:
+        for r, domain in reads_of(e, function.facts) if any(r.name in partial for r in e.reads) else ():
+            if r.name in partial and may_fail(writer := partial[r.name], function.table):
+                shown = {i for i, _ in writer.shown}
+                at: dict[Expr, Expr] = dict(zip(writer.subscripts, r.subscripts, strict=True))
+                asked = [substitute(c, at) for c in writer.conditions if shown.issuperset(indices(c))]
+                found += [(e, r, c) for c in asked if not domain.holds(c)]
+    return found
 
 
 def in_place(function: Function) -> Function:
