@@ -205,9 +205,10 @@ class ArrayPrinter:
                 rest += [] if dilation is ONE else [f"dilation={sizes(dilation)}"]
                 inner = ", ".join([text(base, 0), str(axis), sizes(size), *rest])
                 return f"_windows({inner})", ATOM
-            case Pad(base, widths, fill):
+            case Pad(base, widths, fill, pack):
                 option = "" if text(fill, 0) == "0" else f", constant_values={text(fill, 0)}"
-                return f"{np}.pad({text(base, 0)}, {_widths(widths)}{option})", ATOM
+                several = f"({text(base, ATOM)}.ndim - {len(widths) - 1})" if pack else ""
+                return f"{np}.pad({text(base, 0)}, {_widths(widths, several)}{option})", ATOM
             case Places(item):
                 parts = [sizes(e) if e is not None else "None" for e in (item.start, item.stop, item.step)]
                 return f"slice({', '.join(parts)})", ATOM
@@ -387,8 +388,10 @@ def _axes(axes: Sequence[int]) -> str:
     return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
 
 
-def _widths(widths: Sequence[tuple[Expr, Expr]]) -> str:
+def _widths(widths: Sequence[tuple[Expr, Expr]], of_pack: str) -> str:
     pairs = [f"({sizes.axis(first)}, {sizes.axis(last)})" for first, last in widths]
+    if of_pack:  # how many axes it stands for
+        pairs[0] = f"*[(0, 0)] * {of_pack}"
     return pairs[0] if len(pairs) == 1 else f"({', '.join(pairs)})"
 
 

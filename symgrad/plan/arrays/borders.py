@@ -34,6 +34,7 @@ from ...ir import Dtype, Equation, Tensor
 from ...ops import OPS
 from ..conditions import Margin, all_of, difference, keys, margin_of, margins_of
 from .affine import Extents, Sizes, linear
+from .layout import pack_of
 from .products import factors, multiplied
 from .tree import Array, Infinity, Num, Pad, Var
 from .tree import Elementwise as Entry
@@ -277,7 +278,7 @@ class Borders:
         return ref(name, *subscripts), covered
 
     def _name(self, tensor: Tensor, widths: tuple[tuple[Expr, Expr], ...], fill: Expr, local: bool) -> str:
-        array = Pad(Var(tensor.name), widths, _entry(fill))
+        array = Pad(Var(tensor.name), widths, _entry(fill), pack_of(tensor.shape) is not None)
         known = next((n for n, a in self.pads.items() if a == array), None)
         if known is not None and not local and known not in self.around:
             return known

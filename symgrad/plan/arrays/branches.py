@@ -32,6 +32,7 @@ from ...ir import Tensor
 from ...ops import OPS
 from ..conditions import Precondition, precondition, restricted, unconditional_preconditions
 from .affine import Sizes
+from .layout import pack_of
 from .taking import as_number
 from .tree import (
     Array,
@@ -125,7 +126,8 @@ class Branches(ABC):
         if not any(maybe_empty):
             return ref(r.name, *places)
         shape = self.tensors[r.name].shape
-        array = Pad(Var(r.name), tuple((ZERO, ONE if more else ZERO) for more in maybe_empty), Num(as_number(ZERO)))
+        widths = tuple((ZERO, ONE if more else ZERO) for more in maybe_empty)
+        array = Pad(Var(r.name), widths, Num(as_number(ZERO)), pack_of(shape) is not None)
         name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
         self.pads[name] = array
         self.padded.add(name)

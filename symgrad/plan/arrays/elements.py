@@ -124,7 +124,8 @@ class Reader(Evaluator):
         extents = dict(e.box)
         pieces = self.pieces(r, extents)
         if None in pieces or shared_by(pieces):
-            return labels(r)
+            several = len(indices(*(s for s in r.subscripts if not isinstance(s, Index)))) != 1
+            return labels(r) if several else self._arrays(r, pieces, indices(*r.subscripts), extents)[1]
         return self._assembled(Var(r.name), [p for p in pieces if p is not None], extents).labels
 
     # one axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
-from ...expr import Index, Ref, indices
+from ...expr import Expr, Index, Ref, indices
 from ...ir import Equation
 
 Pattern = tuple[bool, ...]  # per axis: an index (True) or a kept axis of length 1 (False)
@@ -52,6 +52,12 @@ def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
 def is_pack(i: Index) -> bool:
     """The index of a pack is named like the pack."""
     return not i.name.isidentifier()
+
+
+def pack_of(shape: Sequence[Expr]) -> Ref | None:
+    """The axis of a pack, where a shape begins with one."""
+    first = shape[0] if shape else None
+    return first if isinstance(first, Ref) and not first.name.isidentifier() else None
 
 
 def _reaches(after: Mapping[Index, set[Index]], start: Index, goal: Index) -> bool:
@@ -122,7 +128,10 @@ def _produced(
     if e.reduced:
         if not {i for i, _ in e.reduced} <= {i for r in values for i in indices(r)}:
             return None  # there is no axis to keep: a mean of what is the same for all
-        return natural(shown, order) if e.subscripts == tuple(i for i in order if i in shown) else None
+        if e.subscripts != tuple(i for i in order if i in shown):
+            return None
+        inner = natural(shown, order)  # axes in front need not be kept, but are where others are
+        return inner if all(inner) else tuple(i in shown for i in order)
     kept = {pattern[r.name] for r in values if r.name in pattern}
     exact = [r for r in values if r.subscripts and r.name not in pattern]
     if len(kept) == 1 and not exact and e.subscripts == tuple(i for i in order if i in shown):
@@ -136,7 +145,8 @@ def _fits(e: Equation, order: Sequence[Index], r: Ref, pattern: Mapping[str, Pat
     if contracted or not plain(r):
         return False
     mine = pattern[r.name]
-    if natural(labels(r), order) == mine and tuple(i for i in order if i in labels(r)) == r.subscripts:
+    laid = len(mine) <= len(order) and natural(labels(r), order) == mine[mine.index(True) :]
+    if laid and tuple(i for i in order if i in labels(r)) == r.subscripts:
         return True
     return pattern.get(e.target) == mine and not e.reduced
 

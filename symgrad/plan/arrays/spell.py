@@ -15,7 +15,7 @@ from .elements import Reader
 from .layout import frame, is_pack
 from .matrices import matrix_value
 from .products import counted, divided, factors, multiplied
-from .taking import Axes, as_index, permuted, trimmed, whole
+from .taking import Axes, as_index, permuted, whole
 from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
 from .values import KEPT, Value
 
@@ -83,10 +83,13 @@ class Speller(Reader):
         return apply("select", e.where, e.body, NEUTRAL.get(e.reduce, ZERO))
 
     def _ordered(self, value: Value, e: Equation, order: Sequence[Index]) -> Value:
-        """`value` with its axes as the target has them; missing ones are left to who stores it."""
+        """`value` with its axes as the target has them, or keeps them; missing ones are left to who stores it."""
         if not e.plain:
             return value
         wanted = tuple(s for s in e.subscripts if s in value.labels)
+        if wanted == e.subscripts and e.target in self.kept:
+            names = iter(wanted)
+            return self.laid(value, tuple(next(names) if present else KEPT for present in self.kept[e.target]))
         if value.labels == wanted:
             return value
         places = [value.labels.index(as_index(s)) for s in wanted]
@@ -166,12 +169,9 @@ class Speller(Reader):
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
         keep = self.kept.get(e.target)
         if keep is not None:
-            kept: list[Index | None] = [None if i in reduced else i for i in axes]
-            while kept and kept[0] is None:
-                kept.pop(0)
+            kept: Axes = tuple(None if i in reduced else i for i in axes)
             if tuple(i is not None for i in kept) == keep:
-                full: Axes = tuple(None if i in reduced else i for i in axes)
-                return Value(Reduce(kind, value.array, numbers, keepdims=True), trimmed(full))
+                return Value(Reduce(kind, value.array, numbers, keepdims=True), kept)
         return Value(Reduce(kind, value.array, numbers), tuple(i for i in axes if i not in reduced))
 
     # products of matrices

@@ -38,7 +38,7 @@ from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, renamed, tops, with_items
 from .elements import Moving, Split, shared_by, trimmed_items
 from .fills import Fills, plain_indices
-from .layout import frame
+from .layout import frame, pack_of
 from .spell import Speller
 from .taking import packed_items
 from .tree import (
@@ -169,7 +169,7 @@ class Stores(Fills):
             items: list[Item] = []
             for (first, last), axis in zip(widths, self.tensors[target].shape, strict=True):
                 start = None if first is ZERO else first
-                if isinstance(axis, Ref) and not axis.name.isidentifier():
+                if axis is pack_of(self.tensors[target].shape):
                     items.append("...")
                 elif last is ZERO:
                     items.append(Slice(start))

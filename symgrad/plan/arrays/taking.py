@@ -58,11 +58,6 @@ def packed_items(items: Sequence[Item], axes: Sequence[Expr | None]) -> tuple[It
     )
 
 
-def trimmed(axes: Axes) -> Axes:
-    first = next((k for k, i in enumerate(axes) if i is not None), len(axes))
-    return axes[first:]
-
-
 def whole(array: Array) -> Array:
     """An array of integers as it is, for subscripts and integer results: not in the type of the inputs."""
     if isinstance(array, Range):

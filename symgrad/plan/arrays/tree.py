@@ -157,11 +157,13 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """`base` with so many elements before and behind each axis, all of them `fill`."""
+    """`base` with so many elements before and behind each axis, all of them `fill`; `pack` if the first of them is the
+    axis of a pack, which stands for several."""
 
     base: Array
     widths: tuple[tuple[Expr, Expr], ...]
     fill: Array
+    pack: bool = False
 
 
 @dataclass(frozen=True, slots=True)

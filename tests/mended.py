@@ -1,0 +1,18 @@
+"""Formulas that were printed wrong in one language or another; each is checked in all of them."""
+
+from __future__ import annotations
+
+MENDED = {
+    "a border beside a pack": "f(x[...,n], w[...])[...,j:n] = where(j >= 1, x[...,j-1], w[...])",
+    "an argmax of what is taken, taken": "f(x[n,m])[j:m] = x[argmax[k:n](x[k,j//2]), j//2]",
+    "an argmax of rows that are taken": "f(x[n,m], y[n])[j:m] = y[argmax[k:n](x[k,m-1-j//2])]*x[0,j]",
+    "a result of which a part is read": "t(z[n]): v[j:n] = where(z[j] > 0, z[j], 0.1*z[j]); out[i:n-1] = v[i]",
+    "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
+    "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",
+    "a number in xlogy": "f(x) = xlogy(x**2, 1.5)",
+    "a number in clip": "f(x, y) = clip(0.5, x, y)",
+    "a recurrence of logarithms": (
+        "h(a0[K], tr[K,K], x[T]): a[0,k] = a0[k]; "
+        "a[t+1,k] = logsumexp[j](a[t,j] + tr[j,k] - logsumexp[q](tr[j,q])) + x[t]; out = sum[k](a[T,k])"
+    ),
+}
