@@ -14,7 +14,7 @@ def arguments(function):
     rng = np.random.default_rng(0)
     options = {o.name: o.default for o in function.options}
     sizes = dict.fromkeys(names(function), 3)
-    if not fitting(function, sizes, dict.fromkeys(function.packs, (4,)), options):
+    if not fitting(function, {**dict.fromkeys(function.packs, 4), **sizes}, options):
         sizes = choose(function, options, rng)
     packs = set(function.packs)
     symmetric = symmetric_inputs(function)

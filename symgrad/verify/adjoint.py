@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import Function
 from .draws import DRAWS, integers, is_pointwise
-from .sizes import boxes, choose, fitting, shape_of
+from .sizes import Sizes, boxes, choose, fitting, shape_of
 from .symmetric import made_symmetric, symmetric_inputs
 from .text import differentiable
 
@@ -54,20 +54,18 @@ def drawn(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Inputs and options at real sizes, of one distribution after the other; nothing where that takes too long."""
     options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
-    packs: dict[str, tuple[int, ...]] = {p: (3, 17) if is_pointwise(function) else (3,) for p in function.packs}
+    packs = dict.fromkeys(function.packs, (3, 17) if is_pointwise(function) else (3,))
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
     limit = COST * (5 if full else 1)
-    sizes = choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)
-    if not fitting(function, sizes, packs, options) or sum(map(prod, boxes(function, sizes, packs, options))) > limit:
-        return
-    yield from draws_at(function, rng, sizes, packs, options)
+    sizes = {**packs, **choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)}
+    if fitting(function, sizes, options) and sum(map(prod, boxes(function, sizes, options))) <= limit:
+        yield from draws_at(function, rng, sizes, options)
 
 
 def draws_at(
     function: Function,
     rng: np.random.Generator,
-    sizes: Mapping[str, int],
-    packs: Mapping[str, tuple[int, ...]],
+    sizes: Sizes,
     options: Mapping[str, Any],
     kinds: Sequence[str] = ("normal", "above", "unit"),
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -76,13 +74,13 @@ def draws_at(
     for kind in kinds:
         inputs: dict[str, Any] = {}
         for name in function.inputs:
-            shape = shape_of(function, name, sizes, packs, options)
+            shape = shape_of(function, name, sizes, options)
             if name in differentiable(function):
                 inputs[name] = np.asarray(DRAWS[kind](rng, shape))
                 if name in symmetric:
                     inputs[name] = made_symmetric(inputs[name], *symmetric[name])
             else:
-                low, high = integers(function, name, sizes, packs, options)
+                low, high = integers(function, name, sizes, options)
                 dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
                 inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(dtype)
         yield inputs, dict(options)

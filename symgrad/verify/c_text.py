@@ -31,6 +31,7 @@ from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
 from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
+from .sizes import count
 from .text import Fault, Kinds, Steps, Values, differentiable, full_shape
 
 Other = Callable[[Parameter, Argument], Any]
@@ -136,8 +137,7 @@ class CText:
 
     def sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes and options as they are passed: of a pack, how many points it has."""
-        sizes = bind(self.function, inputs).items()
-        numbers: dict[str, Any] = {name: prod(size) if isinstance(size, tuple) else size for name, size in sizes}
+        numbers: dict[str, Any] = {name: count(size) for name, size in bind(self.function, inputs).items()}
         return numbers | {k: v if isinstance(v, int) else literal(v) for k, v in options.items()}
 
     def room(self, work: str, which: str, variant: str, sizes: Mapping[str, Any]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
 from ..ir import Function, extent_of
 from ..ops import COMPARISONS
+from .sizes import Sizes
 from .text import Array
 
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
@@ -41,11 +42,7 @@ def is_pointwise(function: Function) -> bool:
             return False
         if not all(isinstance(e, Const) for e in tensor.shape[1:]):
             return False
-    return all(_one_point(e.subscripts, pack) for e in function.statements)
-
-
-def _one_point(subscripts: tuple[Expr, ...], pack: str) -> bool:
-    return bool(subscripts) and isinstance(subscripts[0], Index)
+    return all(e.subscripts and isinstance(e.subscripts[0], Index) for e in function.statements)
 
 
 def presences(function: Function) -> list[dict[str, bool]]:
@@ -71,32 +68,28 @@ def edges(function: Function) -> list[float]:
     return distinct if operators & {"atan2", "copysign"} else [*distinct, -0.0]
 
 
-def integers(
-    function: Function,
-    name: str,
-    sizes: Mapping[str, int],
-    packs: Mapping[str, tuple[int, ...]],
-    options: Mapping[str, Any],
-) -> tuple[int, int]:
+def integers(function: Function, name: str, sizes: Sizes, options: Mapping[str, Any]) -> tuple[int, int]:
     """The range of values of an integer tensor: what it indexes, or is compared with."""
     if function.table[name].dtype == "bool":
         return 0, 2
-    known: Mapping[str, int | tuple[int, ...]] = {**sizes, **packs}
-    bounds, mentioned = _subscript_extents(function, name, known, options)
-    for equation in function.statements:
-        box = dict(equation.box)
-        for node in postorder(*equation.expressions):
-            if isinstance(node, Apply) and node.op in COMPARISONS:
-                for a, b in (node.args, node.args[::-1]):
-                    if isinstance(a, Ref) and a.name == name and isinstance(b, Index) and b in box:
-                        bounds.append(extent_of(box[b], known, options))
+    bounds, mentioned = _subscript_extents(function, name, sizes, options)
+    bounds += [extent_of(box[b], sizes, options) for a, b, box in _compared(function) if a == name and b in box]
     if bounds:
         return 0, min(bounds)
     return (0, 2) if mentioned else (-2, 4)
 
 
+def _compared(function: Function) -> Iterator[tuple[str, Expr, Mapping[Any, Expr]]]:
+    """The tensors that are compared with something, with what, and the box in which."""
+    for equation in function.statements:
+        box: Mapping[Any, Expr] = dict(equation.box)
+        for node in postorder(*equation.expressions):
+            if isinstance(node, Apply) and node.op in COMPARISONS:
+                yield from ((a.name, b, box) for a, b in (node.args, node.args[::-1]) if isinstance(a, Ref))
+
+
 def _subscript_extents(
-    function: Function, name: str, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]
+    function: Function, name: str, known: Sizes, options: Mapping[str, Any]
 ) -> tuple[list[int], bool]:
     """The extents of the axes that an integer tensor subscripts, and whether a subscript is computed from it."""
     bounds: list[int] = []
@@ -117,19 +110,14 @@ def ignored(function: Function, options: Mapping[str, Any]) -> dict[str, list[in
     """The integer inputs that are subscripts, with the numbers that they are compared with, and those beside: a `where`
     may leave out what is out of range."""
     found: dict[str, list[int]] = {}
-    for equation in function.statements:
-        for node in postorder(*equation.expressions):
-            if isinstance(node, Apply) and node.op in COMPARISONS:
-                for a, b in (node.args, node.args[::-1]):
-                    number = options.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
-                    if isinstance(a, Ref) and a.name in function.inputs and number is not None:
-                        found.setdefault(a.name, []).extend((int(number), int(number) - 1, int(number) + 1))
-    return {name: values for name, values in found.items() if function.table[name].dtype == "int"}
+    for name, b, _ in _compared(function):
+        number = options.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
+        if name in function.inputs and function.table[name].dtype == "int" and number is not None:
+            found.setdefault(name, []).extend((int(number), int(number) - 1, int(number) + 1))
+    return found
 
 
-def outside(
-    function: Function, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]
-) -> dict[str, tuple[int, int]]:
+def outside(function: Function, known: Sizes, options: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """The integer inputs that are subscripts, each with the two values next to the range they must be in."""
     found = {}
     for name in function.inputs:

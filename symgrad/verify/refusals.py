@@ -96,11 +96,8 @@ def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
     """Inputs for which the formula reads outside of a tensor, in a branch that only data select: some at each of the
     sizes where that can be."""
     function, rng = declaration.function, np.random.default_rng(13)
-    bound = bind(function, case.inputs, case.options)
-    sizes = {n: s for n, s in bound.items() if isinstance(s, int)}
-    packs = {n: s for n, s in bound.items() if isinstance(s, tuple)}
-    for wrong in leaving(function, sizes, packs, case.options):
-        drawn = [inputs for inputs, _ in draws_at(function, rng, wrong, packs, case.options, tuple(DRAWS))]
+    for wrong in leaving(function, bind(function, case.inputs, case.options), case.options):
+        drawn = [inputs for inputs, _ in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
         start = coarse(drawn[0])
         near = at_kinks(declaration, start, case.options, rng, EVALUATIONS, COMPARISONS)
         found = next(
@@ -122,21 +119,18 @@ def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, A
 
 def _unfitting(function: Function, case: Case) -> Iterator[Values]:
     """Inputs of sizes that break each condition."""
-    bound = bind(function, case.inputs, case.options)
-    sizes = {n: s for n, s in bound.items() if isinstance(s, int)}
-    packs = {n: s for n, s in bound.items() if isinstance(s, tuple)}
-    for wrong in violations(function, sizes, packs, case.options):
+    for wrong in violations(function, bind(function, case.inputs, case.options), case.options):
         inputs: dict[str, Any] = {}
         fitting = True  # but for the sizes: an axis of none has no subscript in its range
         for name in function.inputs:
             if case.inputs.get(name) is None:
                 inputs[name] = None
                 continue
-            shape = shape_of(function, name, wrong, packs, case.options)
+            shape = shape_of(function, name, wrong, case.options)
             if name in differentiable(function):
                 inputs[name] = np.ones(shape)
             else:
-                low, high = integers(function, name, wrong, packs, case.options)
+                low, high = integers(function, name, wrong, case.options)
                 fitting &= high > low or 0 in shape
                 inputs[name] = np.full(shape, max(low, 0), dtype=np.int64)
                 if function.table[name].dtype == "bool":

@@ -23,7 +23,7 @@ import numpy as np
 from ..ir import Dtype, Function, bind
 from ..source.tree import REAL, Parameter
 from .c_text import CText
-from .sizes import boxes
+from .sizes import boxes, count
 from .text import Values, full_shape
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -111,12 +111,8 @@ class Driver:
     def call(self, inputs: Values, options: Mapping[str, Any], seeds: Values) -> bytes:
         """One call as the program reads it."""
         function, sizes = self.function, bind(self.function, inputs)
-        plain = {n: s for n, s in sizes.items() if isinstance(s, int)}
-        packs = {n: s for n, s in sizes.items() if isinstance(s, tuple)}
-        numbers = {n: prod(s) if isinstance(s, tuple) else s for n, s in sizes.items()}
-        points = max(
-            [prod(max(n, 1) for n in numbers.values()), *(prod(b) for b in boxes(function, plain, packs, options))]
-        )
+        numbers = {n: count(s) for n, s in sizes.items()}
+        points = max([prod(max(n, 1) for n in numbers.values()), *map(prod, boxes(function, sizes, options))])
         most = min(LARGEST, 4096 + 4 * ELEMENT * points)
         shapes = {n: full_shape(function, n, inputs, options) for n in function.outputs}
         passed = self.text.sizes(inputs, options)

@@ -15,8 +15,7 @@ from ..ir import Function, extent_of
 from .groups import components
 from .reach import inside
 
-Packs = Mapping[str, tuple[int, ...]]
-Sizes = Mapping[str, int | tuple[int, ...]]
+Sizes = Mapping[str, int | tuple[int, ...]]  # of dims, and of packs
 STEPS = 4  # the least size where a tensor is computed from itself: one step tells little
 LARGER = (4, 7, 12)  # the least size, where a subscript needs them
 COST = 3000  # operations of one evaluation in mpmath: about 10 ms
@@ -27,55 +26,49 @@ def names(function: Function) -> list[str]:
     return [d.name for d in function.dims if not d.pack]
 
 
-def shape_of(
-    function: Function, name: str, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
-) -> tuple[int, ...]:
+def count(size: int | tuple[int, ...]) -> int:
+    """A size as one number: of a pack, how many points it has."""
+    return prod(size) if isinstance(size, tuple) else size
+
+
+def shape_of(function: Function, name: str, sizes: Sizes, options: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor, the axes of a pack one by one."""
     shape: list[int] = []
     for extent in function.table[name].shape:
-        if isinstance(extent, Ref) and extent.name in packs:
-            shape.extend(packs[extent.name])
-        else:
-            shape.append(extent_of(extent, {**sizes, **packs}, options))
+        size = sizes.get(extent.name) if isinstance(extent, Ref) else None
+        shape += size if isinstance(size, tuple) else [extent_of(extent, sizes, options)]
     return tuple(shape)
 
 
-def boxes(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> list[list[int]]:
+def boxes(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> list[list[int]]:
     """The extents of every equation's box."""
-    known: Sizes = {**sizes, **packs}
-    return [[extent_of(e, known, options) for _, e in equation.box] for equation in function.statements]
+    return [[extent_of(e, sizes, options) for _, e in equation.box] for equation in function.statements]
 
 
-def met(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> list[bool]:
+def met(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> list[bool]:
     """Whether the sizes meet each constraint."""
-
-    def element(name: str, subscripts: tuple[int, ...]) -> Any:
-        found = {**sizes, **packs}.get(name, options.get(name))
-        return prod(found) if isinstance(found, tuple) else found
-
-    return [bool(evaluate(c, {}, element)) for c in function.constraints]
+    known = {**options, **{name: count(size) for name, size in sizes.items()}}
+    return [bool(evaluate(c, {}, lambda name, _: known[name])) for c in function.constraints]
 
 
-def possible(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+def possible(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> bool:
     """Whether the sizes meet the constraints, and nothing outside of a tensor is read whatever the data are."""
-    return all(met(function, sizes, packs, options)) and inside(function, {**sizes, **packs}, options)
+    return all(met(function, sizes, options)) and inside(function, sizes, options)
 
 
-def fitting(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+def fitting(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> bool:
     """Whether the sizes meet the constraints, nothing outside of a tensor is read whatever the data are, and no box is
     empty unless a size is 0."""
-    if not possible(function, sizes, packs, options):
+    if not possible(function, sizes, options):
         return False
-    if 0 in sizes.values() or any(0 in p for p in packs.values()):
-        return True
-    return all(0 not in box for box in boxes(function, sizes, packs, options))
+    return 0 in map(count, sizes.values()) or all(0 not in box for box in boxes(function, sizes, options))
 
 
-def cost(function: Function, sizes: Mapping[str, int], options: Mapping[str, Any]) -> int:
-    """The operations of one evaluation."""
-    packs = dict.fromkeys(function.packs, (2,))
+def cost(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> int:
+    """The operations of one evaluation; with packs of 2 points, if their sizes are not told."""
     lengths = [sum(1 for _ in postorder(e.body)) for e in function.statements]
-    return sum(prod(b) * n for b, n in zip(boxes(function, sizes, packs, options), lengths, strict=True))
+    extents = boxes(function, {**dict.fromkeys(function.packs, 2), **sizes}, options)
+    return sum(prod(b) * n for b, n in zip(extents, lengths, strict=True))
 
 
 def choose(
@@ -90,7 +83,7 @@ def choose(
     that cost no more than the limit.
     """
     dims = names(function)
-    packs = dict.fromkeys(function.packs, (2,))
+    packs: dict[str, int] = dict.fromkeys(function.packs, 2)
     best: tuple[int, dict[str, int]] | None = None
     least = STEPS if any(c.open for c in components(function)) else 2
     distinct = tuple(range(least, least + len(dims)))
@@ -98,7 +91,7 @@ def choose(
     small = (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5))
     for pool in pools or (*small, *larger, (1, 2, 2, 3, 3, 4)):
         for sizes in _assignments(dims, pool, rng):
-            if not fitting(function, sizes, packs, options):
+            if not fitting(function, {**packs, **sizes}, options):
                 continue
             price = cost(function, sizes, options)
             within = largest and best is not None and best[0] <= limit
@@ -109,7 +102,9 @@ def choose(
     return best[1] if best is not None else _reaching(function, packs, options, rng)
 
 
-def _reaching(function: Function, packs: Packs, options: Mapping[str, Any], rng: np.random.Generator) -> dict[str, int]:
+def _reaching(
+    function: Function, packs: Sizes, options: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, int]:
     """Sizes that meet constraints such as n > 12, by steps that break no more of them; then smaller while they do."""
     dims = names(function)
     sizes = dict.fromkeys(dims, 1)
@@ -118,25 +113,24 @@ def _reaching(function: Function, packs: Packs, options: Mapping[str, Any], rng:
     broken = len(function.constraints) + 1
     for step in range(400 if dims else 0):
         moved = {**sizes, **{n: int(rng.integers(1, far)) for n in rng.permutation(dims)[: 1 + step % 2].tolist()}}
-        count = met(function, moved, packs, options).count(False)
-        count += not count and not fitting(function, moved, packs, options)
-        if (count, sum(moved.values())) < (broken, sum(sizes.values())) or 0 < count <= broken:
-            sizes, broken = moved, count
+        wrong = met(function, {**packs, **moved}, options).count(False)
+        wrong += not wrong and not fitting(function, {**packs, **moved}, options)
+        if (wrong, sum(moved.values())) < (broken, sum(sizes.values())) or 0 < wrong <= broken:
+            sizes, broken = moved, wrong
     return sizes
 
 
-def leaving(
-    function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
-) -> Iterator[dict[str, int]]:
-    """For each size that is moved alone, the nearest smaller and larger ones, and 1, at which the formula may read
+def leaving(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> Iterator[Sizes]:
+    """For each dim that is moved alone, the nearest smaller and larger sizes, and 1, at which the formula may read
     outside of a tensor, though they meet the constraints."""
 
-    def leaves(moved: Mapping[str, int]) -> bool:
-        return all(met(function, moved, packs, options)) and not inside(function, {**moved, **packs}, options)
+    def leaves(moved: Sizes) -> bool:
+        return all(met(function, moved, options)) and not inside(function, moved, options)
 
     for name, size in sizes.items():
-        nearest = [next((v for v in row if leaves({**sizes, name: v})), None) for row in _ways(size)]
-        yield from ({**sizes, name: v} for v in dict.fromkeys(nearest) if v is not None)
+        if not isinstance(size, tuple):
+            nearest = [next((v for v in row if leaves({**sizes, name: v})), None) for row in _ways(size)]
+            yield from ({**sizes, name: v} for v in dict.fromkeys(nearest) if v is not None)
 
 
 def _ways(size: int) -> tuple[range, ...]:
@@ -144,21 +138,17 @@ def _ways(size: int) -> tuple[range, ...]:
     return range(size - 1, 0, -1), range(size + 1, 2 * size + 12), range(1, size)
 
 
-def violations(
-    function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
-) -> Iterator[dict[str, int]]:
-    """For each constraint, sizes near `sizes` that break it and, if that is possible, no other one."""
-    moves = [[{**sizes, n: v} for n in sizes] for v in (*range(1, 2 * max(sizes.values(), default=0) + 12), 0)]
-    near = sorted((m for row in moves for m in row), key=lambda m: (0 in m.values(), _distance(m, sizes)))
-    held = [met(function, m, packs, options) for m in near]
+def violations(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> Iterator[Sizes]:
+    """For each constraint, sizes of dims near `sizes` that break it and, if that is possible, no other one."""
+    dims = {name: size for name, size in sizes.items() if not isinstance(size, tuple)}
+    ways = (*range(1, 2 * max(dims.values(), default=0) + 12), 0)
+    moves = sorted(((n, v) for v in ways for n in dims), key=lambda m: (m[1] == 0, abs(m[1] - dims[m[0]])))
+    near: list[Sizes] = [{**sizes, name: value} for name, value in moves]
+    held = [met(function, moved, options) for moved in near]
     for number in range(len(function.constraints)):
         broken = [(flags.count(False), k) for k, flags in enumerate(held) if not flags[number]]
         if broken:
             yield near[min(broken)[1]]
-
-
-def _distance(one: Mapping[str, int], other: Mapping[str, int]) -> int:
-    return sum(abs(one[n] - other[n]) for n in one)
 
 
 def _assignments(dims: list[str], pool: tuple[int, ...], rng: np.random.Generator) -> Iterator[dict[str, int]]:
@@ -177,25 +167,17 @@ def empties(function: Function, sizes: Mapping[str, int], options: Mapping[str, 
     wanted = [{**sizes, name: 0} for name in sizes]
     if len(sizes) > 1:
         wanted.append(dict.fromkeys(sizes, 0))
-    for chosen in wanted:
-        packs = dict.fromkeys(function.packs, (2,))
-        if defined(function, chosen, packs, options):
-            yield chosen
+    yield from (w for w in wanted if defined(function, {**dict.fromkeys(function.packs, 2), **w}, options))
 
 
-def defined(function: Function, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]) -> bool:
+def defined(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> bool:
     """Whether no maximum and no mean of nothing is asked for; a logsumexp of nothing is -oo."""
-    return all(_defined(function, k, sizes, packs, options) for k in range(len(function.statements)))
-
-
-def _defined(
-    function: Function, number: int, sizes: Mapping[str, int], packs: Packs, options: Mapping[str, Any]
-) -> bool:
-    equation = function.statements[number]
-    known: Sizes = {**sizes, **packs}
-    if 0 not in [extent_of(e, known, options) for _, e in equation.reduced]:
-        return True
-    # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum
-    empty = {name for name, size in known.items() if size == 0 or (isinstance(size, tuple) and 0 in size)}
-    averaged = any(isinstance(n, Ref) and n.name in empty for n in postorder(equation.body))
-    return equation.reduce in ("none", "sum", "prod", "logsumexp") and not averaged
+    empty = {name for name, size in sizes.items() if not count(size)}
+    for equation in function.statements:
+        if all(extent_of(e, sizes, options) for _, e in equation.reduced):
+            continue
+        # a mean over nothing is 0 by the equation, and 0/0 wherever the division stands outside of the sum
+        averaged = any(isinstance(n, Ref) and n.name in empty for n in postorder(equation.body))
+        if averaged or equation.reduce not in ("none", "sum", "prod", "logsumexp"):
+            return False
+    return True

@@ -59,10 +59,9 @@ class Solvers:
     def _points(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         # not the defaults: that an option is passed on is seen only where it has another value
         options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
-        packs: dict[str, tuple[int, ...]] = dict.fromkeys(self.function.packs, (3,))
-        sizes = choose(self.function, options, self.rng, COST)
-        if fitting(self.function, sizes, packs, options) and cost(self.function, sizes, options) <= MOST:
-            yield from draws_at(self.function, self.rng, sizes, packs, options)
+        sizes = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
+        if fitting(self.function, sizes, options) and cost(self.function, sizes, options) <= MOST:
+            yield from draws_at(self.function, self.rng, sizes, options)
 
 
 class _Asked:

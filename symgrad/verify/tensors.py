@@ -21,7 +21,7 @@ from .cases import LONG, Case, Sampler
 from .draws import DRAWS, ignored, integers, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
-from .sizes import choose, cost, defined, empties, fitting, possible, shape_of
+from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible, shape_of
 from .symmetric import made_symmetric
 from .text import Array, Values
 
@@ -31,7 +31,6 @@ SEARCH = 600_000  # operations in search of kinks, by the long matrix
 NEAR = 60_000  # and in search of the edges of conditions, by the short one
 KINKS = 30  # cases at kinks
 ATTEMPTS = 12  # at a point where the function has a value
-LARGER = (4, 7, 12)  # the least size, where the smallest sizes have no value
 
 Inputs = dict[str, Array | None]
 
@@ -118,9 +117,9 @@ class Tensors(Sampler):
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
             yield self._tensor_case(Row("options"), sizes, everything, options)
-        nothing = dict.fromkeys(self.function.packs, (0,))
+        nothing = dict.fromkeys(self.function.packs, 0)
         empty = Row("a size of 0", "positive", empty=True)
-        if nothing and defined(self.function, small, nothing, self.options):
+        if nothing and defined(self.function, {**nothing, **small}, self.options):
             yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
         for sizes in empties(self.function, small, self.options):
             yield self._tensor_case(empty, sizes, everything, self.options)
@@ -224,14 +223,10 @@ class Tensors(Sampler):
     ) -> Case | None:
         # a pack is of another size than every axis, that a transposed one is seen
         length = next(n for n in itertools.count(2) if n not in sizes.values())
-        packs = dict.fromkeys(
-            self.function.packs, {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[row.pack]
-        )
-        if row.empty:
-            fits = possible(self.function, sizes, packs, options) and defined(self.function, sizes, packs, options)
-        else:
-            fits = fitting(self.function, sizes, packs, options)
-        if not fits:
+        pack = {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[row.pack]
+        known: Sizes = {**dict.fromkeys(self.function.packs, pack), **sizes}
+        asked = (possible, defined) if row.empty else (fitting,)
+        if not all(holds(self.function, known, options) for holds in asked):
             return None
         for attempt in range(1 if row.draw == "zeros" else ATTEMPTS):
             kinds = ("normal", "wide", "positive", "unit", "above")
@@ -241,8 +236,8 @@ class Tensors(Sampler):
                 if not present.get(name, True):
                     inputs[name] = None
                     continue
-                shape = shape_of(self.function, name, sizes, packs, options)
-                drawn = self._drawn(name, row, kind, shape, integers(self.function, name, sizes, packs, options))
+                shape = shape_of(self.function, name, known, options)
+                drawn = self._drawn(name, row, kind, shape, integers(self.function, name, known, options))
                 if drawn is None:
                     return None  # an index of an empty axis
                 inputs[name] = drawn

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..expr import Ref
-from ..ir import Function, bind, extent_of
-from .sizes import cost
+from ..ir import Function, bind
+from .sizes import cost, shape_of
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
@@ -72,15 +71,7 @@ class Text(Protocol):
 
 def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor as a user sees it, the axes of a pack one by one."""
-    sizes = bind(function, inputs)
-    shape: list[int] = []
-    for extent in function.table[name].shape:
-        size = sizes.get(extent.name) if isinstance(extent, Ref) else None
-        if isinstance(size, tuple):
-            shape.extend(size)
-        else:
-            shape.append(extent_of(extent, sizes, options))
-    return tuple(shape)
+    return shape_of(function, name, bind(function, inputs), options)
 
 
 def gradient_key(name: str, outputs: Container[str]) -> str:

@@ -387,11 +387,11 @@ def test_sizes_reach_what_the_conditions_ask_for():
     d.define("out", (), far * ref("x_k", ZERO) * ref("x_l", const(9)))
     function = d.finish(["out"])
     sizes = choose(function, {}, np.random.default_rng(0))
-    assert fitting(function, sizes, {}, {}) and sizes["n"] > 30 and sizes["l"] > 9
-    broken = list(violations(function, sizes, {}, {}))
+    assert fitting(function, sizes, {}) and sizes["n"] > 30 and sizes["l"] > 9
+    broken = list(violations(function, sizes, {}))
     assert len(broken) == len(function.constraints) == 4
     for number, wrong in enumerate(broken):
-        assert met(function, wrong, {}, {}) == [k != number for k in range(4)]
+        assert met(function, wrong, {}) == [k != number for k in range(4)]
 
 
 def test_a_long_line_neither_recurses_nor_takes_long():
