@@ -80,7 +80,7 @@ class CText:
         module: dict[str, Any] = {
             "__builtins__": {"range": range, "int": int, "bool": bool},
             "_k": self.unit.constants,
-            "_f": {**FUNCTIONS, "abs": abs},
+            "_f": FUNCTIONS,
             "_nan": Number(mpmath.mpf("nan")),
             "_inf": Number(mpmath.mpf("inf")),
             **{f"_test_{n}": lambda x, t=t: int(bool(t(lift(x).value))) for n, t in _TESTS.items()},

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .rounding import FUNCTIONS, total
-from .rounding.array import Exact, exact, reduced
+from ..ops.matrices import MATRICES
+from .rounding.array import Exact, exact
 from .rounding.matrices import LinAlgError, whole
-
-EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
-QRResult = namedtuple("QRResult", ["Q", "R"])
-SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
-SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
 
 class UnknownName(Exception):
@@ -35,60 +29,33 @@ def _solve_triangular(a: Any, b: Any, *, lower: bool = False) -> Any:
     return _solved("solve_lower" if lower else "solve_upper", a, b)
 
 
-def _slogdet(a: Any) -> Any:
-    return SlogdetResult(whole("slogdet_sign", a), whole("slogdet_log", a))
-
-
-def _cholesky(a: Any, *, upper: bool = False) -> Any:
-    if upper:
-        raise UnknownName("np.linalg.cholesky with upper=True")
-    return whole("cholesky", a)
-
-
-def _eigh(a: Any, UPLO: str = "L") -> Any:
-    if UPLO != "L":
-        raise UnknownName(f"np.linalg.eigh with UPLO={UPLO!r}")
-    return EighResult(whole("eigh_values", a), whole("eigh_vectors", a))
-
-
-def _eigvalsh(a: Any) -> Any:
-    return whole("eigh_values", a)
-
-
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    if not compute_uv:
-        return whole("svd_values", a)
-    if full_matrices:
+    if full_matrices and compute_uv:
         raise UnknownName("np.linalg.svd with full_matrices=True")
-    return SVDResult(whole("svd_u", a), whole("svd_values", a), whole("svd_vh", a))
+    return tuple(whole(kind, a) for kind in KINDS["svd"]) if compute_uv else whole("svd_values", a)
 
 
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "r"):
         raise UnknownName(f"np.linalg.qr with mode={mode!r}")
-    return whole("qr_r", a) if mode == "r" else QRResult(whole("qr_q", a), whole("qr_r", a))
+    return whole("qr_r", a) if mode == "r" else tuple(whole(kind, a) for kind in KINDS["qr"])
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    array = exact(x)
-    if ord not in (None, 2) or (ord == 2 and (axis is None) and array.ndim != 1):
-        raise UnknownName(f"np.linalg.norm with ord={ord!r}")
-    return reduced(lambda row: FUNCTIONS["sqrt"](total([v * v for v in row])), array, axis, keepdims)
+def _called(kinds: list[str]) -> Callable[[Any], Any]:
+    """A function of one matrix: its result, or all of them."""
+    return lambda a: whole(kinds[0], a) if len(kinds) == 1 else tuple(whole(kind, a) for kind in kinds)
 
 
+KINDS: Mapping[str, list[str]] = {  # of each function, in the order of its results
+    row.function: [r.name for r in MATRICES.values() if r.function == row.function] for row in MATRICES.values()
+}
 LINALG: Mapping[str, Any] = {
+    **{name: _called(kinds) for name, kinds in KINDS.items() if hasattr(np.linalg, name)},
     "LinAlgError": LinAlgError,
-    "inv": lambda a: whole("inv", a),
     "solve": lambda a, b: _solved("solve", a, b),
-    "det": lambda a: whole("det", a),
-    "slogdet": _slogdet,
-    "cholesky": _cholesky,
-    "eigh": _eigh,
-    "eigvalsh": _eigvalsh,
+    "eigvalsh": lambda a: whole("eigh_values", a),
     "svd": _svd,
     "svdvals": lambda a: whole("svd_values", a),
-    "pinv": lambda a: whole("pinv", a),
     "qr": _qr,
-    "norm": _norm,
 }
 SCIPY: Mapping[str, Any] = {"solve_triangular": _solve_triangular, "expm": lambda a: whole("expm", a)}

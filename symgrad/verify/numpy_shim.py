@@ -17,7 +17,7 @@ from mpmath import mp
 
 from ..ops import ROWS
 from .numpy_linalg import LINALG, UnknownName
-from .rounding import FUNCTIONS, Number, lift, maximum, minimum, pi, power, total
+from .rounding import FUNCTIONS, Number, lift, pi, power
 from .rounding.array import UNSET, Exact, einsum, exact, filled, matmul, result
 from .rounding.matrices import argsort
 
@@ -30,23 +30,23 @@ def holds_numbers(value: Any) -> bool:
 
 
 class Elementwise:
-    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.outer`, `.accumulate`.
+    """A ufunc: elementwise with broadcasting, `.at` for unbuffered accumulation, `.accumulate`.
 
-    whole  NumPy's own, where it makes integers of integers
+    plain  NumPy's own, which counts where it makes integers of integers
     """
 
-    def __init__(self, function: Callable[..., Any], inputs: int, whole: Callable[..., Any] | None = None) -> None:
-        self.inputs = inputs
-        self.whole = whole
+    def __init__(self, function: Callable[..., Any], inputs: int, plain: Callable[..., Any] | None = None) -> None:
+        self.plain = plain
         self.ufunc = np.frompyfunc(function, inputs, 1)
 
     def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
         if where is not None and out is None:
             raise UnknownName("where= without out=")
-        if self.whole is not None and out is None and all(np.asarray(a).dtype.kind in "iu" for a in args):
-            return self.whole(*args)
-        operands = [a.view(np.ndarray) if isinstance(a, np.ndarray) else a for a in args]
-        operands = [lift(a) if not isinstance(a, np.ndarray) else a for a in operands]
+        if self.plain is not None and out is None and all(np.asarray(a).dtype.kind in "iu" for a in args):
+            whole = self.plain(*args)
+            if np.asarray(whole).dtype.kind in "iu":
+                return whole
+        operands = [a.view(np.ndarray) if isinstance(a, np.ndarray) else lift(a) for a in args]
         if where is None:
             found = result(self.ufunc(*operands))
         else:
@@ -59,14 +59,11 @@ class Elementwise:
         out[...] = found
         return out
 
-    def at(self, array: Any, where: Any, values: Any = None) -> None:
-        self.ufunc.at(array.view(np.ndarray), where, *(() if values is None else (_box(values),)))
+    def at(self, array: Any, where: Any, values: Any) -> None:
+        self.ufunc.at(array.view(np.ndarray), where, _box(values))
 
     def accumulate(self, array: Any, axis: int = 0) -> Any:
         return result(self.ufunc.accumulate(_box(array), axis))
-
-    def outer(self, a: Any, b: Any) -> Any:
-        return result(self.ufunc.outer(_box(a), _box(b)))
 
 
 def _box(value: Any) -> Any:
@@ -155,11 +152,6 @@ def _eye(n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     return plain.astype(dtype) if dtype is not None and np.dtype(dtype).kind in "iub" else exact(plain)
 
 
-def _heaviside(x: Any, at_zero: Any) -> Any:
-    number = lift(x)
-    return lift(at_zero) if number == 0 else lift(int(number > 0))
-
-
 def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
     if low is not None:
         x = NP["maximum"](x, low)
@@ -184,161 +176,57 @@ def _is(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
     return call
 
 
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    left, right = exact(a), exact(b)
-    if isinstance(axes, int):
-        axes = (range(left.ndim - axes, left.ndim), range(axes))
-    one, two = ([x] if isinstance(x, int) else list(x) for x in axes)
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    first = list(letters[: left.ndim])
-    second = list(letters[left.ndim : left.ndim + right.ndim])
-    for i, j in zip(one, two, strict=True):
-        second[j] = first[i]
-    shared = {first[i] for i in one}
-    out = "".join(c for c in first if c not in shared) + "".join(c for c in second if c not in shared)
-    return einsum(f"{''.join(first)},{''.join(second)}->{out}", left, right)
+def _operators(name: str, module: Any = None) -> dict[str, Elementwise]:
+    """The operators of a module, by what they are called there; all that are spelled so, where it is not given."""
+    found = {}
+    for row in ROWS:
+        prefix, _, word = (row.word("numpy") or f"np.{row.name}").rpartition(".")
+        if prefix == name and word in FUNCTIONS and (module is None or hasattr(module, word)):
+            found[word] = Elementwise(FUNCTIONS[word], row.arity, getattr(module, word, None))
+    return found
 
 
-_UNARY = {
-    **{n: n for n in ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "exp2")},
-    **{n: n for n in ("sinh", "cosh", "tanh", "floor", "ceil", "trunc", "rint", "sign", "square", "fabs", "sinc")},
-    **{f"arc{n[1:]}": n for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
-    **{n: n for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
-    "abs": "fabs",
-    "absolute": "fabs",
-}
-_BINARY = {
-    "hypot": "hypot",
-    "arctan2": "atan2",
-    "atan2": "atan2",
-    "logaddexp": "logaddexp",
-    "fmod": "fmod",
-    "copysign": "copysign",
-}
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "divide": lambda a, b: a / b,
-    "true_divide": lambda a, b: a / b,
-    "power": power,
-    "float_power": power,
-    "pow": power,
-    "maximum": maximum,
-    "minimum": minimum,
-    "fmax": maximum,
-    "fmin": minimum,
-    "heaviside": _heaviside,
-    "mod": lambda a, b: lift(a) % lift(b),
-    "remainder": lambda a, b: lift(a) % lift(b),
-    "floor_divide": lambda a, b: lift(a) // lift(b),
-}
-_WHOLE = "add subtract multiply maximum minimum fmax fmin mod remainder floor_divide abs absolute sign square".split()
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "greater": lambda a, b: a > b,
-    "greater_equal": lambda a, b: a >= b,
-    "less": lambda a, b: a < b,
-    "less_equal": lambda a, b: a <= b,
-    "equal": lambda a, b: a == b,
-    "not_equal": lambda a, b: a != b,
-}
-_MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims squeeze concatenate stack hstack
-    vstack take_along_axis take flip roll repeat tile split array_split diagonal diag triu tril copy
-    atleast_1d atleast_2d column_stack rollaxis trace rot90 permute_dims matrix_transpose append""".split()
-_PLAIN = """shape ndim size newaxis ndarray issubdtype floating integer inexact number bool_ float64
-    float32 int64 intp int32 errstate broadcast_shapes ix_ indices result_type promote_types dtype
-    logical_and logical_or logical_not logical_xor any all nonzero unravel_index ravel_multi_index
-    generic isscalar s_ index_exp shares_memory may_share_memory cumsum count_nonzero put_along_axis
-    iinfo""".split()
+_MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims concatenate stack take_along_axis flip
+    roll repeat diagonal diag triu tril copy""".split()
+_PLAIN = """shape ndim size ndarray issubdtype floating integer bool_ float64 float32 int64 int32 uint8 errstate dtype
+    s_ logical_and logical_or logical_not any all""".split()
+_METHODS = "sum mean prod max min argmax argmin cumsum cumprod".split()
 
 _zeros = _constant(lambda: lift(0), 0)
 _ones = _constant(lambda: lift(1), 1)
-_empty = _constant(lambda: UNSET, -(2**40))
 
 NP: dict[str, Any] = {
     **{name: getattr(np, name) for name in _PLAIN},
     **{name: _moving(getattr(np, name)) for name in _MOVING},
-    **{n: Elementwise(FUNCTIONS[of], 1, getattr(np, n) if n in _WHOLE else None) for n, of in _UNARY.items()},
-    **{name: Elementwise(FUNCTIONS[of], 2) for name, of in _BINARY.items()},
-    **{n: Elementwise(function, 2, getattr(np, n) if n in _WHOLE else None) for n, function in _OPERATORS.items()},
-    **_COMPARISONS,
+    **{name: _method(name, getattr(np, name)) for name in _METHODS},
+    **_operators("np", np),
+    "add": Elementwise(lambda a, b: a + b, 2, np.add),
+    "divide": Elementwise(lambda a, b: a / b, 2),
+    "power": Elementwise(power, 2),
     "arange": lambda stop, dtype=None: np.arange(stop) if dtype is None else _array(np.arange(stop), dtype),
-    "negative": Elementwise(lambda a: -a, 1),
-    "reciprocal": Elementwise(lambda a: 1 / a, 1),
     "asarray": _asarray,
-    "ascontiguousarray": _asarray,
-    "asanyarray": _asarray,
     "array": _array,
     "where": _where,
     "zeros": _zeros,
     "ones": _ones,
-    "empty": _empty,
+    "empty": _constant(lambda: UNSET, -(2**40)),
     "zeros_like": _like(_zeros),
     "ones_like": _like(_ones),
-    "empty_like": _like(_empty),
     "full": _full,
-    "full_like": lambda a, value, dtype=None: _full(np.shape(a), value, dtype),
     "eye": _eye,
-    "identity": _eye,
     "clip": _clip,
     "pad": _pad,
     "lib": SimpleNamespace(
-        stride_tricks=SimpleNamespace(
-            sliding_window_view=_moving(np.lib.stride_tricks.sliding_window_view),
-            broadcast_to=_moving(np.broadcast_to),
-        )
+        stride_tricks=SimpleNamespace(sliding_window_view=_moving(np.lib.stride_tricks.sliding_window_view))
     ),
     "isnan": _is(mp.isnan),
-    "isinf": _is(mp.isinf),
     "isfinite": _is(mp.isfinite),
-    "signbit": _is(lambda v: v < 0),
-    "sum": _method("sum", np.sum),
-    "mean": _method("mean", np.mean),
-    "prod": _method("prod", np.prod),
-    "max": _method("max", np.max),
-    "amax": _method("max", np.max),
-    "min": _method("min", np.min),
-    "amin": _method("min", np.min),
-    "argmax": _method("argmax", np.argmax),
-    "argmin": _method("argmin", np.argmin),
-    "cumsum": _method("cumsum", np.cumsum),
-    "cumprod": _method("cumprod", np.cumprod),
     "matmul": matmul,
-    "dot": lambda a, b: matmul(a, b) if np.ndim(a) and np.ndim(b) else a * b,
-    "vdot": lambda a, b: total((exact(a).ravel() * exact(b).ravel()).tolist()),
-    "inner": lambda a, b: matmul(a, NP["swapaxes"](b, -1, -2) if np.ndim(b) > 1 else b),
-    "outer": lambda a, b: exact(a).ravel()[:, None] * exact(b).ravel()[None, :],
-    "tensordot": _tensordot,
     "einsum": einsum,
     "argsort": argsort,
 }  # no nan_to_num: it would hide what the check looks for
-
-SPECIAL: Mapping[str, Any] = {
-    **{
-        word.rpartition(".")[2]: Elementwise(FUNCTIONS[word.rpartition(".")[2]], row.arity)
-        for row in ROWS
-        for word in row.spell.values()
-        if word.startswith("special.") and "{" not in word
-    },
-    "erf": Elementwise(FUNCTIONS["erf"], 1),
-    "erfc": Elementwise(FUNCTIONS["scipy_erfc"], 1),
-    "expit": Elementwise(FUNCTIONS["expit"], 1),
-    "log_expit": Elementwise(FUNCTIONS["log_expit"], 1),
-    "xlogy": Elementwise(FUNCTIONS["xlogy"], 2),
-    "logsumexp": lambda a, axis=None, keepdims=False: _logsumexp(exact(a), axis, keepdims),
-}
-MATH: Mapping[str, Any] = {
-    **{n: FUNCTIONS[n] for n in FUNCTIONS if hasattr(math, n)},
-    "prod": math.prod,
-    "comb": math.comb,
-    "factorial": math.factorial,
-}
-
-
-def _logsumexp(array: Any, axis: Any, keepdims: bool) -> Any:
-    top = array.max(axis=axis, keepdims=True)
-    found = top + NP["log"](NP["exp"](array - top).sum(axis=axis, keepdims=True))
-    return found if keepdims else NP["squeeze"](found, axis=axis)
+SPECIAL: Mapping[str, Any] = {**_operators("special"), "erfc": Elementwise(FUNCTIONS["scipy_erfc"], 1)}
+MATH: Mapping[str, Any] = {**{n: FUNCTIONS[n] for n in FUNCTIONS if hasattr(math, n)}, "prod": math.prod}
 
 
 class Shim:

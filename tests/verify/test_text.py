@@ -118,8 +118,6 @@ SHIM = {
     "broadcast": (lambda n, a, b: n.broadcast_to(a[0], (4, 3)) * n.ones((4, 1))),
     "prod": (lambda n, a, b: n.prod(a, axis=1) + a.prod()),
     "logaddexp": (lambda n, a, b: n.logaddexp(0, a)),
-    "outer": (lambda n, a, b: n.outer(a[0], b[0]) + n.add.outer(a[0], b[0])),
-    "tensordot": (lambda n, a, b: n.tensordot(a, b, axes=1)),
     "take_along_axis": (lambda n, a, b: n.take_along_axis(a, np.array([[0], [2]]), axis=1)),
     "scalar methods": (lambda n, a, b: a.sum().reshape(1, 1) + a[0, 0][..., None]),
     "cumsum": (lambda n, a, b: n.cumsum(a, axis=1)),
@@ -137,7 +135,7 @@ SHIM = {
     "solve one for many": (lambda n, a, b: n.linalg.solve(square(a)[0], b)),
     "det": (lambda n, a, b: n.linalg.det(square(a))),
     "slogdet": (lambda n, a, b: n.stack(n.linalg.slogdet(-square(a)))),
-    "logabsdet": (lambda n, a, b: n.linalg.slogdet(square(a)).logabsdet),
+    "logabsdet": (lambda n, a, b: n.linalg.slogdet(square(a))[1]),
     "cholesky": (lambda n, a, b: n.linalg.cholesky(definite(a))),
     "cholesky reads the lower triangle": (lambda n, a, b: n.linalg.cholesky(definite(a)[0] + UPPER)),
     "eigh": (lambda n, a, b: n.linalg.eigh(definite(a))[0]),
@@ -149,10 +147,9 @@ SHIM = {
     "qr of a tall matrix": (lambda n, a, b: n.linalg.qr((b**3).T)[0]),
     "qr of a wide matrix": (lambda n, a, b: n.matmul(*n.linalg.qr(b**3))),
     "r of a wide matrix": (lambda n, a, b: n.linalg.qr(b**3, mode="r")),
-    "norm": (lambda n, a, b: n.linalg.norm(b, axis=1) + n.linalg.norm(a)),
     "clip": (lambda n, a, b: n.clip(a, -1, 1)),
     "hypot": (lambda n, a, b: n.hypot(a, 2) * n.arctan2(a, 3) + n.abs(a) ** 0.5),
-    "full": (lambda n, a, b: n.full((2, 3), 0.5) + n.zeros_like(a) + n.full_like(a, 2)),
+    "full": (lambda n, a, b: n.full((2, 3), 0.5) + n.zeros_like(a)),
 }
 
 

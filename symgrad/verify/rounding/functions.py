@@ -285,19 +285,13 @@ def _atan2(y: Any, x: Any) -> Number:
     return found
 
 
-def spelled(row: Op) -> set[str]:
-    """What languages call an operator, without the name of a module; templates say more than a name."""
-    return {row.name, *(s.rpartition(".")[2] for s in row.spell.values() if "{" not in s)}
+def _heaviside(x: Any, at_zero: Any) -> Number:
+    number = lift(x)
+    return lift(at_zero) if number == 0 else lift(int(number > 0))
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    # what an operator's row says, with a generous unit roundoff; below stand those that are known better
-    **{
-        word: of(row.value, 16.0)
-        for row in ROWS
-        if row.result == "real" and 1 <= row.arity <= 2 and row.kind != "arithmetic"
-        for word in sorted(spelled(row))
-    },
+# what is known better than that an operator's row has a value
+_KNOWN: dict[str, Callable[..., Any]] = {
     **{
         name: of(getattr(mp, name), name=name)
         for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
@@ -318,23 +312,23 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "pow": power,
     "erf": of(mp.erf),
     "erfc": of(mp.erfc),
-    "tgamma": of(mp.gamma, 16.0),
     "lgamma": of(lambda x: mp.log(abs(mp.gamma(x))), 32.0),
+    "abs": abs,
     "fabs": abs,
     "floor": of(mp.floor, 0.0),
     "ceil": of(mp.ceil, 0.0),
     "trunc": of(lambda x: mp.floor(x) if x >= 0 else mp.ceil(x), 0.0),
     "rint": of(mp.nint, 0.0),
     "fmod": of(_fmod, 1.0),
+    "modulo": lambda a, b: lift(a) % lift(b),
+    "maximum": maximum,
+    "minimum": minimum,
     "fmax": maximum,
     "fmin": minimum,
-    "fma": lambda a, b, c: lift(a) * lift(b) + lift(c),
     "copysign": of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0),
     "sign": sign,
-    "square": lambda x: product(lift(x), lift(x)),
+    "heaviside": _heaviside,
     "logaddexp": of(_logaddexp),
-    "expit": of(lambda x: 1 / (1 + mp.exp(-x))),
-    "log_expit": of(lambda x: -mp.log1p(mp.exp(-x))),
     "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
     "sinc": _sinc,
     "i0": _bessel(0),
@@ -343,3 +337,15 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ndtr": of(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
 }
+
+
+def _of_row(row: Op) -> dict[str, Callable[..., Any]]:
+    """An operator by what the languages that are executed call it, without the name of a module; templates say more
+    than a name."""
+    own = _KNOWN.get(row.name) or of(row.value, 16.0)  # a generous unit roundoff
+    words = [row.name, *filter(None, (row.word("numpy"), row.word("c")))]
+    return {word.rpartition(".")[2]: own for word in words if "{" not in word}
+
+
+_ROWS = [row for row in ROWS if row.result == "real" and 1 <= row.arity <= 2 and row.kind != "arithmetic"]
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {**{w: f for row in _ROWS for w, f in _of_row(row).items()}, **_KNOWN}
