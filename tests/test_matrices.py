@@ -16,6 +16,7 @@ from symgrad.ir import as_declared
 from symgrad.library import least_squares
 from symgrad.ops.matrices import MATRICES
 from symgrad.simplify import simplify, stable
+from symgrad.verify.cases import Case
 from symgrad.verify.reference import Declaration
 from symgrad.verify.rounding import DOUBLE, rounding
 from symgrad.verify.rounding.matrices import whole
@@ -311,7 +312,7 @@ def test_the_oracle_differentiates_on_the_side_of_a_jump():
     """The sign of a column of q is LAPACK's, and changes where the first element is 0; the solution does not."""
     inputs = {"a": np.array([[0.0, 0.0], [2.0, 1.0], [1.0, -1.0]]), "b": np.array([-1.0, 0.0, 0.0])}
     seed = np.array([1.4, 3.1])
-    found = truth(Declaration(least_squares.function), inputs, {}, {"out": seed}).gradients["a"]
+    found = truth(Declaration(least_squares.function), Case(inputs, {}, {"out": seed})).gradients["a"]
     artefact = sg.load(least_squares, check=False)
     _, saved = artefact.forward(*inputs.values())
     np.testing.assert_allclose(artefact.backward(saved, seed)[0], found.astype(float), atol=1e-14)

@@ -46,7 +46,7 @@ def losses(function: Function, artefacts: Sequence[Artefact], seed: int = 0) -> 
     declaration = Declaration(function)
     tallies: list[dict[str, _Tally]] = [{} for _ in artefacts]
     for case in sample(declaration, seed=seed).cases:
-        found = truth(declaration, case.inputs, case.options, case.seeds, case.count)
+        found = truth(declaration, case)
         expected = expected_of(function, case, found)
         with mp.workprec(found.bits):
             for artefact, tally in zip(artefacts, tallies, strict=True):

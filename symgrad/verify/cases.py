@@ -24,6 +24,7 @@ HUGE = 1e30  # of a grad_output; a float32 has it too
 class Case:
     """One call: inputs by name (None: absent), options, and grad_output by output.
 
+    number, label  which one of a sample it is, and what it is of
     count    the points that it holds
     packed   the first axis of every array counts independent points
     strided  inputs and grad_output are broadcast views with stride 0
@@ -31,16 +32,21 @@ class Case:
     costly   an evaluation takes seconds: what is asked several times of others is asked once
     """
 
-    number: int
-    label: str
     inputs: Values
     options: Mapping[str, Any]
     seeds: Values
+    number: int = 0
+    label: str = ""
     count: int = 1
     packed: bool = False
     strided: bool = False
     single: bool = False
     costly: bool = False
+
+    @property
+    def often(self) -> int:
+        """How often that is asked which is asked several times."""
+        return 1 if self.costly else 3
 
 
 def in_single(case: Case) -> Case | None:
@@ -127,7 +133,7 @@ class Sampler(ABC):
                 seed = seed.astype(np.float32).astype(np.float64)
             cotangents[name] = seed
         number = next(self.numbers)
-        return Case(number, label, inputs, numbers, cotangents, count, packed, strided, single, self.costly)
+        return Case(inputs, numbers, cotangents, number, label, count, packed, strided, single, self.costly)
 
     def _edges(self, single: bool) -> list[float]:
         """The edges of this function; of a float32, those that it has."""

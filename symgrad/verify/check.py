@@ -201,7 +201,7 @@ class _Checking:
     # one point
 
     def _case(self, case: Case) -> None:
-        found = truth(self.declaration, case.inputs, case.options, case.seeds, case.count)
+        found = truth(self.declaration, case)
         self.found.undecided += found.undecided
         self.found.points += case.count
         self._witnesses(case, found)
@@ -209,9 +209,7 @@ class _Checking:
         bounds = self.text(case, found, self._format(chosen)) if self.text is not None else None
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
-        often = 1 if case.costly else 3
-        given = case.inputs, case.options, case.seeds
-        condition = conditioning(self.declaration, *given, found, self.rng, case.packed, often)
+        condition = conditioning(self.declaration, case, found, self.rng)
         if self.python is not None and not case.strided:
             for name, said in disagreements(self.function, self.python, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)
@@ -231,8 +229,7 @@ class _Checking:
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
         for part, gradients in parts(case, found, most):
-            often = 1 if case.costly else 3
-            said = differences(self.declaration, part.inputs, part.options, part.seeds, gradients, self.rng, often)
+            said = differences(self.declaration, part, gradients, self.rng)
             if said is not None:
                 self.found.fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def parts(case: Case, found: Truth, most: int) -> Iterator[tuple[Case, dict[str,
     for k in np.linspace(0, case.count - 1, min(case.count, most)).astype(int).tolist():
         inputs = {n: None if v is None else v[k] for n, v in case.inputs.items()}
         seeds = {n: None if v is None else v[k] for n, v in case.seeds.items()}
-        part = Case(case.number, f"{case.label}, point {k}", inputs, case.options, seeds)
+        part = replace(case, inputs=inputs, seeds=seeds, label=f"{case.label}, point {k}", count=1, packed=False)
         yield part, {n: g[k : k + 1] for n, g in found.gradients.items()}
 
 

@@ -20,6 +20,7 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ..ir import Function
+from .cases import Case
 from .reference import Declaration, Trace
 from .text import Array, Values, together
 
@@ -54,19 +55,20 @@ class Truth:
         return together(self.outputs, self.gradients)
 
 
-def truth(declaration: Declaration, inputs: Values, options: Mapping[str, Any], seeds: Values, count: int = 1) -> Truth:
+def truth(declaration: Declaration, case: Case) -> Truth:
     """Evaluate the declaration and J^T v at rising precision until two precisions agree.
 
-    There is no gradient where an output has no value (where `count` points are the first axis, each by itself), nor
+    There is no gradient where an output has no value (where several points are the first axis, each by itself), nor
     where a grad_output of 0 hides that it is infinite.
     """
+    seeds, count = case.seeds, case.count
     before: dict[str, Array] = {}
     undecided, low = 0, LADDER[0]
-    given = [np.abs(np.asarray(a, float)) for a in inputs.values() if a is not None]
+    given = [np.abs(np.asarray(a, float)) for a in case.inputs.values() if a is not None]
     traceless = any(np.any((a != 0) & (a < TINY) | (a > LARGE)) for a in given)
     for bits in LADDER:
         with mp.workprec(bits):
-            trace = declaration.trace(inputs, options)
+            trace = declaration.trace(case.inputs, case.options)
             outputs = {name: trace.arrays[name] for name in declaration.function.outputs}
             gradients = trace.pull(seeds)
         after = together(outputs, gradients)
@@ -110,24 +112,18 @@ def _agree(a: Any, b: Any) -> bool:
 
 
 def differences(
-    declaration: Declaration,
-    inputs: Values,
-    options: Mapping[str, Any],
-    seeds: Values,
-    gradients: Mapping[str, Array],
-    rng: np.random.Generator,
-    most: int = 3,
+    declaration: Declaration, case: Case, gradients: Mapping[str, Array], rng: np.random.Generator
 ) -> str | None:
     """Compare <v, f(x + h u) - f(x - h u)> / 2h with <J^T v, u>; None if they agree, else what was found.
 
-    Every coordinate alone where there are at most four, `most` random directions otherwise.
+    Every coordinate alone where there are at most four, random directions otherwise.
     """
     names = [n for n in gradients if gradients[n].size]
     finite = all(mp.isfinite(g) for n in names for g in gradients[n].ravel())
     count = sum(gradients[n].size for n in names)
     if not finite or not count:
         return None
-    points = {n: np.asarray(inputs[n]).ravel().tolist() for n in names}
+    points = {n: np.asarray(case.inputs[n]).ravel().tolist() for n in names}
     largest = max((abs(v) for vs in points.values() for v in vs), default=1.0)
     digits = 200 + 2 * max(0, int(np.ceil(np.log10(max(largest, 1.0)))))
     directions: list[dict[str, list[int]]] = []
@@ -136,12 +132,12 @@ def differences(
             for position in range(len(points[name])):
                 directions.append({n: [int(n == name and p == position) for p in range(len(points[n]))] for n in names})
     else:
-        directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(most)]
+        directions = [{n: rng.choice([-1, 1], len(points[n])).tolist() for n in names} for _ in range(case.often)]
     said = None
     # 1 + 1e-309 is 1 at 200 digits, floor(2**500) no step function, and a kink nearer than a step: looks from nearer
     for more in LOOKS:
         nearest = more == LOOKS[-1]
-        said = _disagreement(declaration, inputs, options, seeds, gradients, points, directions, digits + more, nearest)
+        said = _disagreement(declaration, case, gradients, points, directions, digits + more, nearest)
         if said is None:
             break
     return said
@@ -149,9 +145,7 @@ def differences(
 
 def _disagreement(
     declaration: Declaration,
-    inputs: Values,
-    options: Mapping[str, Any],
-    seeds: Values,
+    case: Case,
     gradients: Mapping[str, Array],
     points: Mapping[str, list[float]],
     directions: list[dict[str, list[int]]],
@@ -171,17 +165,17 @@ def _disagreement(
                     moves[name].append(length)
                     expected += g * length
                     scale += abs(g * length)
-            found, noise = _slope(declaration, inputs, options, seeds, moves, step)
+            found, noise = _slope(declaration, case, moves, step)
             if not mp.isfinite(found):
                 continue  # an edge of the domain
             tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (short + 40 - digits) * noise
             tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
-                nearer, _ = _slope(declaration, inputs, options, seeds, moves, step / 1024)
+                nearer, _ = _slope(declaration, case, moves, step / 1024)
                 if abs(nearer - found) > abs(found) / 2**20:
                     continue  # the difference straddles a jump
                 if nearest:
-                    sides = [_slope(declaration, inputs, options, seeds, moves, step, e)[0] for e in ((0, -1), (1, 0))]
+                    sides = [_slope(declaration, case, moves, step, e)[0] for e in ((0, -1), (1, 0))]
                     if min(sides) - tolerance <= expected <= max(sides) + tolerance:
                         continue  # or a kink, of which it is one side: max(x, exp(-y**2)) at x = 0, y = 88
                 return f"{mpmath.nstr(found, 17)} by differences, {mpmath.nstr(expected, 17)} by SymPy's derivatives"
@@ -189,28 +183,22 @@ def _disagreement(
 
 
 def _slope(
-    declaration: Declaration,
-    inputs: Values,
-    options: Mapping[str, Any],
-    seeds: Values,
-    moves: Mapping[str, list[Any]],
-    step: Any,
-    between: tuple[int, int] = (1, -1),
+    declaration: Declaration, case: Case, moves: Mapping[str, list[Any]], step: Any, between: tuple[int, int] = (1, -1)
 ) -> tuple[Any, Any]:
     """The difference of <v, f> along `moves`, central or to one side, and the magnitude of what was subtracted."""
     ends = []
     for sign in between:
-        moved = dict(inputs)
+        moved = dict(case.inputs)
         for name, lengths in moves.items():
-            array = np.asarray(inputs[name])
+            array = np.asarray(case.inputs[name])
             new = np.empty(array.size, dtype=object)
             new[:] = [mpmath.mpf(x) + sign * step * m for x, m in zip(array.ravel().tolist(), lengths, strict=True)]
             moved[name] = new.reshape(array.shape)
-        ends.append(declaration.trace(moved, options).arrays)
+        ends.append(declaration.trace(moved, case.options).arrays)
     difference, noise = mpmath.mpf(0), mpmath.mpf(0)
     function = declaration.function
     for name in function.outputs:
-        seed = seeds.get(name)
+        seed = case.seeds.get(name)
         if seed is None or function.table[name].dtype != "real":
             continue
         for v, up, down in zip(np.asarray(seed).ravel().tolist(), *(e[name].ravel() for e in ends), strict=True):
@@ -220,24 +208,16 @@ def _slope(
     return difference / ((between[0] - between[1]) * step), noise
 
 
-def conditioning(
-    declaration: Declaration,
-    inputs: Values,
-    options: Mapping[str, Any],
-    seeds: Values,
-    found: Truth,
-    rng: np.random.Generator,
-    packed: bool,
-    most: int = 3,
-) -> dict[str, Array]:
+def conditioning(declaration: Declaration, case: Case, found: Truth, rng: np.random.Generator) -> dict[str, Array]:
     """An estimate of sum |x_i dg/dx_i| for every element of `found.arrays`, as floats; inf at a kink.
 
     One by one where few numbers count for one element (each point of a pack is by itself); else the largest change
-    under random signs, `most` times, by the square root of their number.
+    under random signs, several times, by the square root of their number.
     """
     if found.kinked:
         return {name: np.full(a.shape, np.inf) for name, a in found.arrays.items()}
-    function = declaration.function
+    function, packed = declaration.function, case.packed
+    inputs, options, seeds = case.inputs, case.options, case.seeds
     tables: list[tuple[str, dict[str, Any]]] = [
         ("input", {n: v for n, v in inputs.items() if v is not None and function.table[n].dtype == "real"}),
         ("option", {n: np.asarray(v) for n, v in options.items() if isinstance(v, float)}),
@@ -250,7 +230,7 @@ def conditioning(
             alone = packed and kind != "option" and bool(np.ndim(array)) and size
             spots.extend((kind, name, p) for p in range(size // len(array) if alone else size))
     single = len(spots) <= COORDINATES
-    patterns = [[s] for s in spots] if single else [spots] * most
+    patterns = [[s] for s in spots] if single else [spots] * case.often
     sums = {name: np.zeros(a.shape) for name, a in found.arrays.items()}
     with mp.workprec(found.bits):
         for pattern in patterns:

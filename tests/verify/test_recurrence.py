@@ -11,6 +11,7 @@ from symgrad.errors import DeclarationError
 from symgrad.expr import ZERO, apply, index, ref, select
 from symgrad.ir import Dim, Dtype, Equation, Function, Role, Tensor
 from symgrad.verify import check
+from symgrad.verify.cases import Case
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 from symgrad.verify.truth import differences, truth
@@ -138,13 +139,13 @@ def declared(row):
 def test_elements_come_after_those_that_they_read(row):
     declaration, given = declared(row), values(row)
     seeds = {"h": np.random.default_rng(2).standard_normal(by_loops(row, given).shape)}
-    found = truth(declaration, given, {}, seeds)
+    found = truth(declaration, Case(given, {}, seeds))
     np.testing.assert_allclose(found.outputs["h"].astype(float), by_loops(row, given), rtol=1e-13)
     assert not found.undecided
-    assert differences(declaration, given, {}, seeds, found.gradients, np.random.default_rng(0)) is None
+    assert differences(declaration, Case(given, {}, seeds), found.gradients, np.random.default_rng(0)) is None
     with mp.workprec(300):
         found.gradients["a"].reshape(-1)[0] *= 1 + mp.mpf(2) ** -70
-    assert differences(declaration, given, {}, seeds, found.gradients, np.random.default_rng(0)) is not None
+    assert differences(declaration, Case(given, {}, seeds), found.gradients, np.random.default_rng(0)) is not None
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -9,6 +9,7 @@ from mpmath import mp
 from symgrad.declare.draft import Draft
 from symgrad.expr import ZERO, apply, const, index, ref, select
 from symgrad.ir import Dtype
+from symgrad.verify.cases import Case
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 from symgrad.verify.truth import differences, truth
@@ -101,7 +102,7 @@ def test_a_gather_scatters_and_repeats_add_up():
 
 def test_precision_rises_until_two_agree():
     function = vector(lambda x, t: apply("log", 1 + apply("exp", x)) + t)
-    found = truth(Declaration(function), {"x": np.array([-700.0]), "t": np.zeros(1)}, {}, {"out": np.ones(1)})
+    found = truth(Declaration(function), Case({"x": np.array([-700.0]), "t": np.zeros(1)}, {}, {"out": np.ones(1)}))
     with mp.workprec(3000):
         assert abs(found.outputs["out"][0] / mp.log1p(mp.exp(-700)) - 1) < 1e-20
         assert found.bits > 1000 and not found.undecided
@@ -110,19 +111,19 @@ def test_precision_rises_until_two_agree():
 def test_differences_see_a_wrong_gradient():
     function = vector(lambda x, t: apply("sin", x) * t)
     inputs, seeds = {"x": np.array([0.3, 2.0]), "t": np.array([1.5, -2.0])}, {"out": np.array([1.0, 2.0])}
-    found = truth(Declaration(function), inputs, {}, seeds)
+    found = truth(Declaration(function), Case(inputs, {}, seeds))
     rng = np.random.default_rng(0)
-    assert differences(Declaration(function), inputs, {}, seeds, found.gradients, rng) is None
+    assert differences(Declaration(function), Case(inputs, {}, seeds), found.gradients, rng) is None
     with mp.workprec(400):
         found.gradients["x"][1] *= 1 + mp.mpf(2) ** -80
-    assert differences(Declaration(function), inputs, {}, seeds, found.gradients, rng) is not None
+    assert differences(Declaration(function), Case(inputs, {}, seeds), found.gradients, rng) is not None
 
 
 @pytest.mark.parametrize(("slope", "agrees"), [(0, True), (1, True), (2, False)])
 def test_differences_across_a_kink_nearer_than_any_step_allow_for_its_sides(slope, agrees):
     function = vector(lambda x, t: apply("maximum", x, apply("exp", -(t**2))))
     inputs, seeds = {"x": np.array([0.0]), "t": np.array([88.0])}, {"out": np.array([1.0])}
-    found = truth(Declaration(function), inputs, {}, seeds)
+    found = truth(Declaration(function), Case(inputs, {}, seeds))
     found.gradients["x"][0] = mp.mpf(slope)
-    said = differences(Declaration(function), inputs, {}, seeds, found.gradients, np.random.default_rng(0))
+    said = differences(Declaration(function), Case(inputs, {}, seeds), found.gradients, np.random.default_rng(0))
     assert (said is None) == agrees

@@ -15,8 +15,9 @@ every format but for these two, so float32 and float64 share the rules.
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,65 @@ def rounding(chosen: Format, bits: int) -> Iterator[Notes]:
         now.enter(*before)
 
 
+Binary = Callable[[Any, Any], Any]
+
+
+def _operator(compute: Callable[[Number, Number], Any]) -> tuple[Binary, Binary]:
+    """The method of an operator, and of the same with its operands the other way round."""
+
+    def method(self: Number, other: Any) -> Any:
+        if type(other) is not Number:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = lift(other)
+        return compute(self, other)
+
+    return method, lambda self, other: compute(lift(other), self)
+
+
+def _sum(a: Number, b: Number) -> Number:
+    value = a.value + b.value
+    return rounded(value, a.err + b.err or _lost(value, a.value, b.value), 1.0)
+
+
+def _difference(a: Number, b: Number) -> Number:
+    value = a.value - b.value
+    return rounded(value, a.err + b.err or _lost(value, a.value, -b.value), 1.0)
+
+
+def product(a: Number, b: Number) -> Number:
+    """a b; an exact factor takes part in no error, even where the other one is infinite."""
+    err = a.size * b.err if b.err else 0.0
+    if a.err:
+        err += (b.size + b.err * now.unit) * a.err
+    return rounded(a.value * b.value, err, 1.0)
+
+
+def _quotient(a: Number, b: Number) -> Number:
+    if b.value == 0:
+        return Number(mp.nan if a.value == 0 else mp.inf * mp.sign(a.value), INF if b.err else 0.0)
+    value = a.value / b.value
+    if not (a.err or b.err):
+        return rounded(value, 0.0, 1.0)
+    least = b.size - b.err * now.unit
+    if not least > 0.0:
+        return Number(value, INF)
+    own = abs(to_float(value._mpf_)) * b.err if b.err else 0.0
+    return rounded(value, (a.err + own) / least, 1.0)
+
+
+def _comparison(holds: Callable[[Any, Any], bool]) -> Binary:
+    """The method of a comparison; one that rounding may decide the other way is noted."""
+
+    def method(a: Number, b: Number) -> Any:
+        err = a.err + b.err
+        if err and a is not b and abs(a.value - b.value) <= margin(err):
+            now.notes.doubts += 1
+        return np.bool_(holds(a.value, b.value))
+
+    return _operator(method)[0]
+
+
 class Number:
     """A value and the bound `err` of its rounding error; `size` is the value's magnitude as a float."""
 
@@ -113,56 +173,13 @@ class Number:
         self.err = err
         self.size = abs(to_float(value._mpf_))
 
-    def __add__(self, other: Any) -> Any:
-        if type(other) is not Number:
-            if isinstance(other, np.ndarray):
-                return NotImplemented
-            other = lift(other)
-        value = self.value + other.value
-        return rounded(value, self.err + other.err or _lost(value, self.value, other.value), 1.0)
-
-    def __radd__(self, other: Any) -> Any:
-        return lift(other) + self
-
-    def __sub__(self, other: Any) -> Any:
-        if type(other) is not Number:
-            if isinstance(other, np.ndarray):
-                return NotImplemented
-            other = lift(other)
-        value = self.value - other.value
-        return rounded(value, self.err + other.err or _lost(value, self.value, -other.value), 1.0)
-
-    def __rsub__(self, other: Any) -> Any:
-        return lift(other) - self
-
-    def __mul__(self, other: Any) -> Any:
-        if type(other) is not Number:
-            if isinstance(other, np.ndarray):
-                return NotImplemented
-            other = lift(other)
-        return product(self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return lift(other) * self
-
-    def __truediv__(self, other: Any) -> Any:
-        if type(other) is not Number:
-            if isinstance(other, np.ndarray):
-                return NotImplemented
-            other = lift(other)
-        if other.value == 0:
-            return Number(mp.nan if self.value == 0 else mp.inf * mp.sign(self.value), INF if other.err else 0.0)
-        value = self.value / other.value
-        if not (self.err or other.err):
-            return rounded(value, 0.0, 1.0)
-        least = other.size - other.err * now.unit
-        if not least > 0.0:
-            return Number(value, INF)
-        own = abs(to_float(value._mpf_)) * other.err if other.err else 0.0
-        return rounded(value, (self.err + own) / least, 1.0)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return lift(other) / self
+    __add__, __radd__ = _operator(_sum)
+    __sub__, __rsub__ = _operator(_difference)
+    __mul__, __rmul__ = _operator(product)
+    __truediv__, __rtruediv__ = _operator(_quotient)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
 
     def __floordiv__(self, other: Any) -> Any:
         from .functions import FUNCTIONS  # here, not above: functions are made of Numbers
@@ -192,29 +209,6 @@ class Number:
     def __abs__(self) -> Number:
         return Number(abs(self.value), self.err)
 
-    def _doubt(self, other: Number) -> None:
-        err = self.err + other.err
-        if err and self is not other and abs(self.value - other.value) <= margin(err):
-            now.notes.doubts += 1
-
-    def __lt__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a >= b)
-
-    def __eq__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a == b)
-
-    def __ne__(self, other: Any) -> Any:
-        return compare(self, other, lambda a, b: a != b)
-
     __hash__ = None  # type: ignore[assignment]  # a mutable meaning: equal values, different errors
 
     def __bool__(self) -> bool:
@@ -243,29 +237,10 @@ class Number:
         return exact(self)[key]
 
 
-def product(a: Number, b: Number) -> Number:
-    """a b; an exact factor takes part in no error, even where the other one is infinite."""
-    err = a.size * b.err if b.err else 0.0
-    if a.err:
-        err += (b.size + b.err * now.unit) * a.err
-    return rounded(a.value * b.value, err, 1.0)
-
-
 def margin(err: float) -> Any:
     """`err` units, also where a float has no number so small."""
     found = err * now.unit
     return found if found > 1e-290 else mpmath.mpf(err) * now.unit
-
-
-def compare(a: Number, b: Any, holds: Any) -> Any:
-    """Whether the comparison holds; one that rounding may decide the other way is noted."""
-    if type(b) is not Number:
-        if isinstance(b, np.ndarray):
-            return NotImplemented
-        b = lift(b)
-    if a.err or b.err:
-        a._doubt(b)
-    return np.bool_(holds(a.value, b.value))
 
 
 def lift(value: Any) -> Number:
