@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..expr import ONE, ZERO, Expr, Ref, indices, ref, refs, select, total
-from ..ir import Derivative, Equation, Function, Role
+from ..ir import Derivative, Equation, Function, Role, recorded
 from .rule import Sweep, condition_of, everywhere, reverse, times
 from .transpose import push
 
@@ -54,7 +54,7 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
         name=function.name,
         dims=function.dims,
         tensors=tuple(sweep.tensors),
-        statements=(*function.statements, *sweep.statements),
+        statements=(*function.statements, *recorded("differentiated", (), sweep.statements)),
         inputs=(*function.inputs, *(s for _, s in seeds)),
         outputs=(*function.outputs, *(r for _, r in results)),
         options=function.options,

@@ -19,6 +19,7 @@ from .data import (
     with_names,
 )
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
+from .history import recorded, rewritten
 from .latex import latex_equations, latex_of
 from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
 from .reach import (
@@ -94,7 +95,9 @@ __all__ = [
     "range_of",
     "read_under",
     "reads_of",
+    "recorded",
     "recurrent",
+    "rewritten",
     "scheduled",
     "show_derivative",
     "show_element",

@@ -17,7 +17,7 @@ axes under one plain index; its size is a tuple, and its extent their product.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -93,11 +93,12 @@ REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")  # and
 class Equation:
     """One index equation; see the head of this file.
 
-    reduce  one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices), or a
-            function of matrices
-    box     every index of the equation with its extent, those of the target first
-    where   a condition on the box; None for all of it
-    when    (optional input, present) pairs: the equation counts only if each is so
+    reduce    one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices), or a
+              function of matrices
+    box       every index of the equation with its extent, those of the target first
+    where     a condition on the box; None for all of it
+    when      (optional input, present) pairs: the equation counts only if each is so
+    rewrites  the names of those that made it of what was declared, in order; it is the same equation without them
     """
 
     target: str
@@ -107,6 +108,7 @@ class Equation:
     box: Box
     where: Expr | None = None
     when: When = ()
+    rewrites: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def reduced(self) -> Box:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from ..errors import UnsupportedError
 from ..expr import ZERO, Expr, Ref, index, refs, size
 from ..expr.names import Names
-from ..ir import Derivative, Equation, Function, Tensor, alive, show_element
+from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
 from .lower import (
@@ -62,6 +62,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     backward = [tidied(e) for e in backward]
     if small:
         forward, backward = _shared(forward, backward, joint, tensors, names)
+    forward, backward = (list(recorded("lowered", joint.statements, es)) for es in (forward, backward))
     saved, again = choose_saved(derivative.primal, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
@@ -69,7 +70,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     if style == "loops":
         forward, backward = with_operands(forward, tensors, names), with_operands(backward, tensors, names)
     for_style = cut if style == "arrays" else divided_once
-    forward, backward = for_style(forward, tensors, names), for_style(backward, tensors, names)
+    forward, backward = (list(recorded("cut", es, for_style(es, tensors, names))) for es in (forward, backward))
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}

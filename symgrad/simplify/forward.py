@@ -6,7 +6,7 @@ The table of accuracy rewrites stands in table.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..expr import (
@@ -30,7 +30,7 @@ from ..expr import (
 )
 from ..expr.names import fresh
 from ..expr.sizes import decided, equal
-from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of
+from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of, rewritten
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
@@ -38,7 +38,7 @@ from .exponentials import in_exponentials
 from .normalised import with_normalised
 from .singular import with_filled
 from .softmax import softmax
-from .table import OF_INPUTS, SCALED, STABLE, Identity, in_stable_form
+from .table import OF_INPUTS, SCALED, STABLE, in_stable_form
 from .tails import in_tails
 
 LARGE = 2_000  # operations; a longer straight line keeps its text
@@ -54,23 +54,39 @@ def stable(function: Function) -> Function:
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         return function
-    function = replace(function, statements=tuple(map(_unconditional, function.statements)))
+    for name, rewrite in _rewrites(function):
+        function = rewritten(name, function, rewrite(function))
+    return function
+
+
+def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Function]]]:
+    """What `stable` does, in order."""
+    own = [*function.inputs, *(o.name for o in function.options)]
+    yield "without conditions that always hold", _each(_unconditional)
     if function.stabilize:
-        function = replace(function, statements=tuple(map(in_exponentials, function.statements)))
-        function = _constants(_in_form(function, STABLE))
-        function = replace(function, statements=tuple(map(in_tails, function.statements)))
-        own = [*function.inputs, *(o.name for o in function.options)]
-        function = replace(function, statements=tuple(in_stable_form(e, OF_INPUTS, own) for e in function.statements))
-        function = _with_roots(_with_log_ratios(_in_form(with_filled(_once(softmax(function))), SCALED)))
-    else:
-        function = _once(_constants(function))
-    function = _rename_copies(function)
-    function = with_normalised(_hoist(function))
-    return on_demand(_with_siblings(_without_dead(function)))
+        yield "in common exponentials", _each(in_exponentials)
+        yield "stable form", _each(lambda e: in_stable_form(e, STABLE))
+    yield "constants in place", _constants
+    if function.stabilize:
+        yield "in tails", _each(in_tails)
+        yield "stable form of inputs", _each(lambda e: in_stable_form(e, OF_INPUTS, own))
+        yield "softmax", softmax
+    yield "equal reductions once", _once
+    if function.stabilize:
+        yield "removable singularities", with_filled
+        yield "scaled form", _each(lambda e: in_stable_form(e, SCALED))
+        yield "logarithms of ratios", _with_log_ratios
+        yield "roots", _with_roots
+    yield "copies under one name", _rename_copies
+    yield "hoisted", _hoist
+    yield "normalised", with_normalised
+    yield "without dead equations", _without_dead
+    yield "other results of a factorisation", _with_siblings
+    yield "on demand", on_demand
 
 
-def _in_form(function: Function, table: Sequence[Identity]) -> Function:
-    return replace(function, statements=tuple(in_stable_form(e, table) for e in function.statements))
+def _each(rewrite: Callable[[Equation], Equation]) -> Callable[[Function], Function]:
+    return lambda function: replace(function, statements=tuple(map(rewrite, function.statements)))
 
 
 def _unconditional(e: Equation) -> Equation:

@@ -38,7 +38,7 @@ from ..expr import (
     total,
     transform,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent, rewritten
 from .axes import without_idle_axes
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
@@ -56,15 +56,19 @@ LARGE = 150  # operations in one equation; a longer straight line is only cleane
 
 def simplify(derivative: Derivative) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
+    given = derivative.function
     derivative = without_idle_axes(derivative)
     if not derivative.primal.stabilize:
-        return _simplified(derivative, derivative.equations)
+        found = _simplified(derivative, derivative.equations)
+        return replace(found, function=rewritten("cheapest form", given, found.function))
     own = {e.target for e in derivative.equations}
-    derivative = replace(derivative, function=with_filled(derivative.function, own) if own else derivative.function)
+    filled = with_filled(derivative.function, own) if own else derivative.function
+    derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
     found = _simplified(derivative, with_stable_slopes(derivative))
-    function = found.function
-    function = replace(function, statements=tuple(map(_tidied, function.statements)))
-    function = with_cancelled(derivative, function)
+    function = rewritten("cheapest form", derivative.function, found.function)
+    tidied = replace(function, statements=tuple(map(_tidied, function.statements)))
+    function = rewritten("formulas of operators", function, tidied)
+    function = rewritten("without cancellation", function, with_cancelled(derivative, function))
     kept = alive(function.statements, function.outputs)
     there = {e.target for e in kept} | set(function.inputs) | set(function.outputs)
     tensors = tuple(t for t in function.tensors if t.name in there)
