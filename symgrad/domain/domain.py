@@ -31,7 +31,6 @@ from .elimination import TooMany, eliminated, tidy
 from .facts import NOTHING, Facts, fixed
 
 Box = tuple[tuple[Index, Expr], ...]
-ROOM = 4  # atoms by which the elimination of a size may lengthen a proof: more are seldom of use
 
 
 @dataclass(frozen=True)
@@ -377,7 +376,7 @@ def _empty(domain: Domain) -> bool:
         low = facts.least_of(s)
         known = [] if low is None else [Affine(symbol(s) - low)]
         try:
-            atoms, _ = eliminated([*atoms, *known], s, facts, most=len(atoms) + ROOM)
+            atoms, _ = eliminated([*atoms, *known], s, facts)
         except TooMany:
             atoms = [a for a in atoms if s not in a.form.symbols]  # fewer atoms prove less
     return NEVER in atoms

@@ -15,11 +15,11 @@ from ..expr.polynomials import Polynomial
 from .atoms import EQ, GE, NE, NEVER, Affine
 from .facts import Facts
 
-ATOMS = 120  # of one elimination: twice the most of any library function. Each step may square their number
+ATOMS = 120  # left by one elimination, each of which may square their number; no function of the library has over 31
 
 
 class TooMany(Exception):
-    """An elimination has more than ATOMS atoms: nothing is proved by it."""
+    """An elimination leaves more than ATOMS atoms: nothing is proved by it."""
 
 
 def tightened(form: Polynomial, facts: Facts) -> Polynomial:
@@ -71,9 +71,7 @@ def _has_remainder(form: Polynomial) -> bool:
     return form.terms.get((), 0) % gcd(*(c for m, c in form.terms.items() if m)) != 0
 
 
-def eliminated(
-    atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool = False, most: int = ATOMS
-) -> tuple[list[Affine], bool]:
+def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool = False) -> tuple[list[Affine], bool]:
     """`there is a value of symbol with: atoms`, and whether that is exact over the integers.
 
     If not it is too large, or, with `dark`, too small. Raises TooMany.
@@ -118,6 +116,6 @@ def eliminated(
                 form = (f + g) * a - (a - 1) * (a - 1) if a == b else form - (a - 1) * (b - 1)
             rest.append(Affine(form, GE))
     rest = tidy(rest, facts)
-    if len(rest) > most:
+    if len(rest) > ATOMS:
         raise TooMany
     return rest, exact

@@ -17,7 +17,7 @@ from ..ops import OPS
 if TYPE_CHECKING:
     from .data import Equation
 
-CASES = 8  # in which one node is evaluated that are kept apart; of more, what is common to them
+CASES = 8  # in which one node is evaluated that are kept apart, or there would be 2**n; the library has 4 at most
 
 Conditions = tuple[Expr, ...]  # all of which hold, each after those before which it is not asked
 
