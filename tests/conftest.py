@@ -6,12 +6,23 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-def pytest_collection_modifyitems(items):
+def pytest_configure(config):
+    """What takes long is left out of a run of everything; who names a file or a test has all of it."""
+    if not hasattr(config, "workerinput"):  # the processes of pytest-xdist are given the files by name
+        config.option.long |= config.args_source is config.ArgsSource.ARGS
+
+
+def pytest_collection_modifyitems(config, items):
     """Tests of frameworks come last: beside JAX, a check has no process of its own any more."""
     items.sort(key=lambda item: "frameworks" in item.path.parts)
+    long = [] if config.option.long else [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
     parser.addoption("--frameworks", action="store_true", help="fail where torch, JAX or LAPACKE is missing")
+    parser.addoption("--long", action="store_true", help="run what takes long, too: random formulas, mutants, ranges")
     parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

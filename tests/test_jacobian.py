@@ -137,12 +137,14 @@ def check(function: Function, inputs: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("declaration", "sizes", "given"), ROWS)
+@pytest.mark.long
 def test_displayed_elements_are_the_derivative(declaration: Any, sizes: Any, given: Any) -> None:
     function = as_function(declaration)
     check(function, inputs_of(function, sizes, given, rng_of(str(declaration))))
 
 
 @pytest.mark.parametrize("name", library.__all__[::8])
+@pytest.mark.long
 def test_displayed_elements_of_the_library(name: str) -> None:
     function = as_function(getattr(library, name))
     check(function, sample(Declaration(function)).cases[0].inputs)

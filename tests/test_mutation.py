@@ -10,6 +10,8 @@ import pytest
 from mathematics import both
 from mutants import FUNCTIONS, caught, mutants
 
+pytestmark = pytest.mark.long
+
 EACH = {"numpy": 2, "c": 1}  # of one function
 
 

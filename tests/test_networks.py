@@ -14,6 +14,8 @@ from numpy.testing import assert_allclose
 import symgrad as sg
 from symgrad.library.networks import causal_self_attention, gpt2_block, lenet
 
+pytestmark = pytest.mark.long
+
 NUMBERS = json.loads((Path(__file__).parent / "data" / "networks.json").read_text())
 
 

@@ -10,6 +10,8 @@ import pytest
 from mathematics import both
 from random_formulas import affine, disagreement, hunt, scalars, tensors
 
+pytestmark = pytest.mark.long
+
 KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25)}
 
 

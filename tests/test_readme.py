@@ -95,6 +95,7 @@ class Reader:
 
 
 @needs_cc
+@pytest.mark.long
 def test_shows_what_is_printed(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     text = README.read_text(encoding="utf-8")

@@ -57,6 +57,7 @@ def test_value_and_derivatives_at_0(body):
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("body", LIMITS)
+@pytest.mark.long
 def test_the_check_agrees(body, to):
     report = sg.check(declared(body), to=to)
     assert report.ok, str(report)
@@ -162,6 +163,7 @@ def test_digits_near_a_point(body, to):
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("body", POINTS)
+@pytest.mark.long
 def test_the_check_agrees_near_a_point(body, to):
     report = sg.check(declared(body, "w"), to=to)
     assert report.ok, str(report)

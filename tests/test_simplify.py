@@ -323,6 +323,7 @@ def test_simplification_keeps_the_derivative(declaration, sizes, given_inputs):
 
 
 @pytest.mark.parametrize(("declaration", "sizes", "given_inputs"), ROWS)
+@pytest.mark.long
 def test_simplification_keeps_the_second_derivative(declaration, sizes, given_inputs):
     with precisely():
         function = as_function(declaration)
@@ -368,6 +369,7 @@ relaxed = settings(max_examples=60, deadline=None, derandomize=True, suppress_he
 
 @relaxed
 @given(st.lists(formulas_of("x", "y", "z", "2", "0.3"), min_size=1, max_size=2))
+@pytest.mark.long
 def test_simplification_keeps_the_derivative_of_scalars(outputs):
     with precisely():
         function = as_function("f(x, y, z) = " + ", ".join(outputs))

@@ -12,6 +12,8 @@ from tails import FLOATS, LOGARITHMS, POINTS, QUOTIENTS, computed, off
 
 import symgrad as sg
 
+pytestmark = pytest.mark.long
+
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 C = pytest.param("c", {}, POINTS, id="c", marks=needs_cc)
 FLOAT = pytest.param("c", {"dtype": "float"}, FLOATS, id="float", marks=needs_cc)

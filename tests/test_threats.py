@@ -8,6 +8,8 @@ import pytest
 from mathematics import COMPILER
 from threats import THREATS
 
+pytestmark = pytest.mark.long
+
 ROWS = [pytest.param(attempt, id=name) for rows in THREATS.values() for name, attempt in rows.items()]
 
 

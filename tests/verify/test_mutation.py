@@ -12,6 +12,8 @@ from printed import FUNCTIONS, NUMPY, C, c_files, numpy_files
 
 from symgrad.verify import check
 
+pytestmark = pytest.mark.long
+
 NUMPY_MUTANTS = [
     ("squares", "grad_x = 2 * x * g0 + y * g1", "grad_x = 2 * x * g0 - y * g1"),
     ("squares", "grad_x = 2 * x * g0 + y * g1", "grad_x = 2 * x * g0"),
