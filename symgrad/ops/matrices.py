@@ -35,7 +35,6 @@ from ..expr.sizes import as_integer
 Rows = list[list[Any]]
 
 APART = 2.0**-60  # of the largest: eigenvalues that are nearer are equal, and so have no eigenvectors of their own
-SWEEPS = 60  # of Jacobi's method, which doubles the digits in each when it is near
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,43 +166,25 @@ def _mean_of_both(a: Rows) -> Rows:
     return [[(a[i][j] + a[j][i]) / 2 for j in range(n)] for i in range(n)]
 
 
+def _finite(a: Rows) -> Any:
+    """A matrix of mpmath's."""
+    if not all(mp.isfinite(x) for row in a for x in row):
+        raise ValueError("not a number")
+    return mp.matrix(a)
+
+
 def _cholesky(a: Rows) -> Rows:
-    a, n = _mean_of_both(a), len(a)
-    factor = [[mpmath.mpf(0)] * n for _ in range(n)]
-    for j in range(n):
-        square = a[j][j] - mp.fdot((x, x) for x in factor[j][:j])
-        if not square > 0:
-            raise ValueError("the matrix is not positive definite")
-        factor[j][j] = mp.sqrt(square)
-        for i in range(j + 1, n):
-            rest = a[i][j] - mp.fdot(zip(factor[i][:j], factor[j][:j], strict=True))
-            factor[i][j] = rest / factor[j][j]
-    return factor
+    return mp.cholesky(_finite(_mean_of_both(a))).tolist() if a else []
 
 
 def _qr(a: Rows) -> tuple[Rows, Rows]:
-    """Householder's reflections with LAPACK's signs: a column becomes -sign(its first element) times its norm."""
-    r, m = _copy(a), len(a)
-    n = len(a[0]) if a else 0
-    q = _eye(m)
-    for c in range(min(m, n)):
-        rest = mp.fdot((r[i][c], r[i][c]) for i in range(c + 1, m))
-        if rest == 0:
-            if r[c][c] == 0:
-                raise ValueError("the columns are not independent")
-            continue
-        norm = mp.sqrt(r[c][c] ** 2 + rest)
-        v = [r[i][c] for i in range(c, m)]
-        v[0] += norm if v[0] >= 0 else -norm
-        square = mp.fdot(zip(v, v, strict=True))
-        for x in (r, q):
-            for j in range(len(x[0])):
-                share = 2 * mp.fdot((v[i], x[c + i][j]) for i in range(m - c)) / square
-                for i in range(m - c):
-                    x[c + i][j] -= share * v[i]
-        for i in range(c + 1, m):
-            r[i][c] = mpmath.mpf(0)
-    return [[q[j][i] for j in range(min(m, n))] for i in range(m)], r[: min(m, n)]
+    """With LAPACK's signs: a column that Householder's reflection changes becomes -sign(its first element) its norm."""
+    if not a or not a[0]:
+        return [[] for _ in a], []
+    q, r = (x.tolist() for x in mp.qr(_finite(a), mode="skinny"))
+    if not all(row[k] for k, row in enumerate(r)):
+        raise ValueError("the columns are not independent")
+    return q, r
 
 
 def _oriented(vector: list[Any]) -> int:
@@ -219,84 +200,33 @@ def _apart(values: Sequence[Any]) -> None:
             raise ValueError("two eigenvalues or singular values are equal")
 
 
-def _rotation(p: Any, q: Any, r: Any) -> tuple[Any, Any]:
-    """Cosine and sine of the rotation that makes [[p, r], [r, q]] diagonal."""
-    half = (q - p) / (2 * r)
-    t = 1 / (abs(half) + mp.sqrt(half * half + 1))
-    t = t if half >= 0 else -t
-    c = 1 / mp.sqrt(t * t + 1)
-    return c, t * c
-
-
-def _jacobi(a: Rows) -> tuple[list[Any], Rows]:
-    """The eigenvalues of a symmetric matrix, and its eigenvectors as rows: Jacobi's rotations."""
-    a, n = _copy(a), len(a)
-    vectors = _eye(n)
-    most = max((abs(x) for row in a for x in row), default=0)
-    if not mp.isfinite(most):
-        raise ValueError("not a number")
-    small = mp.ldexp(most, -mp.prec)
-    for _ in range(SWEEPS):
-        if not any(abs(a[i][j]) > small for i in range(n) for j in range(n) if i != j):
-            break
-        for j in range(n):
-            for i in range(j):
-                if abs(a[i][j]) <= small:
-                    continue
-                c, s = _rotation(a[i][i], a[j][j], a[i][j])
-                for x in (a, vectors):
-                    x[i], x[j] = (
-                        [c * u - s * v for u, v in zip(x[i], x[j], strict=True)],
-                        [s * u + c * v for u, v in zip(x[i], x[j], strict=True)],
-                    )
-                for row in a:
-                    row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
-                a[i][j] = a[j][i] = mpmath.mpf(0)
-    return [a[i][i] for i in range(n)], vectors
-
-
 def _eigh(a: Rows) -> tuple[list[Any], Rows]:
-    found, vectors = _jacobi(_mean_of_both(a))
+    if not a:
+        return [], []
+    found, vectors = mp.eigsy(_finite(_mean_of_both(a)))
+    rows = _transposed(vectors.tolist())
     order = sorted(range(len(a)), key=lambda k: found[k])
     values = [found[k] for k in order]
     _apart(values)
-    return values, _transposed([[x * _oriented(vectors[k]) for x in vectors[k]] for k in order])
+    return values, _transposed([[x * _oriented(rows[k]) for x in rows[k]] for k in order])
 
 
 def _svd(a: Rows) -> tuple[Rows, list[Any], Rows]:
-    """U, the singular values from the largest, and V^T, reduced to the smaller side: Jacobi's rotations of columns."""
-    m, n = len(a), len(a[0]) if a else 0
-    if not min(m, n):
-        return [[] for _ in range(m)], [], []
-    if m < n:
-        u, s, vh = _svd(_transposed(a))
-        return _transposed(vh), s, _transposed(u)
-    columns, right = _transposed(a), _eye(n)
-    if not all(mp.isfinite(x) for row in a for x in row):
-        raise ValueError("not a number")
-    turned, sweeps = True, 0
-    while turned and sweeps < SWEEPS:
-        turned, sweeps = False, sweeps + 1
-        for j in range(n):
-            for i in range(j):
-                p, q = (mp.fdot((x, x) for x in columns[k]) for k in (i, j))
-                r = mp.fdot(zip(columns[i], columns[j], strict=True))
-                if abs(r) <= mp.ldexp(mp.sqrt(p * q), -mp.prec + 4):
-                    continue
-                turned = True
-                c, s_ = _rotation(p, q, r)
-                for x in (columns, right):
-                    x[i], x[j] = (
-                        [c * u - s_ * v for u, v in zip(x[i], x[j], strict=True)],
-                        [s_ * u + c * v for u, v in zip(x[i], x[j], strict=True)],
-                    )
-    norms = [mp.sqrt(mp.fdot((x, x) for x in column)) for column in columns]
-    order = sorted(range(n), key=lambda k: -norms[k])
-    s = [norms[k] for k in order]
-    _apart([*s, mpmath.mpf(0)])
+    """U, the singular values from the largest, and V^T, reduced to the smaller side."""
+    if not a or not a[0]:
+        return [[] for _ in a], [], []
+    if len(a) < len(a[0]):
+        u, values, vh = _svd(_transposed(a))
+        return _transposed(vh), values, _transposed(u)
+    left, found, right = (x.tolist() if isinstance(x, mp.matrix) else x for x in mp.svd_r(_finite(a)))
+    columns = _transposed(left)
+    s = [x for (x,) in found]
+    order = sorted(range(len(s)), key=lambda k: -s[k])
+    values = [s[k] for k in order]
+    _apart([*values, mpmath.mpf(0)])
     signs = [_oriented(right[k]) for k in order]
-    u = _transposed([[x * sign / norms[k] for x in columns[k]] for k, sign in zip(order, signs, strict=True)])
-    return u, s, [[x * sign for x in right[k]] for k, sign in zip(order, signs, strict=True)]
+    u, vh = ([[x * sign for x in side[k]] for k, sign in zip(order, signs, strict=True)] for side in (columns, right))
+    return _transposed(u), values, vh
 
 
 def _pinv(a: Rows) -> Rows:
