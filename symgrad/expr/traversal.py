@@ -68,14 +68,35 @@ def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     return done[root]
 
 
+_OUTCOMES = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>?"}  # ? of what is no number
+_MIRRORED = str.maketrans("<>", "><")
+
+
 def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
-    """`body` where the condition holds, or where it does not: no `where` in it asks it again."""
+    """`body` where the condition holds, or where it does not: no `where` in it asks it again, nor compares the same two
+    numbers where that comparison tells."""
+    known = _outcomes(condition, condition)
+    possible = known if holds else {*"<=>?"} - known
 
     def choose(node: Expr) -> Expr:
-        asks = isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
-        return node.args[1 if holds else 2] if asks else node
+        if not (isinstance(node, Apply) and node.op == "select"):
+            return node
+        asked, then, otherwise = node.args
+        if asked.key is condition.key:
+            return then if holds else otherwise
+        yes = _outcomes(asked, condition)
+        return node if not yes else then if possible <= yes else otherwise if possible.isdisjoint(yes) else node
 
     return transform(body, choose)
+
+
+def _outcomes(asked: Expr, condition: Expr) -> set[str]:
+    """With which of the ways in which the two sides of `condition` compare `asked` holds; none if it is of others."""
+    if not (isinstance(asked, Apply) and isinstance(condition, Apply) and {asked.op, condition.op} <= _OUTCOMES.keys()):
+        return set()
+    mine, theirs = ([a.key for a in n.args] for n in (asked, condition))
+    found = _OUTCOMES[asked.op]
+    return {*(found if mine == theirs else found.translate(_MIRRORED) if mine == theirs[::-1] else "")}
 
 
 def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:

@@ -19,6 +19,7 @@ from ..differentiate import differentiate
 from ..expr import (
     ARGUMENT,
     ONE,
+    ZERO,
     Apply,
     Expr,
     Ref,
@@ -39,6 +40,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent, rewritten
+from ..ops import OPS
 from .axes import without_idle_axes
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
@@ -132,13 +134,29 @@ def _asked_once(e: Equation) -> Equation:
             return _one_where(node)
         if not (isinstance(node, Apply) and node.op == "select"):
             return node
-        condition, then, otherwise = node.args
-        return select(condition, branch(then, condition, True), branch(otherwise, condition, False))
+        condition, *branches = node.args
+        then, otherwise = (branch(b, condition, holds) for b, holds in zip(branches, (True, False), strict=True))
+        for value, holds, other in ((branches[0], True, otherwise), (branches[1], False, then)):
+            if other is ZERO and branch(value, condition, not holds) is ZERO and _is_total(value, condition):
+                return value
+        return select(condition, then, otherwise)
 
     body = transform(e.body, inner)
     for condition in [] if e.where is None else conjuncts(e.where):
         body = branch(body, condition, True)
     return replace(e, body=body)
+
+
+def _is_total(body: Expr, condition: Expr) -> bool:
+    """Whether what is evaluated of `body`, whatever its own conditions say, has a value wherever `condition` has."""
+    read, stack = {*refs(condition)}, [body]
+    while stack:
+        node = stack.pop()
+        outside = isinstance(node, Ref) and node.args and node not in read
+        if outside or isinstance(node, Apply) and not OPS[node.op].total:
+            return False
+        stack += [] if not isinstance(node, Apply) else node.args[:1] if node.op == "select" else node.args
+    return True
 
 
 def _one_where(node: Apply) -> Expr:

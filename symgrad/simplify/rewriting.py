@@ -15,7 +15,6 @@ from ..expr import (
     Expr,
     Index,
     Ref,
-    apply,
     conjuncts,
     indices,
     is_exact,
@@ -24,6 +23,7 @@ from ..expr import (
     refs,
     select,
     substitute,
+    transform,
 )
 from ..ir import (
     Box,
@@ -179,17 +179,17 @@ class Rewriting:
         return self.normal.consistent(poly)
 
     def _tidied(self, body: Expr) -> Expr:
-        """The branches of a `where`, each in normal form."""
-        chosen: dict[Expr, Expr] = {}
-        for node in postorder(body):
-            if isinstance(node, Apply) and node.op == "select":
-                condition, then, otherwise = node.args
-                branches = [self._branch(b) for b in (then, otherwise)]
-                chosen[node] = apply("select", condition, *branches)
-        return substitute(body, chosen)
+        """The branches of a `where`, each in normal form, also in those of another."""
+
+        def tidy(node: Expr) -> Expr:
+            if not (isinstance(node, Apply) and node.op == "select"):
+                return node
+            return select(node.args[0], *map(self._branch, node.args[1:]))
+
+        return transform(body, tidy)
 
     def _branch(self, branch: Expr) -> Expr:
-        if isinstance(branch, (Const, Ref)) or any(operator(n) == "select" for n in postorder(branch)):
+        if isinstance(branch, (Const, Ref)):
             return branch
         poly = self._by_result(self.normal.poly(branch))
         return Writer(self.normal, self._seeds, self.cotangents, self.taken, self.ratios).expr(poly, self.extents)
