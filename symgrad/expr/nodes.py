@@ -438,6 +438,31 @@ def product(factors: Iterable[Expr]) -> Expr:
     return result
 
 
+def fraction(above: Iterable[Expr], below: Iterable[Expr]) -> Expr:
+    """The product of `above` over that of `below`."""
+    return div(product(above), product(below))
+
+
+def signed_total(terms: Iterable[tuple[Expr, int]]) -> Expr:
+    """The sum of terms with their signs, as `terms_of` takes it apart."""
+    return total(neg(term) if sign < 0 else term for term, sign in terms)
+
+
+def base_of(node: Expr) -> tuple[Expr, Expr]:
+    """Base and exponent of a power; what is none is its own first."""
+    return (node.args[0], node.args[1]) if isinstance(node, Apply) and node.op == "pow" else (node, ONE)
+
+
+def without_sign(node: Expr) -> tuple[Expr, bool]:
+    """`node` without a minus before it, and whether there was one."""
+    return (node.args[0], True) if isinstance(node, Apply) and node.op == "neg" else (node, False)
+
+
+def operator(node: Expr) -> str:
+    """The name of an operator; empty for what is none."""
+    return node.op if isinstance(node, Apply) else ""
+
+
 def conjunction(conditions: Iterable[Expr]) -> Expr:
     """The condition that all of these hold, in their order; 1 for none."""
     result: Expr = ONE

@@ -68,6 +68,28 @@ def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     return done[root]
 
 
+def outermost(
+    root: Expr, replace: Callable[[Expr], Expr | None], rebuilt: Callable[[Expr], Expr] = lambda node: node
+) -> Expr:
+    """`root` with each operation for which `replace` has something replaced, and nothing looked for below that; the
+    others pass through `rebuilt` when what they are computed from has been."""
+    done: dict[Expr, Expr] = {}
+    stack = [(root, False)]
+    while stack:
+        node, below = stack.pop()
+        if node in done:
+            continue
+        if below:
+            done[node] = rebuilt(with_args(node, [done[a] for a in node.args]))
+            continue
+        found = replace(node) if isinstance(node, Apply) else node
+        if found is not None:
+            done[node] = found
+        else:
+            stack += [(node, True), *((a, False) for a in reversed(node.args))]
+    return done[root]
+
+
 _OUTCOMES = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>?"}  # ? of what is no number
 _MIRRORED = str.maketrans("<>", "><")
 

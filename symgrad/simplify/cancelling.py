@@ -25,15 +25,17 @@ from mpmath import mp
 
 from ..accuracy.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..expr import (
-    ONE,
     Apply,
     Const,
     Expr,
     Index,
     Ref,
     apply,
+    base_of,
     branch,
     factors,
+    fraction,
+    operator,
     postorder,
     product,
     ref,
@@ -50,7 +52,7 @@ from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, over_roots, over_squares
 from .products import one_fraction
 from .results import by_result
-from .reuse import operator, with_reuse
+from .reuse import with_reuse
 from .saturating import saturated
 from .singular import filled_sums
 from .table import balanced, by_lengths, unguarded_divisor
@@ -130,7 +132,7 @@ def _by_length(body: Expr) -> bool:
     not."""
     for n in postorder(body):
         if isinstance(n, Apply) and n.op == "div":
-            above, below = (unrolled(side) for side in factors(_without_guards(n)))
+            above, below = map(unrolled, factors(_without_guards(n)))
             if any(isinstance(d, Apply) and d.op in LENGTHS for d in below) and (len(below) > 1 or len(above) > 2):
                 return True
     return False
@@ -176,7 +178,7 @@ def most_accurate_form(
         return None if others == [None, None] or size(whole) > size(body) + 2 * LONGER else whole
     bare = _without_guards(body)
     nodes = computed(bare)
-    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
+    if not _sampled(nodes):
         return None
     leaves = [n for n in nodes if isinstance(n, Ref)]
     far = any(isinstance(n, Apply) and n.op in LENGTHS for n in nodes)
@@ -250,7 +252,7 @@ def overflowing(body: Expr, other: Expr) -> bool:
     """Whether `body` has hardly a digit right where a quotient in it leaves the range, and `other`, which takes the
     logarithm of that quotient as `log_ratio`, has."""
     nodes = computed(other)
-    if len(nodes) > LARGE or any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes):
+    if not _sampled(nodes):
         return False
     draw = random.Random(20)
     leaves = [n for n in nodes if isinstance(n, Ref)]
@@ -259,6 +261,12 @@ def overflowing(body: Expr, other: Expr) -> bool:
     there = [at for at in drawn if any(in_doubles(r, at) in (0, math.inf) for r in ratios)]
     truths = _truths(other, there)
     return bool(truths) and _wrecked(_lost(body, truths), _lost(other, truths))
+
+
+def _sampled(nodes: Sequence[Expr]) -> bool:
+    """Whether a formula of these nodes is computed at points."""
+    whole = any(isinstance(n, Index) or isinstance(n, Apply) and not OPS[n.op].sampled for n in nodes)
+    return not whole and len(nodes) <= LARGE
 
 
 def _used(at: Mapping[Ref, Any], given: tuple[tuple[Expr, bool], ...]) -> bool:
@@ -319,7 +327,7 @@ def _with_guards(form: Expr, there: Truths) -> Expr:
             return node
         found = []
         for d in factors(node.args[1])[0]:
-            base, k = d.args if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+            base, k = base_of(d)
             found.append(nonzero(base) ** k if vanishes(base) else d)
         return node.args[0] / product(found)
 
@@ -393,15 +401,15 @@ def _with_pairs(form: Expr) -> Expr:
 
 def _paired(node: Expr) -> Expr:
     """A quotient as a product of quotients, none of which overflows before the whole does: x / r / r for x/r**2."""
-    if not isinstance(node, Apply) or node.op != "div":
+    if operator(node) != "div":
         return node
-    above, below = (unrolled(side) for side in factors(node))
+    above, below = map(unrolled, factors(node))
     numbers, below = ([f for f in below if isinstance(f, Const) == alike] for alike in (True, False))
     if len(below) < 2 and len(above) < 3:
         return node
     mine = set(refs(*below))
     constants, moving = ([f for f in above if mine.isdisjoint(refs(f)) == apart] for apart in (True, False))
-    found = product(constants) / product(numbers)
+    found = fraction(constants, numbers)
     for f in moving:
         found = found * (f / below.pop(0)) if below else found * f
     for d in below:

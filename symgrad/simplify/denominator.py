@@ -18,13 +18,14 @@ from ..expr import (
     const,
     factors,
     is_exact,
+    operator,
     postorder,
     product,
     size,
     total,
     value_of,
+    without_sign,
 )
-from .reuse import operator
 
 MANY = 300  # terms of a polynomial that is not multiplied out
 
@@ -176,8 +177,7 @@ class _Atoms:
             factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
             value = const(Fraction(int(number.p), int(number.q)))
             terms.append(value * product(factors) if value is not ONE else product(factors))
-        positive = [t for t in terms if not (isinstance(t, Apply) and t.op == "neg")]
-        return total([*positive, *(t for t in terms if t not in positive)])
+        return total(sorted(terms, key=lambda t: operator(t) == "neg"))
 
 
 def _inside(logarithm: Expr) -> Expr:
@@ -278,14 +278,14 @@ def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: Sequence[sympy
 
 def _signed(above: Expr, below: Expr) -> Expr:
     """A quotient; -1/(x*(x - 1)) as 1/(x*(1 - x))."""
-    sides = [n.args[0] if isinstance(n, Apply) and n.op == "neg" else n for n in (above, below)]
-    if (sides[0] is above) == (sides[1] is below):
-        return sides[0] / sides[1]
-    found = factors(sides[1])[0]
+    (above, minus), (below, other) = map(without_sign, (above, below))
+    if minus == other:
+        return above / below
+    found = factors(below)[0]
     for k, f in enumerate(found):
-        if isinstance(f, Apply) and f.op == "sub":
-            return sides[0] / product([*found[:k], -f, *found[k + 1 :]])
-    return -(sides[0] / sides[1])
+        if operator(f) == "sub":
+            return above / product([*found[:k], -f, *found[k + 1 :]])
+    return -(above / below)
 
 
 def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
@@ -302,4 +302,4 @@ def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Ex
 
 
 def _power(base: Expr, k: int) -> Expr:
-    return (-base if isinstance(base, Apply) and base.op == "neg" and k % 2 == 0 else base) ** k
+    return (-base if operator(base) == "neg" and k % 2 == 0 else base) ** k

@@ -6,8 +6,9 @@ The table of accuracy rewrites stands in table.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..expr import (
     ONE,
@@ -34,12 +35,12 @@ from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_o
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
-from .exponentials import in_exponentials
+from .exponentials import by_exponentials
 from .normalised import with_normalised
 from .singular import with_filled
 from .softmax import softmax
-from .table import OF_INPUTS, SCALED, STABLE, in_stable_form
-from .tails import in_tails
+from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
+from .tails import by_tails
 
 LARGE = 2_000  # operations; a longer straight line keeps its text
 
@@ -62,37 +63,46 @@ def stable(function: Function) -> Function:
 def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Function]]]:
     """What `stable` does, in order."""
     own = [*function.inputs, *(o.name for o in function.options)]
-    yield "without conditions that always hold", _each(_unconditional)
+    yield "without conditions that always hold", _unconditional
     if function.stabilize:
-        yield "in common exponentials", _each(in_exponentials)
-        yield "stable form", _each(lambda e: in_stable_form(e, STABLE))
+        yield "in common exponentials", _each_node(by_exponentials)
+        yield "stable form", _in_form(STABLE)
     yield "constants in place", _constants
     if function.stabilize:
-        yield "in tails", _each(in_tails)
-        yield "stable form of inputs", _each(lambda e: in_stable_form(e, OF_INPUTS, own))
+        yield "in tails", _each_node(by_tails)
+        yield "stable form of inputs", _in_form(OF_INPUTS, own)
         yield "softmax", softmax
     yield "equal reductions once", _once
     if function.stabilize:
         yield "removable singularities", with_filled
-        yield "scaled form", _each(lambda e: in_stable_form(e, SCALED))
+        yield "scaled form", _in_form(SCALED)
         yield "logarithms of ratios", _with_log_ratios
         yield "roots", _with_roots
     yield "copies under one name", _rename_copies
     yield "hoisted", _hoist
     yield "normalised", with_normalised
-    yield "without dead equations", _without_dead
+    yield "without dead equations", without_dead
     yield "other results of a factorisation", _with_siblings
     yield "on demand", on_demand
 
 
-def _each(rewrite: Callable[[Equation], Equation]) -> Callable[[Function], Function]:
-    return lambda function: replace(function, statements=tuple(map(rewrite, function.statements)))
+def _each(change: Callable[[Expr], Expr]) -> Callable[[Function], Function]:
+    """What changes each body."""
+    return lambda f: replace(f, statements=tuple(replace(e, body=change(e.body)) for e in f.statements))
 
 
-def _unconditional(e: Equation) -> Equation:
-    """`e` without conditions that hold wherever it is evaluated."""
-    body = decided(e.body, dict(e.box))
-    return e if body is e.body else replace(e, body=body)
+def _each_node(rewrite: Callable[[Expr], Expr]) -> Callable[[Function], Function]:
+    return _each(partial(transform, replace=rewrite))
+
+
+def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -> Callable[[Function], Function]:
+    return _each(partial(stable_form, table=table, inputs=inputs))
+
+
+def _unconditional(function: Function) -> Function:
+    """The function without conditions that hold wherever they are evaluated."""
+    statements = tuple(replace(e, body=decided(e.body, dict(e.box))) for e in function.statements)
+    return replace(function, statements=statements)
 
 
 def _constants(function: Function) -> Function:
@@ -102,10 +112,7 @@ def _constants(function: Function) -> Function:
     def rewrite(node: Expr) -> Expr:
         return numbers.get(node.name, node) if isinstance(node, Ref) else node
 
-    if not numbers:
-        return function
-    statements = tuple(replace(e, body=transform(e.body, rewrite)) for e in function.statements)
-    return replace(function, statements=statements)
+    return _each_node(rewrite)(function) if numbers else function
 
 
 # equal reductions, copies, invariants, dead equations
@@ -327,7 +334,8 @@ def _with_siblings(function: Function) -> Function:
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
-def _without_dead(function: Function) -> Function:
+def without_dead(function: Function) -> Function:
+    """The function without equations that its outputs do not depend on, and without tensors that nobody reads."""
     statements = alive(function.statements, function.outputs)
     kept = {e.target for e in statements} | set(function.inputs) | set(function.outputs)
     return replace(function, statements=statements, tensors=tuple(t for t in function.tensors if t.name in kept))

@@ -29,6 +29,7 @@ from ..expr import (
     factors,
     indices,
     is_exact,
+    operator,
     postorder,
     ref,
     refs,
@@ -39,11 +40,12 @@ from ..expr import (
     total,
     transform,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, by_target, in_place, recurrent, rewritten
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, by_target, in_place, recurrent, rewritten
 from ..ops import OPS
 from .axes import without_idle_axes
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
+from .forward import without_dead
 from .normal import TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
@@ -71,27 +73,21 @@ def simplify(derivative: Derivative) -> Derivative:
     tidied = replace(function, statements=tuple(map(_tidied, function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function))
-    kept = alive(function.statements, function.outputs)
-    there = {e.target for e in kept} | set(function.inputs) | set(function.outputs)
-    tensors = tuple(t for t in function.tensors if t.name in there)
-    return replace(found, function=replace(function, statements=kept, tensors=tensors))
+    return replace(found, function=without_dead(function))
 
 
 def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivative:
     joint = derivative.function
     forward = derivative.primal.statements
-    gradient = with_reuse(forward, without_copies(gradient, derivative), joint)
+    gradient = [*map(_asked_once, with_reuse(forward, without_copies(gradient, derivative), joint))]
     large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
-    outputs = (*joint.outputs,)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
-    statements = alive((*forward, *map(_asked_once, final)), outputs)
-    kept = {e.target for e in statements} | set(joint.inputs) | set(outputs)
-    tensors = tuple(t for t in named.values() if t.name in kept)
-    function = in_place(replace(joint, statements=statements, tensors=tensors))
+    statements = (*forward, *map(_asked_once, final))
+    function = in_place(without_dead(replace(found.function, statements=statements)))
     return in_the_words_of_readers(replace(derivative, function=function))
 
 
@@ -137,8 +133,9 @@ def _asked_once(e: Equation) -> Equation:
         condition, *branches = node.args
         then, otherwise = (branch(b, condition, holds) for b, holds in zip(branches, (True, False), strict=True))
         for value, holds, other in ((branches[0], True, otherwise), (branches[1], False, then)):
-            if other is ZERO and branch(value, condition, not holds) is ZERO and _is_total(value, condition):
-                return value
+            asks = any(operator(n) == "select" for n in postorder(then if holds else otherwise))
+            if other is ZERO and asks and branch(value, condition, not holds) is ZERO and _is_total(value, condition):
+                return value  # it is 0 by what it asks itself
         return select(condition, then, otherwise)
 
     body = transform(e.body, inner)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accuracy.floating import BITS, NOTHING, in_doubles
-from ..expr import ONE, Apply, Const, Expr, Ref, apply, factors, is_exact, product, select, value_of
+from ..expr import ONE, Const, Expr, Ref, apply, base_of, factors, fraction, is_exact, select, value_of, without_sign
 
 MANY = 10  # factors and divisors; longer products stay as they are
 GOOD = 0.6  # bits, on average, up to which an order is good enough
@@ -36,7 +36,7 @@ def unrolled(side: Sequence[Expr]) -> list[Expr]:
     """Squares and cubes as their factors."""
     found: list[Expr] = []
     for f in side:
-        base, exponent = f.args if isinstance(f, Apply) and f.op == "pow" else (f, ONE)
+        base, exponent = base_of(f)
         k = value_of(exponent) if is_exact(exponent) else 0
         found += [base] * int(k) if k in (2, 3) else [f]
     return found
@@ -59,8 +59,8 @@ def reordered(
             known[f] = tuple(in_doubles(f, at) for at, _ in truths)
         return known[f]
 
-    negative = isinstance(form, Apply) and form.op == "neg"
-    above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
+    form, negative = without_sign(form)
+    above, below = map(unrolled, factors(form))
     first: list[Expr] = [f for f in above if isinstance(f, Const)]
     first += [f for f in above if _is_mild(f, mild)]
     numbers = [f for f in below if isinstance(f, Const)]
@@ -73,7 +73,7 @@ def reordered(
     if len(steps) > MANY or len(steps) < 3 or not any(s.below for s in steps):
         return None
     wanted = [float(truth) for _, truth in truths]
-    head = product([-ONE if negative else ONE, *first]) / product(numbers)
+    head = fraction([-ONE if negative else ONE, *first], numbers)
     start = at_points(head)
 
     def lost(order: Sequence[Step]) -> float:
@@ -118,7 +118,7 @@ def _by_size(steps: Sequence[Step]) -> Iterator[tuple[Step, list[Step]]]:
 
 
 def _is_mild(f: Expr, mild: frozenset[str]) -> bool:
-    bare = f.args[0] if isinstance(f, Apply) and f.op == "neg" else f
+    bare, _ = without_sign(f)
     return isinstance(bare, Ref) and bare.name in mild
 
 

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ..expr import ONE, TWO, Apply, Expr, Ref, apply, factors, product, terms_of, total
+from ..expr import (
+    ONE,
+    TWO,
+    Apply,
+    Expr,
+    Ref,
+    apply,
+    factors,
+    fraction,
+    operator,
+    product,
+    signed_total,
+    terms_of,
+    without_sign,
+)
 from ..ops import OPS
 from .orders import unrolled
-from .reuse import operator
 
 
 def by_inversion(form: Expr) -> Iterator[Expr]:
     """u/(u**2 + v**2) as inversion(u, v): no square leaves the range, no length that is rounded stands there twice."""
-    negative = isinstance(form, Apply) and form.op == "neg"
-    above, below = (unrolled(side) for side in factors(form.args[0] if negative else form))
+    form, negative = without_sign(form)
+    above, below = map(unrolled, factors(form))
     for k, d in enumerate(below):
         legs = _legs(d)
         rest = [*below[:k], *below[k + 1 :]]
@@ -25,7 +38,7 @@ def by_inversion(form: Expr) -> Iterator[Expr]:
             if u in above:
                 left = list(above)
                 left.remove(u)
-                found = product(left[:-1]) * (product(left[-1:]) / product(rest)) * apply("inversion", u, v)
+                found = product(left[:-1]) * fraction(left[-1:], rest) * apply("inversion", u, v)
                 yield -found if negative else found
 
 
@@ -46,7 +59,7 @@ def over_squares(node: Expr) -> Expr:
         return node
     above, below = factors(node)
     found = [_opened(d) for d in below]
-    return node if found == below else product(above) / product(found)
+    return node if found == below else fraction(above, found)
 
 
 def _opened(d: Expr) -> Expr:
@@ -67,7 +80,7 @@ def over_roots(node: Expr) -> Expr:
             r, s = d.args
             for f in (d, r, s):
                 below.remove(f)
-            return product(above) / product([*below, r.args[0] * s + s.args[0] * r])
+            return fraction(above, [*below, r.args[0] * s + s.args[0] * r])
     return node
 
 
@@ -79,8 +92,8 @@ def differences_first(node: Expr, inputs: Collection[str]) -> Expr:
     more, less = ([t for t, sign in terms if isinstance(t, Ref) and t.name in inputs and sign == s] for s in (1, -1))
     if len(terms) < 3 or len(more) != 1 or len(less) != 1:
         return node
-    rest = [t if sign > 0 else -t for t, sign in terms if t not in (more[0], less[0])]
-    return total([more[0] - less[0], *rest])
+    rest = [pair for pair in terms if pair[0] not in (more[0], less[0])]
+    return signed_total([(more[0] - less[0], 1), *rest])
 
 
 def double_angles(node: Expr) -> Expr:
@@ -93,7 +106,7 @@ def double_angles(node: Expr) -> Expr:
         if t is not None and TWO in above and (other := apply("cos", *f.args)) in above:
             for used in (f, other, TWO):
                 above.remove(used)
-            return product([*above, apply("sin", t)]) / product(below)
+            return fraction([*above, apply("sin", t)], below)
     return node
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..expr import Apply, Expr, Ref, factors, postorder, product, refs, size
+from ..expr import Apply, Expr, Ref, factors, fraction, operator, postorder, product, refs, size, without_sign
 from .denominator import in_lowest_terms
 from .orders import unrolled
-from .reuse import operator
 
 POWERS = (1, 2)
 
@@ -28,9 +27,9 @@ def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]
                 if rest is None or sides[1] is None or rest.key is not sides[1].key or size(rest) >= size(body):
                     continue
                 if _divisors(rest) <= _divisors(body) and {*refs(rest)} <= {*refs(body)}:
-                    negative = operator(rest) == "neg"
-                    above, below = factors(rest.args[0] if isinstance(rest, Apply) and negative else rest)
-                    found = product([*above, value]) / product(below) * product([value] * (k - 1))
+                    rest, negative = without_sign(rest)
+                    above, below = factors(rest)
+                    found = fraction([*above, value], below) * product([value] * (k - 1))
                     yield -found if negative else found
 
 

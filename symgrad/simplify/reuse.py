@@ -6,16 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ..expr import (
-    Apply,
-    Expr,
-    Ref,
-    postorder,
-    ref,
-    size,
-    substitute,
-    transform,
-)
+from ..expr import Expr, Ref, operator, postorder, ref, size, substitute, transform
 from ..ir import (
     Box,
     Derivative,
@@ -39,7 +30,7 @@ def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list
     copies: dict[str, Equation] = {}
     result: list[Equation] = []
     for e in gradient:
-        e = _mapped(e, lambda node: _through(node, copies))
+        e = replace(e, body=transform(e.body, partial(_through, copies=copies)))
         alone = len(writers[e.target]) == 1 and e.target not in outputs and isinstance(e.body, Ref)
         if alone and e.reduce == "none" and e.where is None and not e.when and e.fills(table[e.target]):
             copies[e.target] = e
@@ -52,11 +43,6 @@ def _through(node: Expr, copies: Mapping[str, Equation]) -> Expr:
         e = copies[node.name]
         return substitute(e.body, dict(zip(e.subscripts, node.subscripts, strict=True)))
     return node
-
-
-def _mapped(e: Equation, change: object) -> Equation:
-    assert callable(change)
-    return replace(e, body=transform(e.body, change))
 
 
 def with_reuse(
@@ -90,10 +76,6 @@ def with_reuse(
         if local and _worth_reuse(e, joint, others) and not left:
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
     return result
-
-
-def operator(node: Expr) -> str:
-    return node.op if isinstance(node, Apply) else ""
 
 
 def _finder(e: Equation, joint: Function) -> Finder:

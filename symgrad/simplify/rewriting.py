@@ -18,6 +18,7 @@ from ..expr import (
     conjuncts,
     indices,
     is_exact,
+    operator,
     postorder,
     ref,
     refs,
@@ -43,7 +44,6 @@ from ..ops import OPS
 from .match import Binding, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus, times
 from .products import Product
-from .reuse import operator
 from .write import Writer
 
 NOMINAL = 64  # the size of every axis when candidates are compared

@@ -17,7 +17,9 @@ from ..expr import (
     Apply,
     Expr,
     apply,
+    base_of,
     factors,
+    fraction,
     is_exact,
     postorder,
     product,
@@ -26,6 +28,7 @@ from ..expr import (
     terms_of,
     total,
     value_of,
+    without_sign,
 )
 from ..ops import OPS
 from .table import without_opposites
@@ -35,7 +38,7 @@ MOST = 4  # the highest power of a quotient
 
 def saturated(body: Expr) -> Iterator[Expr]:
     """Forms of a quotient of sums with exp(t) or exp(-t), of one t alone."""
-    arguments = {_stem(n.args[0]) for n in postorder(body) if isinstance(n, Apply) and n.op == "exp"}
+    arguments = {without_sign(n.args[0])[0] for n in postorder(body) if isinstance(n, Apply) and n.op == "exp"}
     if len(arguments) != 1:
         return
     (t,) = arguments
@@ -85,19 +88,13 @@ def _spread(others: tuple[list[Expr], list[Expr]], ratio: Expr, count: int) -> E
     for n in range(max(count, len(moving))):
         part = ratio if n < count else ONE
         found = found * (moving[n] * part if n < len(moving) else part)
-    return found / product(others[1]) if others[1] else found
-
-
-def _stem(u: Expr) -> Expr:
-    return u.args[0] if isinstance(u, Apply) and u.op == "neg" else u
+    return found / product(others[1])
 
 
 def _power(factor: Expr) -> tuple[Expr, int]:
-    if isinstance(factor, Apply) and factor.op == "pow" and is_exact(factor.args[1]):
-        k = value_of(factor.args[1])
-        if k.denominator == 1 and k > 0:
-            return factor.args[0], int(k)
-    return factor, 1
+    base, exponent = base_of(factor)
+    k = value_of(exponent) if is_exact(exponent) else 0
+    return (base, int(k)) if k > 0 and k.denominator == 1 else (factor, 1)
 
 
 def _has_exp(node: Expr) -> bool:
@@ -117,7 +114,7 @@ def _linear(base: Expr, t: Expr) -> tuple[Expr, Expr, int] | None:
                     k += one if f.args[0] is t else -one
         if any(_has_exp(f) for f in (*above, *below)):
             return None
-        rest = product(above) / product(below) if below else product(above)
+        rest = fraction(above, below)
         found.setdefault(k, []).append(-rest if sign < 0 else rest)
     least = min(found)
     if set(found) != {least, least + 1}:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..accuracy.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
-from ..accuracy.taylor import ORIGIN, ROOT, X, coefficients, limit
+from ..accuracy.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..expr import (
     ZERO,
     Apply,
@@ -25,11 +25,15 @@ from ..expr import (
     Expr,
     Ref,
     apply,
+    base_of,
     factors,
+    fraction,
+    operator,
+    outermost,
     postorder,
-    product,
     ref,
     refs,
+    signed_total,
     substitute,
     terms_of,
     transform,
@@ -99,9 +103,8 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
 
 def _may_divide(node: Expr) -> bool:
     """Whether a quotient or a negative power stands at `node`."""
-    if not isinstance(node, Apply):
-        return False
-    return node.op == "div" or (node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value < 0)
+    exponent = base_of(node)[1]
+    return operator(node) == "div" or (isinstance(exponent, Const) and exponent.value < 0)
 
 
 class _Filling:
@@ -127,31 +130,20 @@ class _Filling:
         """`root` with the sums in it that cancel filled, each as a whole."""
         if sum(isinstance(n, Apply) for n in postorder(root)) > LARGE:
             return root
-        done: dict[Expr, Expr] = {}
+        sums = [n for n in postorder(root) if operator(n) in ("add", "sub", "neg")]
+        inner = {a for n in sums for a in n.args if a in sums}  # parts of a longer sum
+        return outermost(root, lambda n: None if n in inner else self._cancelling(n))
 
-        def visit(node: Expr, inside: bool) -> Expr:
-            if node in done or not isinstance(node, Apply):
-                return done.get(node, node)
-            adds = node.op in ("add", "sub", "neg")
-            found = None if inside else self._cancelling(node)
-            if found is None:
-                args = [visit(a, adds) for a in node.args]
-                found = node if all(a is b for a, b in zip(args, node.args, strict=True)) else apply(node.op, *args)
-            done[node] = found
-            return found
-
-        return visit(root, False)
-
-    def _cancelling(self, node: Apply) -> Expr | None:
+    def _cancelling(self, node: Expr) -> Expr | None:
         """A sum that cancels, as a whole: exp(x) - 1 - x."""
-        terms = list(terms_of(node)) if node.op in ("add", "sub") else []
+        terms = terms_of(node) if operator(node) in ("add", "sub") else []
         if len(terms) < 2 or not any(_calls(t) for t, _ in terms):
             return None
         for u in self._arguments(terms):
-            parts = [(sign, _function_of(u, _gathered(u, t))) for t, sign in terms]
-            if all(b is not None for _, b in parts):
-                body = summed(-b if sign < 0 else b for sign, b in parts if b is not None)
-                place = cancels_at(body, tuple(b for _, b in parts if b is not None))
+            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
+            if len(parts) == len(terms):
+                body = signed_total(parts)
+                place = cancels_at(body, tuple(b for b, _ in parts))
                 if place is not None:
                     closed = _closed(body) if place == ORIGIN else None
                     if closed is not None:
@@ -160,22 +152,16 @@ class _Filling:
         return None
 
     def _singular(self, root: Expr) -> Expr:
-        done: dict[Expr, Expr] = {}
+        ways = (self._product, self._root, self._guarded, self._cancelling)
 
-        def visit(node: Expr) -> Expr:
-            if node in done or not isinstance(node, Apply):
-                return done.get(node, node)
-            ways = (self._product, self._root, self._guarded, self._cancelling)
-            found = next((f for way in ways if (f := way(node)) is not None), None)
-            if found is None:
-                args = [visit(a) for a in node.args]
-                found = node if all(a is b for a, b in zip(args, node.args, strict=True)) else apply(node.op, *args)
-                together = self._sum(found) if isinstance(found, Apply) and found.op in ("add", "sub") else None
-                found = found if together is None else together
-            done[node] = found
-            return found
+        def whole(node: Expr) -> Expr | None:
+            assert isinstance(node, Apply)
+            return next((f for way in ways if (f := way(node)) is not None), None)
 
-        return visit(root)
+        def rebuilt(node: Expr) -> Expr:
+            return node if (found := self._sum(node)) is None else found
+
+        return outermost(root, whole, rebuilt)
 
     def _variables(self, below: Sequence[Expr]) -> Iterator[Expr]:
         """What a formula with these denominators might be a function of, the smallest first."""
@@ -219,13 +205,12 @@ class _Filling:
             upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
             if upper and lower:
                 rest_above, rest_below = ([f for f, b in side if b is None or X not in postorder(b)] for side in mine)
-                ways.append((u, product(upper) / product(lower), rest_above, rest_below))
+                ways.append((u, fraction(upper, lower), rest_above, rest_below))
         for at in (self._at_origin, self._elsewhere):
             for u, body, rest_above, rest_below in ways:
                 whole = at(body, u)
                 if whole is not None:
-                    found = product([*rest_above, whole])
-                    return found / product(rest_below) if rest_below else found
+                    return fraction([*rest_above, whole], rest_below)
         return None
 
     def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
@@ -266,33 +251,36 @@ class _Filling:
             return None
         return self._of(body, condition.args[0]) if limit(body) is then else None
 
-    def _sum(self, node: Apply) -> Expr | None:
+    def _sum(self, node: Expr) -> Expr | None:
         """1/tanh(x) - 1/x: the terms that have a pole in the same variable, together; x - sin(x): those that cancel."""
-        terms = list(terms_of(node))
+        terms = terms_of(node) if operator(node) in ("add", "sub") else []
         for u in self._arguments(terms):
-            parts = [(sign, _function_of(u, t)) for t, sign in terms]
-            if all(b is not None for _, b in parts):
-                body = summed(-b if sign < 0 else b for sign, b in parts if b is not None)
-                if cancels(body, tuple(b for _, b in parts if b is not None)):
+            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, t)) is not None]
+            if terms and len(parts) == len(terms):
+                body = signed_total(parts)
+                if cancels(body, tuple(b for b, _ in parts)):
                     return self._of(body, u)
-        below = [d for t, _ in terms for d in _powers(t)[1]]
-        for u in self._variables(below):
-            mine = [(t, sign, _function_of(u, t)) for t, sign in terms]
-            poles = [(sign, b) for _, sign, b in mine if b is not None and _has_pole(b)]
-            if len(poles) < 2:
-                continue
-            body = summed(-b if sign < 0 else b for sign, b in poles)
+        ways = [
+            (u, [(_function_of(u, t), (t, sign)) for t, sign in terms])
+            for u in self._variables([d for t, _ in terms for d in _powers(t)[1]])
+        ]
+
+        def poles(mine: Sequence[tuple[Expr | None, tuple[Expr, int]]], place: Place) -> tuple[Expr, list[Expr]]:
+            """The terms that have a pole at a point, together, and the others."""
+            apart = [b is not None and _has_pole(place.local(b)) for b, _ in mine]
+            found = [(b, sign) for (b, (_, sign)), there in zip(mine, apart, strict=True) if there and b is not None]
+            others = [-t if sign < 0 else t for (_, (t, sign)), there in zip(mine, apart, strict=True) if not there]
+            return signed_total(found) if len(found) > 1 or place != ORIGIN else ZERO, others
+
+        for u, mine in ways:
+            body, rest = poles(mine, ORIGIN)
             if is_removable(body):
-                rest = [-t if sign < 0 else t for t, sign, b in mine if b is None or not _has_pole(b)]
                 return summed([self._of(body, u), *rest])
-        for u in self._variables(below):
-            mine = [(t, sign, _function_of(u, t)) for t, sign in terms]
-            moving = [(sign, b) for _, sign, b in mine if b is not None and X in postorder(b)]
-            place = removable_at(summed(-b if sign < 0 else b for sign, b in moving)) if len(moving) > 1 else None
+        for u, mine in ways:
+            moving = [(b, sign) for b, (_, sign) in mine if b is not None and X in postorder(b)]
+            place = removable_at(signed_total(moving)) if len(moving) > 1 else None
             if place is not None:
-                poles = [(sign, b) for sign, b in moving if _has_pole(place.local(b))]
-                body = summed(-b if sign < 0 else b for sign, b in poles)
-                rest = [-t if s < 0 else t for t, s, b in mine if b is None or not _has_pole(place.local(b))]
+                body, rest = poles(mine, place)
                 return summed([apply(filled(body, place=place), u), *rest])
         return None
 
@@ -352,7 +340,7 @@ def _closed(body: Expr) -> Expr | None:
     terms = sorted(terms_of(body), key=lambda t: -t[1])
     forms = [balanced(body)]
     for sign, order in itertools.product((1, -1), (terms, terms[::-1])):
-        way = summed(-t if s != sign else t for t, s in order)
+        way = signed_total((t, s * sign) for t, s in order)
         form = stable_form(way, CLOSED)
         if form is not way:
             forms.append(form if sign > 0 else -form)
@@ -372,10 +360,7 @@ def _gathered(u: Expr, node: Expr) -> Expr:
         for f in under:
             below.remove(f)
         k += 1
-    if not k:
-        return node
-    found = product([*above, u**k])
-    return found / product(below) if below else found
+    return fraction([*above, u**k], below) if k else node
 
 
 def _calls(node: Expr) -> bool:

@@ -20,7 +20,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, factors, indices, ref, refs, substitute, transform
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    factors,
+    fraction,
+    indices,
+    product,
+    ref,
+    refs,
+    substitute,
+    transform,
+)
 from ..expr.names import Names
 from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part
 from .match import match
@@ -51,8 +67,8 @@ class Total:
         """The logarithm of S, where it has one."""
         found = self.shift
         if self.rest:
-            return found + apply("log", _quotient(self.rest, self.below))
-        return found - apply("log", _product(self.below)) if self.below else found
+            return found + apply("log", fraction(self.rest, self.below))
+        return found - apply("log", product(self.below)) if self.below else found
 
 
 def softmax(function: Function) -> Function:
@@ -110,7 +126,7 @@ class _Softmax:
         if node.op == "log":
             return found.log
         above = self._above(node.args[0], found)
-        return node if above is None else _quotient([above, *found.below], found.rest)
+        return node if above is None else fraction([above, *found.below], found.rest)
 
     def _above(self, node: Expr, total: Total) -> Expr | None:
         """What stands above the line times exp(-shift)."""
@@ -121,7 +137,7 @@ class _Softmax:
         for place, part in enumerate(parts):
             summed = self._summed(part, total) if isinstance(part, Ref) else None
             if summed is not None:
-                return _quotient([*parts[:place], summed, *parts[place + 1 :]], under)
+                return fraction([*parts[:place], summed, *parts[place + 1 :]], under)
         return None
 
     def _summed(self, node: Ref, total: Total) -> Expr | None:
@@ -139,8 +155,8 @@ class _Softmax:
         shift = substitute(total.shift, here)
         body = _shifted(mine, shift)
         if e.where is None:
-            body = _product([self._share(e, _shifted(replace(mine, weight=ONE), shift)), mine.weight])
-        name = self._fresh(f"weighted_{node.name}" if self.function.table[node.name].named else node.name)
+            body = product([self._share(e, _shifted(replace(mine, weight=ONE), shift)), mine.weight])
+        name = self.names.new(f"weighted_{node.name}" if self.function.table[node.name].named else node.name)
         self.before.append((Tensor(name, self.function.table[node.name].shape), replace(e, target=name, body=body)))
         return ref(name, *node.subscripts)
 
@@ -148,7 +164,7 @@ class _Softmax:
         """A part of the body of `e` by a name of its own: a product of matrices stays one."""
         box = tuple(pair for pair in e.box if pair[0] in indices(body))
         at = tuple(i for i, _ in box)
-        name = self._fresh(_name("share", body))
+        name = self.names.new(_name("share", body))
         self.before.append((Tensor(name, tuple(n for _, n in box)), Equation(name, at, "none", body, box)))
         return ref(name, *at)
 
@@ -161,7 +177,7 @@ class _Softmax:
         reduced = {i for i, _ in e.reduced}
         moving, shift = _split_invariant(mine.u, reduced)
         above, below = ([x for x in part if not set(indices(x)) & reduced] for part in factors(mine.weight))
-        weight = _quotient(*([x for x in part if set(indices(x)) & reduced] for part in factors(mine.weight)))
+        weight = fraction(*([x for x in part if set(indices(x)) & reduced] for part in factors(mine.weight)))
         if weight is not ONE and not set(indices(moving)) & reduced:
             return None
         if e.target not in self.added:
@@ -176,10 +192,10 @@ class _Softmax:
         shape = self.function.table[e.target].shape
         condition = mine.condition if e.where is None else apply("and", e.where, mine.condition)
         if mine.weight is ONE:
-            name = self._fresh(_name("logsumexp", mine.u))
+            name = self.names.new(_name("logsumexp", mine.u))
             where = None if condition is ONE else condition
             return [(Tensor(name, shape), replace(e, target=name, reduce="logsumexp", body=mine.u, where=where))]
-        largest, floor, rest = (self._fresh(_name(word, mine.u)) for word in ("max", "shift", "total"))
+        largest, floor, rest = (self.names.new(_name(word, mine.u)) for word in ("max", "shift", "total"))
         where = apply("and", condition, apply("ne", mine.weight, ZERO))
         shift = ref(floor, *e.subscripts)
         box = tuple(pair for pair in e.box if pair not in e.reduced)
@@ -210,7 +226,7 @@ class _Softmax:
                 masks = [x for x in others if self._is_condition(x)]
                 weights = [x for x in others if x not in masks]
                 condition = reduce(partial(apply, "and"), masks, mine.condition)
-                return Exponential(mine.u, condition, _quotient([mine.weight, *weights], below))
+                return Exponential(mine.u, condition, fraction([mine.weight, *weights], below))
         return None
 
     def _written_out(self, node: Expr) -> Expr:
@@ -224,33 +240,15 @@ class _Softmax:
             return self.function.table[node.name].dtype == Dtype.BOOL if node.name in self.function.table else False
         return dtype_of_part(node) == Dtype.BOOL
 
-    def _fresh(self, wish: str) -> str:
-        return self.names.new(wish)
-
-
-
-
-
 
 def _name(word: str, body: Expr) -> str:
     names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
     return f"{word}_{names[0]}" if len(names) == 1 else word
 
 
-def _product(parts: list[Expr]) -> Expr:
-    found: Expr = ONE
-    for part in parts:
-        found = part if found is ONE else found if part is ONE else found * part
-    return found
-
-
-def _quotient(above: list[Expr], below: list[Expr]) -> Expr:
-    return _product(above) / _product(below) if below else _product(above)
-
-
 def _shifted(mine: Exponential, shift: Expr) -> Expr:
     """exp(u - shift) weight where the condition holds."""
-    body = _product([apply("exp", _cancelled(mine.u, shift)), mine.weight])
+    body = product([apply("exp", _cancelled(mine.u, shift)), mine.weight])
     return apply("select", mine.condition, body, ZERO)
 
 

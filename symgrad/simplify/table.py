@@ -16,15 +16,18 @@ from ..expr import (
     Apply,
     Expr,
     apply,
+    base_of,
     factors,
+    fraction,
+    operator,
     postorder,
     product,
     ref,
     refs,
     select,
+    signed_total,
     substitute,
     terms_of,
-    total,
     transform,
     values,
 )
@@ -141,10 +144,6 @@ SLOPES: tuple[Identity, ...] = (
 )
 
 
-def in_stable_form(e: Equation, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Equation:
-    return replace(e, body=stable_form(e.body, table, inputs))
-
-
 def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
     """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
     for row in table:
@@ -161,9 +160,7 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
 
 def without_opposites(node: Expr) -> Expr:
     """A sum without the terms that stand in it with both signs: x + 1 - x."""
-    if not isinstance(node, Apply) or node.op not in ("add", "sub"):
-        return node
-    terms = terms_of(node)
+    terms = terms_of(node) if operator(node) in ("add", "sub") else []
     left: list[tuple[Expr, int]] = []
     for t, sign in terms:
         opposite = next((k for k, (other, s) in enumerate(left) if other.key is t.key and s == -sign), None)
@@ -171,7 +168,7 @@ def without_opposites(node: Expr) -> Expr:
             left.append((t, sign))
         else:
             del left[opposite]
-    return node if len(left) == len(terms) else total(t if sign > 0 else -t for t, sign in left)
+    return node if len(left) == len(terms) else signed_total(left)
 
 
 def _spoken_in(u: Expr, inputs: Collection[str]) -> bool:
@@ -198,21 +195,17 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
 def _divisors(body: Expr) -> Iterator[Expr]:
     """What a body divides by wherever it is evaluated."""
     nodes = list(postorder(body))
-    if any(isinstance(n, Apply) and n.op == "select" for n in nodes):
-        return
-    for n in nodes:
-        if isinstance(n, Apply) and n.op == "div":
-            for d in factors(n.args[1])[0]:
-                yield d.args[0] if isinstance(d, Apply) and d.op == "pow" else d
+    if not any(operator(n) == "select" for n in nodes):
+        for n in nodes:
+            yield from (base_of(d)[0] for d in factors(n.args[1])[0]) if operator(n) == "div" else ()
 
 
 def unguarded_divisor(node: Expr) -> Expr | None:
     """d, where `node` is select(d == 0, 1, d)."""
-    if isinstance(node, Apply) and node.op == "select":
-        condition, then, otherwise = node.args
-        zero = isinstance(condition, Apply) and condition.op == "eq" and condition.args == (otherwise, ZERO)
-        return otherwise if zero and then is ONE else None
-    return None
+    if operator(node) != "select":
+        return None
+    condition, then, otherwise = node.args
+    return otherwise if then is ONE and operator(condition) == "eq" and condition.args == (otherwise, ZERO) else None
 
 
 _LOGIT = apply("softplus", -U) - apply("softplus", U)
@@ -227,12 +220,12 @@ def balanced(node: Expr) -> Expr:
     for f in above:
         if isinstance(f, Apply) and f.op == "exp":
             for d in below:
-                base, k = (d.args[0], d.args[1]) if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+                base, k = base_of(d)
                 other = _without_exp(base, f)
                 if other is not None:
                     above.remove(f)
                     below[below.index(d)] = other
-                    return product(above) / product([*below, base ** (k - 1)] if k is not ONE else below)
+                    return fraction(above, [*below, base ** (k - 1)])
     return node
 
 
@@ -251,8 +244,8 @@ def _without_exp(divisor: Expr, exponential: Apply) -> Expr | None:
     ((t, sign),) = mine
     kept, under = factors(t)
     kept.remove(exponential)
-    rest = total(t if s > 0 else -t for t, s in others) * _exp(-u)
-    last = product(kept) / product(under) if under else product(kept)
+    rest = signed_total(others) * _exp(-u)
+    last = fraction(kept, under)
     return None if _exponentials(last) else rest + (last if sign > 0 else -last)
 
 
@@ -268,7 +261,7 @@ def by_lengths(node: Expr) -> Expr:
         return node
     found = []
     for d in factors(node.args[1])[0]:
-        base, k = d.args if isinstance(d, Apply) and d.op == "pow" else (d, ONE)
+        base, k = base_of(d)
         for squares, length in _LENGTHS:
             if (at := match(squares, base, frozenset(VARIABLES))) is not None:
                 d = substitute(length, at) ** (2 * k)

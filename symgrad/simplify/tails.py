@@ -8,7 +8,6 @@ rounding of u would be amplified by exp(-u**2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,14 +25,12 @@ from ..expr import (
     apply,
     const,
     factors,
+    fraction,
     is_exact,
-    product,
     refs,
     terms_of,
-    transform,
     value_of,
 )
-from ..ir import Equation
 
 DIGITS = 240  # bits to which two formulas are compared
 SIMPLE = 1000  # the largest denominator of a factor that is told
@@ -44,12 +41,7 @@ _pi = apply("pi")
 _ROOT2 = apply("sqrt", 2)
 
 
-def in_tails(e: Equation) -> Equation:
-    body = transform(e.body, _spoken)
-    return e if body is e.body else replace(e, body=body)
-
-
-def _spoken(node: Expr) -> Expr:
+def by_tails(node: Expr) -> Expr:
     """`node`, or what it equals, where it is a logarithm of a tail or a quotient by one."""
     if not isinstance(node, Apply):
         return node
@@ -69,7 +61,7 @@ def _tail(node: Expr) -> Tail | None:
         if isinstance(f, Apply) and f.op in ("erfc", "ndtr", "add", "sub"):
             found = _erfc(f) if f.op in ("erfc", "ndtr") else _complement(terms_of(f))
             if found is not None:
-                return _over([found[0], *above[:place], *above[place + 1 :]], below), found[1]
+                return fraction([found[0], *above[:place], *above[place + 1 :]], below), found[1]
     return None
 
 
@@ -90,7 +82,7 @@ def _complement(terms: Sequence[tuple[Expr, int]]) -> Tail | None:
     above.remove(f)
     if not all(map(is_exact, (*above, *below))):
         return None
-    k = value_of(_over(above, below)) * other / (value_of(c) * sign)
+    k = value_of(fraction(above, below)) * other / (value_of(c) * sign)
     c = c if sign > 0 else -c
     (u,) = f.args
     if f.op == "erf" and abs(k) == 1:
@@ -122,7 +114,7 @@ def _normal(u: Expr) -> Expr | None:
     number, above, below = split
     with mp.workprec(2 * DIGITS):
         ratio = _rational(-number * mp.sqrt(2))
-    return None if ratio is None else const(ratio) * _over(above, below)
+    return None if ratio is None else const(ratio) * fraction(above, below)
 
 
 def _split(u: Expr) -> tuple[Any, list[Expr], list[Expr]] | None:
@@ -172,16 +164,12 @@ def _quotient(node: Apply) -> Expr:
         # of exp(-u**2) / (c*erfc(u))
         factor = [apply("sqrt", _pi / 2)] if x is not None else [apply("sqrt", _pi) / 2]
         slope = apply("erfc_hazard", u) if x is None else apply("inverse_mills", x)
-        split = _split(_over([*factor, *above], [c, *below]))
+        split = _split(fraction([*factor, *above], [c, *below]))
         ratio = None if split is None else _rational(split[0])
         if split is None or ratio is None:
-            return _over([*factor, *above, slope], [c, *below])
-        return _over([const(ratio), *split[1], slope], split[2])
+            return fraction([*factor, *above, slope], [c, *below])
+        return fraction([const(ratio), *split[1], slope], split[2])
     return node
-
-
-def _over(above: Sequence[Expr], below: Sequence[Expr]) -> Expr:
-    return product(above) / product(below) if below else product(above)
 
 
 def _same(a: Expr, b: Expr) -> bool:

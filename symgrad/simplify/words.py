@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Expr, Ref, ref, refs, transform
-from ..ir import Derivative, Equation, Function, Role, names_of
+from ..expr import Apply, Expr, Ref, refs
+from ..ir import Derivative, Equation, Function, Role, names_of, with_names
 
 
 def in_the_words_of_readers(derivative: Derivative) -> Derivative:
@@ -27,7 +27,7 @@ def in_the_words_of_readers(derivative: Derivative) -> Derivative:
         wish = f"grad_pre_{reader}"
         if len(left) == 1 and plain and wish not in taken and _added(few, primal.writers[reader], primal):
             names[left[0]] = wish
-    return replace(derivative, function=_renamed(joint, names)) if names else derivative
+    return replace(derivative, function=with_names(joint, names)) if names else derivative
 
 
 def _reader(name: str, primal: Function) -> str | None:
@@ -64,20 +64,3 @@ def _added(names: Sequence[str], equations: Sequence[Equation], primal: Function
 
 def _elementwise(e: Equation, name: str) -> bool:
     return e.reduce == "none" and e.plain and all(r.subscripts == e.subscripts for r in e.reads if r.name == name)
-
-
-def _renamed(function: Function, names: Mapping[str, str]) -> Function:
-    def element(node: Expr) -> Expr:
-        return ref(names[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in names else node
-
-    def equation(e: Equation) -> Equation:
-        return replace(
-            e,
-            target=names.get(e.target, e.target),
-            subscripts=tuple(transform(s, element) for s in e.subscripts),
-            body=transform(e.body, element),
-            where=None if e.where is None else transform(e.where, element),
-        )
-
-    tensors = tuple(replace(t, name=names.get(t.name, t.name)) for t in function.tensors)
-    return replace(function, tensors=tensors, statements=tuple(map(equation, function.statements)))
