@@ -11,16 +11,31 @@ printed where that is seen at numbers of all sizes; where nothing is lost, the f
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import mpmath
 from mpmath import mp
 
-from ..expr import ARGUMENT, ZERO, Apply, Const, Expr, apply, const, factors, is_exact, postorder, transform, value_of
+from ..expr import (
+    ARGUMENT,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    apply,
+    const,
+    factors,
+    is_exact,
+    operator,
+    postorder,
+    transform,
+    value_of,
+)
 from ..expr import total as summed
 from ..ops import is_call
 from .floating import NOTHING, bits_lost, in_doubles, value_of_formula
@@ -31,7 +46,7 @@ EXPONENTS = (20, 60, 200, 270, 360, 520, 900, 1020)  # squares and cubes do at t
 DIGITS = 1300  # bits for the sine of such a number
 SLACK = 0.25  # bits, on average, that are not worth another form
 CALLS = 1.6  # and those that are not worth more calls of functions
-MOST = 6  # powers that are written out
+MOST = 8  # powers that are written out
 
 Terms = dict[tuple[int, tuple[Expr, ...]], Fraction]  # of a sum: power of X, functions, and the coefficient
 
@@ -47,7 +62,7 @@ def overflow_safe_form(body: Expr) -> Expr:
 
 def _forms(body: Expr) -> Iterator[Expr]:
     yield transform(body, _in_turn)
-    terms = _terms(body)
+    terms = powers_and_functions(body)
     if terms is not None and len(terms) > 1 and any(atoms for _, atoms in terms) and min(k for k, _ in terms) < 0:
         yield _quotients(terms)
     halved = _by_halves(body)
@@ -110,56 +125,54 @@ def _in_product(node: Expr, old: Expr, new: Expr) -> Expr:
     return node
 
 
-def _terms(body: Expr) -> Terms | None:
+def powers_and_functions(body: Expr) -> Terms | None:
     """A formula as a sum of powers of X times functions; None if it is no such sum."""
     done: dict[Expr, Terms] = {X: {(1, ()): Fraction(1)}}
-
-    def times(a: Terms, b: Terms) -> Terms:
-        found: Terms = {}
-        for (i, f), p in a.items():
-            for (j, g), q in b.items():
-                place = i + j, tuple(sorted((*f, *g), key=str))
-                found[place] = found.get(place, Fraction(0)) + p * q
-        return {k: c for k, c in found.items() if c}
-
-    def plus(a: Terms, b: Terms, sign: int) -> Terms:
-        found = dict(a)
-        for place, c in b.items():
-            found[place] = found.get(place, Fraction(0)) + sign * c
-        return {k: c for k, c in found.items() if c}
-
     for node in postorder(body):
-        if node in done:
-            continue
-        if is_exact(node):
-            done[node] = {(0, ()): value_of(node)} if value_of(node) else {}
-            continue
-        if not isinstance(node, Apply) or any(a not in done for a in node.args):
-            return None
-        args = [done[a] for a in node.args]
-        match node.op:
-            case "add" | "sub":
-                done[node] = plus(args[0], args[1], 1 if node.op == "add" else -1)
-            case "neg":
-                done[node] = plus({}, args[0], -1)
-            case "mul":
-                done[node] = times(args[0], args[1])
-            case "div" if len(args[1]) == 1:
-                (((k, atoms), c),) = args[1].items()
-                if atoms:
-                    return None
-                done[node] = times(args[0], {(-k, ()): 1 / c})
-            case "pow" if is_exact(node.args[1]) and value_of(node.args[1]) in range(2, MOST):
-                done[node] = args[0]
-                for _ in range(int(value_of(node.args[1])) - 1):
-                    done[node] = times(done[node], args[0])
-            case "div" | "pow":
+        if node not in done:
+            known = [done[a] for a in node.args if a in done]
+            found = _combined(node, known) if len(known) == len(node.args) else None
+            if found is None:
                 return None
-            case "expm1":
-                done[node] = {(0, (apply("exp", *node.args),)): Fraction(1), (0, ()): Fraction(-1)}
-            case _:
-                done[node] = {(0, (node,)): Fraction(1)}
+            done[node] = found
     return done[body]
+
+
+def _combined(node: Expr, args: list[Terms]) -> Terms | None:
+    match operator(node):
+        case "":
+            return {(0, ()): value_of(node)} if is_exact(node) and value_of(node) else {} if node is ZERO else None
+        case "add":
+            return _plus(*args)
+        case "sub":
+            return _plus(args[0], _times({(0, ()): Fraction(-1)}, args[1]))
+        case "neg":
+            return _times({(0, ()): Fraction(-1)}, args[0])
+        case "mul":
+            return _times(*args)
+        case "div" if len(args[1]) == 1:
+            (((k, atoms), c),) = args[1].items()
+            return None if atoms else _times(args[0], {(-k, ()): 1 / c})
+        case "pow" if is_exact(node.args[1]) and value_of(node.args[1]) in range(2, MOST):
+            return reduce(_times, [args[0]] * int(value_of(node.args[1])))
+        case "div" | "pow":
+            return None
+        case "expm1":
+            return {(0, (apply("exp", *node.args),)): Fraction(1), (0, ()): Fraction(-1)}
+        case _:
+            return {(0, (node,)): Fraction(1)}
+
+
+def _plus(a: Terms, b: Terms) -> Terms:
+    found = dict(a)
+    for place, c in b.items():
+        found[place] = found.get(place, Fraction(0)) + c
+    return {k: c for k, c in found.items() if c}
+
+
+def _times(a: Terms, b: Terms) -> Terms:
+    pairs = itertools.product(a.items(), b.items())
+    return reduce(_plus, ({(i + j, tuple(sorted((*f, *g), key=str))): p * q} for ((i, f), p), ((j, g), q) in pairs), {})
 
 
 def _quotients(terms: Terms) -> Expr:

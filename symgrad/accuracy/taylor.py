@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -30,7 +30,6 @@ from ..expr import (
     apply,
     const,
     is_exact,
-    postorder,
     ref,
     substitute,
     transform,
@@ -38,7 +37,7 @@ from ..expr import (
 )
 from ..expr import total as summed
 from .floating import bits_lost, in_doubles, value_of_formula
-from .overflow import overflow_safe_form
+from .overflow import overflow_safe_form, powers_and_functions
 
 X = ARGUMENT
 ROOT = apply("sqrt", X)
@@ -232,46 +231,10 @@ def settled(body: Expr) -> tuple[int, ...]:
 
 def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
     """The coefficients of a polynomial of X, from that of 1 on; None if it is none, or a long one."""
-    done: dict[Expr, tuple[Fraction, ...]] = {X: (Fraction(0), Fraction(1))}
-
-    def times(a: Sequence[Fraction], b: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        found = [Fraction(0)] * (len(a) + len(b) - 1)
-        for i, p in enumerate(a):
-            for j, q in enumerate(b):
-                found[i + j] += p * q
-        return tuple(found)
-
-    for node in postorder(body):
-        if node in done:
-            continue
-        if is_exact(node):
-            done[node] = (value_of(node),)
-            continue
-        if not isinstance(node, Apply) or any(a not in done for a in node.args):
-            return None
-        args = [done[a] for a in node.args]
-        match node.op:
-            case "add" | "sub":
-                sign = 1 if node.op == "add" else -1
-                done[node] = tuple(p + sign * q for p, q in zip_longest(*args, fillvalue=Fraction(0)))
-            case "neg":
-                done[node] = tuple(-p for p in args[0])
-            case "mul":
-                done[node] = times(*args)
-            case "div" if len(args[1]) == 1 and args[1][0]:
-                done[node] = tuple(p / args[1][0] for p in args[0])
-            case "pow" if len(args[1]) == 1 and args[1][0] in range(2, FEW):
-                done[node] = args[0]
-                for _ in range(int(args[1][0]) - 1):
-                    done[node] = times(done[node], args[0])
-            case _:
-                return None
-        if len(done[node]) > FEW:
-            return None
-    found = list(done[body])
-    while found and not found[-1]:
-        found.pop()
-    return tuple(found)
+    found = powers_and_functions(body)
+    if found is None or any(functions or k not in range(FEW) for k, functions in found):
+        return None
+    return tuple(found.get((k, ()), Fraction(0)) for k in range(1 + max((k for k, _ in found), default=-1)))
 
 
 def away(body: Expr, place: Place) -> Expr:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
 from ..accuracy.removable import Filled, is_plain, retold
 from ..accuracy.taylor import ORIGIN
-from ..differentiate import differentiate
 from ..expr import (
     ARGUMENT,
-    ONE,
     ZERO,
     Apply,
     Expr,
@@ -31,27 +30,25 @@ from ..expr import (
     is_exact,
     operator,
     postorder,
-    ref,
     refs,
     select,
     size,
     substitute,
-    terms_of,
-    total,
     transform,
 )
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, by_target, in_place, recurrent, rewritten
+from ..ir import Derivative, Equation, by_target, in_place, recurrent, rewritten
 from ..ops import OPS
 from .axes import without_idle_axes
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
 from .forward import without_dead
-from .normal import TooLarge
+from .normal import Normal, TooLarge
 from .reuse import with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .table import OF_INPUTS, stable_form, with_stable_slopes
 from .words import in_the_words_of_readers
+from .write import Writer
 
 CANDIDATES = 12
 FAR = 1.5  # what costs so many times as much as another is not tried in other words
@@ -95,14 +92,9 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
 def _tidy(op: Filled) -> Filled | Expr:
     """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
     where it loses nothing at 0."""
-    x, out = Tensor("x", (), Dtype.REAL, Role.INPUT), Tensor("out", (), Dtype.REAL, Role.OUTPUT)
-    identity = Function("f", (), (x, out), (Equation("out", (), "none", ref("x"), ()),), ("x",), ("out",))
-    found = differentiate(identity)
-    (_, seed), (_, gradient) = found.seeds[0], found.gradients[0]
-    body = total(ref(seed) * t * sign for t, sign in terms_of(substitute(op.formula, {ARGUMENT: ref("x")})))
-    simple = _simplified(found, [replace(e, body=body) for e in found.equations]).function
-    (e,) = simple.writers[gradient]
-    body = substitute(e.body, {ref(seed): ONE, ref("x"): ARGUMENT, ref("out"): ARGUMENT})
+    normal, body = Normal(), op.formula
+    with suppress(TooLarge):
+        body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
     body = stable_form(stable_form(body), OF_INPUTS)
     body = body if (other := most_accurate_form(body)) is None else other
     whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
