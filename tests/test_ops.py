@@ -33,7 +33,6 @@ LISTED = {
     "domain/atoms.py": "what an affine atom is split by",
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
-    "verify/numpy_shim.py": "the words of NumPy, by which the oracle executes text",
     "verify/reach.py": "how the oracle computes with integers",
     "verify/rounding/functions.py": "the oracle's own bounds",
 }
