@@ -342,7 +342,7 @@ def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
     return _apply("select", condition, then, otherwise)
 
 
-_COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b,
@@ -354,7 +354,7 @@ _COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 def _comparison(op: str, a: Expr, b: Expr) -> Expr:
     if isinstance(a, Const) and isinstance(b, Const):
-        return const(int(_COMPARE[op](a.value, b.value)))
+        return const(int(COMPARE[op](a.value, b.value)))
     return _apply(op, a, b)
 
 
@@ -411,7 +411,7 @@ _CONSTRUCT: dict[str, Callable[..., Expr]] = {
     "not": _negation,
     "floordiv": _floordiv,
     "mod": _mod,
-    **{op: (lambda a, b, op=op: _comparison(op, a, b)) for op in _COMPARE},
+    **{op: (lambda a, b, op=op: _comparison(op, a, b)) for op in COMPARE},
 }
 
 

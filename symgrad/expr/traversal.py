@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import nan
 from typing import TypeVar
 
-from .nodes import Apply, Expr, Index, Ref, apply, ref
+from .nodes import COMPARE, Apply, Expr, Index, Ref, apply, ref
 
 Node = TypeVar("Node", bound=Expr)
 
@@ -90,15 +91,13 @@ def outermost(
     return done[root]
 
 
-_OUTCOMES = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>?"}  # ? of what is no number
-_MIRRORED = str.maketrans("<>", "><")
+WAYS = ((0, 1), (0, 0), (1, 0), (nan, nan))  # in which two numbers compare: the last where one of them is none
 
 
 def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
     """`body` where the condition holds, or where it does not: no `where` in it asks it again, nor compares the same two
     numbers where that comparison tells."""
-    known = _outcomes(condition, condition)
-    possible = known if holds else {*"<=>?"} - known
+    told = _answers(condition, condition)
 
     def choose(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and node.op == "select"):
@@ -106,19 +105,20 @@ def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
         asked, then, otherwise = node.args
         if asked.key is condition.key:
             return then if holds else otherwise
-        yes = _outcomes(asked, condition)
-        return node if not yes else then if possible <= yes else otherwise if possible.isdisjoint(yes) else node
+        possible = {answer for answer, known in zip(_answers(asked, condition), told, strict=False) if known == holds}
+        return node if len(possible) != 1 else then if True in possible else otherwise
 
     return transform(body, choose)
 
 
-def _outcomes(asked: Expr, condition: Expr) -> set[str]:
-    """With which of the ways in which the two sides of `condition` compare `asked` holds; none if it is of others."""
-    if not (isinstance(asked, Apply) and isinstance(condition, Apply) and {asked.op, condition.op} <= _OUTCOMES.keys()):
-        return set()
+def _answers(asked: Expr, condition: Expr) -> list[bool]:
+    """Whether `asked` holds in each of the WAYS in which the two sides of `condition` compare; none if it is of others."""
+    if not (isinstance(asked, Apply) and isinstance(condition, Apply) and {asked.op, condition.op} <= COMPARE.keys()):
+        return []
     mine, theirs = ([a.key for a in n.args] for n in (asked, condition))
-    found = _OUTCOMES[asked.op]
-    return {*(found if mine == theirs else found.translate(_MIRRORED) if mine == theirs[::-1] else "")}
+    if mine not in (theirs, theirs[::-1]):
+        return []
+    return [COMPARE[asked.op](*(way if mine == theirs else way[::-1])) for way in WAYS]
 
 
 def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
