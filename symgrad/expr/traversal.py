@@ -112,7 +112,8 @@ def branch(body: Expr, condition: Expr, holds: bool) -> Expr:
 
 
 def _answers(asked: Expr, condition: Expr) -> list[bool]:
-    """Whether `asked` holds in each of the WAYS in which the two sides of `condition` compare; none if it is of others."""
+    """Whether `asked` holds in each of the WAYS in which the two sides of `condition` compare; none where it compares
+    others."""
     if not (isinstance(asked, Apply) and isinstance(condition, Apply) and {asked.op, condition.op} <= COMPARE.keys()):
         return []
     mine, theirs = ([a.key for a in n.args] for n in (asked, condition))
