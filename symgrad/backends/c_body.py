@@ -156,6 +156,8 @@ class Body:
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
         plain = build or Expressions(self._kinds, {}, named=self._names.of, local=self._names.local)
+        if isinstance(extent, Apply) and extent.op == "maximum" and extent.args[1] is ZERO:
+            return self.extent(extent.args[0], build)
         extent = transform(extent, _plain_maximum)
         quotient, more = extent, ZERO
         if isinstance(extent, Apply) and extent.op == "add" and isinstance(extent.args[1], Const):
@@ -408,8 +410,9 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
             by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
     for local in (n for n in walk(nest.body) if isinstance(n, Local) and n.count):
         counts = (n for n in postorder(local.value) if isinstance(n, Apply) and n.op == "maximum" and ZERO in n.args)
-        for extent in (n.args[0] for n in counts if not indices(n)):
+        for count in (n for n in counts if not indices(n)):
             word = f"size_{local.name.removeprefix('end_')}"
+            extent = count.args[0] if count.args[0].key in known else count  # of a place, which may be below 0
             add(extent, word)
             if extent.key in known:
                 by_index.setdefault(extent.key, word)

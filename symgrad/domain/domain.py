@@ -145,7 +145,7 @@ class Domain:
             near.update(*(a.uses for a in more))
         return replace(self, atoms=tuple(a for a in self.atoms if a in kept))
 
-    def _of_points(self) -> Domain:
+    def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
         least: dict[Expr, int] = {}
         for a in self.affine:
@@ -259,7 +259,7 @@ class Domain:
         ends = self._ends(subscript, size)
         if ends is None:
             return None
-        here = self._of_points()
+        here = self.of_points()
         if here.facts is not self.facts:
             return here.needs(subscript, size, granted)
         outside = [atoms for end in ends for atoms in at_least_zero(-end - 1, self.facts)]
@@ -351,7 +351,7 @@ def _sizes_in(box: Box) -> frozenset[str]:
 
 @lru_cache(maxsize=2**14)
 def _empty(domain: Domain) -> bool:
-    domain = domain._of_points()
+    domain = domain.of_points()
     facts = domain.facts
     if any(a.negated() in domain.opaque for a in domain.opaque):
         return True

@@ -14,7 +14,8 @@ from symgrad.plan import plan
 from symgrad.plan.loops import If, Local, Loop, Note, expressions, flatten, nests, walk
 
 LIMITED = """conv1d conv2d conv3d depthwise_conv2d grouped_conv1d grouped_conv2d avg_pool1d avg_pool2d_padded max_pool1d
-    max_pool2d_padded local_response_norm""".split()
+    max_pool2d_padded local_response_norm tril triu cumsum cumprod logcumsumexp n_link_arm ctc_loss causal_attention
+    exponential_moving_average pad_replicate causal_mask coulomb_energy""".split()
 
 
 @pytest.mark.parametrize("name", LIMITED)
@@ -58,6 +59,18 @@ VISITED = {
     "equal": "f(x[n,m])[i:n] = sum[j:m](where(j == i, x[i,j], 0))",
     "half": "f(x[n,m])[i:n] = sum[j:m](where(2*j <= i, x[i,j]**2, 0))",
     "even": "f(x[n,m])[i:n] = sum[j:m](where(j % 2 == i % 2, x[i,j], 0))",
+    "triangle that is kept": "f(x[n,m])[i,j] = where(j <= i, x[i,j]**2, 0)",
+    "three stretches": "f(x[n]; p=1)[i:n+2*p] = where(i < p, x[0]*0, where(i >= n + p, i - n, x[i-p]**2))",
+    "clamped": "f(x[n,m]; p=1)[i,j:m] = x[i,minimum(maximum(j - p, 0), m - 1)]**2",
+    "one place": "f(x[n,m])[i,j] = where(j == i, x[i,j], 2)*x[i,j]",
+    "first turn": "f(x[n,m]): s[i,j] = where(i > 0, s[i-1,j], 1)*x[i,j]; out[i] = sum[j](s[i,j])",
+    "both ends": "f(x[n])[i] = where(i > 0, x[i-1], 0)*x[i] + where(i < n - 1, x[i+1]**2, 0)",
+    "zeros that nobody reads": "f(x[n,n], w[n]): t[i,j] = where(j < i, x[i,j]**2, 0); out[i] = sum[j](t[i,j]*w[j])",
+    "zeros in a chain": "f(x[n,n], w[n]): t[i,j] = where(j < i, exp(x[i,j]), 0); u[i,j] = t[i,j]*w[i];"
+    " s[i] = sum[j](u[i,j]*t[i,j]); out[i] = s[i]*sum[j](u[i,j]*w[j])",
+    "zeros that somebody reads": "f(x[n,n], w[n]): t[i,j] = where(j < i, exp(x[i,j]), 0);"
+    " out[i] = sum[j](t[i,j]*w[j]) + sum[j](cos(t[i,j]))",
+    "guard of a row": "f(x[n,m]): s[i] = sum[j](x[i,j]); out[i] = sum[j](where(s[i] > 0, x[i,j]**2, 0))",
     "corner": "f(x[n,m])[i:n] = -sum[j:m](where(i + j < n, x[i,j], 0)*x[i,j]*x[i,j])",
 }
 

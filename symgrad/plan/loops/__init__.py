@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ...domain import Domain
 from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program, Step
@@ -31,9 +32,9 @@ from .data import (
 )
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse
-from .integers import implied
 from .memory import Memory, shared_memory, split_literals
 from .names import name_scalars
+from .narrow import narrowed
 from .notes import place_notes
 from .order import Order
 from .places import named_places
@@ -41,6 +42,7 @@ from .reach import Reach
 from .rematerialize import Rematerialize
 from .sequence import in_sequence
 from .share import Share
+from .split import Split
 
 __all__ = [
     "FULL_AXIS",
@@ -87,13 +89,12 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     optional = _optional(program, procedure)
     sizes = set(size_names(program).values())
 
-    def certain(condition: Expr) -> bool:
-        return implied(condition, primal.constraints, sizes)
-
     facts = replace(primal.facts, integers=primal.facts.integers | sizes)
-    order = Order(table, language, certain, facts, computed)
+    everywhere = Domain((), (), facts)
+    order = Order(table, language, facts)
     settled = [_settled(s, program, procedure) for s in procedure.steps]
-    again = Rematerialize(settled, table, temporaries, optional, language, certain)
+    settled = narrowed(settled, temporaries, table, facts)
+    again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])
     block: Block = ()
@@ -109,11 +110,12 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
-    block = named_places(whole_constants(block, shapes))
+    block = Split(everywhere, order.name)(whole_constants(block, shapes))
+    block = named_places(block)
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent, Reach(block, shapes, certain))(block))
+    block = place_notes(Share(kinds, absent, Reach(block, shapes, everywhere))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
 

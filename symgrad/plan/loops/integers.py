@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from ...expr import (
@@ -23,7 +22,7 @@ from ...expr import (
     size,
     transform,
 )
-from ...expr.sizes import margin, terms, tidy
+from ...expr.sizes import terms, tidy
 from ...ir import Equation
 
 
@@ -75,30 +74,6 @@ def _choice(node: Expr) -> Expr:
         return node
     a, b = node.args
     return select(apply("ge" if node.op == "maximum" else "le", a, b), a, b)
-
-
-def implied(condition: Expr, known: Sequence[Expr], sizes: Set[str]) -> bool:
-    """Whether a comparison holds for all sizes, or follows from one of those that are known."""
-    if isinstance(condition, Const):
-        return bool(condition.value)
-    distance = margin(condition)
-    if distance is None:
-        return False
-    for other in (ZERO, *(d for d in map(margin, known) if d is not None)):
-        rest = terms(distance - other)
-        if rest is None:
-            continue
-        atoms = {a for monomial in rest for a in monomial}
-        if all(c > 0 for c in rest.values()) and all(_is_count(a, sizes) for a in atoms):
-            return True
-    return False
-
-
-def _is_count(atom: Expr, sizes: Set[str]) -> bool:
-    """Whether an atom is a size, or no less than 0 by itself."""
-    if isinstance(atom, Apply) and atom.op == "maximum":
-        return any(isinstance(a, Const) and a.value >= 0 for a in atom.args)
-    return isinstance(atom, Ref) and atom.name in sizes
 
 
 def stride(subscripts: tuple[Expr, ...], i: Index) -> int:

@@ -6,7 +6,7 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -39,7 +39,7 @@ from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
 from .reach import literal_bounds
 from .targets import aligned, exclusive, injective, leads, pattern_of
-from .where import Limits, divided, limited, loops
+from .where import Limits, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -48,9 +48,7 @@ class Order:
     """Turns steps into blocks.
 
     language  rewrites what is evaluated into operators that the language has
-    certain   whether a comparison of sizes is sure to hold
     facts     what is known of the sizes
-    computed  the names of what the procedure computes
     scratch   the memory that calls work in, to be placed with the temporaries
     """
 
@@ -58,17 +56,14 @@ class Order:
         self,
         table: Mapping[str, Tensor],
         language: Rewriter,
-        certain: Callable[[Expr], bool],
         facts: Facts,
-        computed: Set[str],
     ) -> None:
         self._table = table
-        self._computed = computed
         self._facts = facts
+        self._everywhere = Domain((), (), facts)
         self._limits = Limits(facts, self.name)
         self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
-        self._certain = certain
         self._serial = count(1)
         self.scratch: dict[str, Tensor] = {}
 
@@ -85,10 +80,8 @@ class Order:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
         stripped = [replace(short(e), when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        narrow = [limited(e, self._facts, self._table, self._computed) for e in stripped]
-        chosen_ = [chosen(e) for e in narrow]
-        equations = [replace(self._language.equation(e), box=e.box) for e in chosen_]  # extents are those of arrays
-        note = Note(tuple(narrow), frozenset({step.target} if step.how == "add" else ()))
+        equations = [replace(self._language.equation(chosen(e)), box=e.box) for e in stripped]  # extents are of arrays
+        note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))
         if step.how != "fill":
@@ -108,6 +101,11 @@ class Order:
 
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
+        if how == "write" and e.where is not None:
+            decided, rest = divided(e.where, {i for i, _ in e.reduced})
+            before, value = self._reduction(tensor, replace(e, where=rest)) if e.reduced else ((), e.body)
+            shown = replace(e, where=decided)
+            return _guarded(e.when, self._limits.bounded(shown, e.shown, (*before, Store(_element(e), value))))
         if writes_once(e):
             block = self._contributions(tensor, [replace(e, when=())], how == "write")
         else:
@@ -175,15 +173,14 @@ class Order:
 
     def _inside(self, tensor: Tensor, e: Equation, block: Block) -> Block:
         """`block` where the elements that `e` names without an index are there: x[0] is not where n is 0."""
-        missing = [c for c in literal_bounds(e.subscripts, tensor.shape, self._table) if not self._certain(c)]
+        missing = [c for c in literal_bounds(e.subscripts, tensor.shape, self._table) if not self._everywhere.holds(c)]
         return (If(conjunction(missing), block),) if missing else block
 
     def _contributions(self, tensor: Tensor, equations: list[Equation], assign: bool) -> Block:
         """All that is added up in the same elements; they hold nothing yet if `assign`."""
         first, *others = equations
         equations = [first, *(aligned(e, first, self._taken) for e in others)]
-        element = ref(first.target, *first.subscripts)
-        assert isinstance(element, Ref)
+        element = _element(first)
         shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
         inner = next((found for e in equations if (found := self._inner_rows(e))), [])
         if inner:
@@ -323,8 +320,7 @@ class Order:
         return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
-        element = ref(e.target, *e.subscripts)
-        assert isinstance(element, Ref)
+        element = _element(e)
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
@@ -342,7 +338,7 @@ class Order:
         target is one."""
         domain = Domain.of(e.shown, decided, self._facts)
         inside = all(domain.inside(s, axis) for s, axis in zip(e.subscripts, tensor.shape, strict=True))
-        missing = [c for _, n in e.reduced if not self._certain(c := apply("gt", n, ZERO))]
+        missing = [c for _, n in e.reduced if not self._everywhere.holds(c := apply("gt", n, ZERO))]
         return decided if inside else all_of([*(conjuncts(decided) if decided is not None else []), *missing])
 
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
@@ -355,6 +351,13 @@ class Order:
         element = ref(tensor.name, *leading, *(i for i, _ in box))
         assert isinstance(element, Ref)
         return loops(box, (Store(element, ZERO),))
+
+
+def _element(e: Equation) -> Ref:
+    """What the equation writes."""
+    element = ref(e.target, *e.subscripts)
+    assert isinstance(element, Ref)
+    return element
 
 
 def _last(box: Sequence[tuple[Index, Expr]], inner: Sequence[Index | None]) -> list[tuple[Index, Expr]]:

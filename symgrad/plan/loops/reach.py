@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 
+from ...domain import Domain
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, refs
-from ...ops import OPS
+from ...ir import unconditional
 from .data import Block, Loop, walk
-
-
-def unprotected(*roots: Expr) -> set[Expr]:
-    """The nodes that are evaluated whichever branch a condition selects."""
-    seen: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            lazy = isinstance(node, Apply) and OPS[node.op].lazy
-            stack.extend(node.args[:1] if lazy else node.args)
-    return seen
 
 
 def literal_bounds(subscripts: tuple[Expr, ...], shape: tuple[Expr, ...], data: Container[str]) -> list[Expr]:
@@ -34,13 +22,13 @@ def literal_bounds(subscripts: tuple[Expr, ...], shape: tuple[Expr, ...], data: 
 class Reach:
     """How far the loops of a block go, against how far arrays do.
 
-    shapes   the axes of every array
-    certain  whether a comparison of sizes is sure to hold
+    shapes      the axes of every array
+    everywhere  what is known of the sizes
     """
 
-    def __init__(self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], certain: Callable[[Expr], bool]) -> None:
+    def __init__(self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], everywhere: Domain) -> None:
         self._shapes = shapes
-        self._certain = certain
+        self._everywhere = everywhere
         self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
         for node in walk(block):
             if isinstance(node, Loop):
@@ -54,9 +42,9 @@ class Reach:
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
         entry, is at no element without an index that needs a turn to exist."""
-        certain = unprotected(root)
+        certain = unconditional(root)
         guarded = [r for r in refs(root) if r.subscripts and r not in certain]
-        return all(self._certain(c) for r in guarded for c in self._literal_bounds(r))
+        return all(self._everywhere.holds(c) for r in guarded for c in self._literal_bounds(r))
 
     def _literal_bounds(self, element: Ref) -> list[Expr]:
         return literal_bounds(element.subscripts, self._shapes[element.name], self._shapes)
@@ -65,6 +53,6 @@ class Reach:
         """Whether the element exists at every turn of the loops: its subscripts stay in the array by themselves."""
         for s, size in zip(element.subscripts, self._shapes[element.name] if element.subscripts else (), strict=True):
             ends = [s + 1] if isinstance(s, Const) else self._ends.get(s, ()) if isinstance(s, Index) else ()
-            if not ends or not all(self._certain(apply("le", end, size)) for end in ends):
+            if not ends or not all(self._everywhere.holds(apply("le", end, size)) for end in ends):
                 return False
         return True

@@ -7,16 +7,17 @@ complete, others of its kind, values of fewer axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from ...domain import Domain
 from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, show, substitute
-from ...ir import Dtype, Equation, Tensor
+from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ..program import Item, Step
 from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
-from .reach import Reach, unprotected
+from .reach import Reach
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
 MOST = 40  # operations of what is read once
@@ -42,7 +43,7 @@ class Rematerialize:
 
     stored   results whose memory is there whenever they are read
     hidden   results that may have no memory of their own
-    certain  whether a comparison of sizes is sure to hold
+    everywhere  what is known of the sizes
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class Rematerialize:
         temporaries: set[str],
         hidden: set[str],
         language: Rewriter,
-        certain: Callable[[Expr], bool],
+        everywhere: Domain,
     ) -> None:
         self._table = table
-        self._certain = certain
+        self._everywhere = everywhere
         self._shapes = {t.name: t.shape for t in table.values()}
         self._serial = count(1)
         self._formulas: dict[str, _Formula] = {}
@@ -101,7 +102,7 @@ class Rematerialize:
         """`block` with a scalar for each of these elements, before the statement that reads it."""
         if not self._formulas:
             return block
-        reach = Reach(block, self._shapes, self._certain)
+        reach = Reach(block, self._shapes, self._everywhere)
         return tuple(new for node in block for new in self._node(node, reach))
 
     def _node(self, node: Node, reach: Reach) -> Iterator[Node]:
@@ -126,7 +127,7 @@ class Rematerialize:
         free: set[Ref] = set()  # may be computed before any condition is known
 
         def visit(expression: Expr, weight: int, reached: bool) -> None:
-            certain = unprotected(expression) if reached else set()
+            certain = unconditional(expression) if reached else set()
             for r in refs(expression):
                 if r.name in self._formulas:
                     uses[r] = uses.get(r, 0) + weight

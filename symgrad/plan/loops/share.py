@@ -24,13 +24,13 @@ from ...expr import (
     substitute,
     with_args,
 )
-from ...ir import Dtype
+from ...ir import Dtype, unconditional
 from ...ops import OPS
 from ..naming import word_for
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
 from .merge_equal import merge_equal
 from .names import length_of
-from .reach import Reach, unprotected
+from .reach import Reach
 
 Known = TypeVar("Known")
 
@@ -93,7 +93,7 @@ class Share:
         names: dict[Expr, Expr] = {}
         found: dict[Expr, Expr] = {}
         for root, protected in _sites(body, _is_narrow(loop)):
-            free = set() if protected else unprotected(root)
+            free = set() if protected else unconditional(root)
             for part in self._largest_invariants(root, changing):
                 if not self._costs(part) or not (part in free and self._reach.leaves(part) or self._safe(part)):
                     continue
@@ -207,7 +207,7 @@ class _Names:
             if not isinstance(node, Loop)
             for root, _ in _sites((node,))
         ]
-        self._open = unprotected(*(root for place, root in sites if place == 0))
+        self._open = unconditional(*(root for place, root in sites if place == 0))
         seen: set[tuple[int, Expr]] = set()
         counted: set[Expr] = set()
         for place, root in sites:

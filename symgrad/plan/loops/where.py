@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import replace
 
-from ...domain import EQ, Affine, Bound, Domain, Facts, Opaque, alternatives
+from ...domain import EQ, Affine, Bound, Domain, Facts, alternatives
 from ...expr import (
     ONE,
     ZERO,
@@ -16,14 +16,11 @@ from ...expr import (
     apply,
     conjunction,
     conjuncts,
-    factors,
     indices,
     postorder,
-    refs,
-    substitute,
 )
 from ...expr.polynomials import polynomial
-from ...ir import Equation, Tensor
+from ...ir import Equation
 from .data import Block, If, Local, Loop, scalar
 
 
@@ -41,49 +38,6 @@ def divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, 
         parts[not changing.isdisjoint(indices(part))].append(part)
     decided, rest = (conjunction(p) if p else None for p in parts)
     return decided, rest
-
-
-def limited(e: Equation, facts: Facts, table: Mapping[str, Tensor], computed: Set[str]) -> Equation:
-    """A reduction without the terms that a condition on places makes neutral: what is added up is
-    `where(i >= 1, x[i-1], 0) * w[i]` at i >= 1 alone.
-
-    Unless it reads what is `computed` in the same procedure, at places that are there without the condition: then one
-    loop does both.
-    """
-    neutral = {"sum": ZERO, "prod": ONE, "max": -apply("oo"), "argmax": -apply("oo"), "min": apply("oo")}.get(e.reduce)
-    if neutral is None or not e.reduced:
-        return e
-    found = [e.body]
-    if e.reduce == "sum":
-        found, _ = factors(e.body.args[0] if isinstance(e.body, Apply) and e.body.op == "neg" else e.body)
-    for part in found:
-        if not (isinstance(part, Apply) and part.op == "select"):
-            continue
-        condition, then, otherwise = part.args
-        holds = otherwise.key is neutral.key
-        term = then if holds else otherwise
-        if not holds and then.key is not neutral.key or any(r.subscripts for r in refs(condition)):
-            continue
-        ways = alternatives(condition, facts, holds)
-        if len(ways) != 1 or any(isinstance(a, Opaque) for a in ways[0]):
-            continue
-        if computed & {r.name for r in refs(e.body)} and _all_inside(term, e.domain(facts), table):
-            continue
-        said = condition if holds else conjunction(a.condition for a in ways[0])
-        where = said if e.where is None else apply("and", e.where, said)
-        body = substitute(e.body, {part: term})
-        return limited(replace(e, where=where, body=body), facts, table, computed)
-    return e
-
-
-def _all_inside(term: Expr, domain: Domain, table: Mapping[str, Tensor]) -> bool:
-    """Whether all that a term reads is there on the whole domain."""
-    return all(
-        domain.inside(s, axis)
-        for r in refs(term)
-        if r.name in table
-        for s, axis in zip(r.subscripts, table[r.name].shape, strict=True)
-    )
 
 
 class Limits:
@@ -119,12 +73,12 @@ class Limits:
             heads.append(
                 (self._named(f"first_{i.name}", first, order, before), self._named(f"end_{i.name}", end, order, before))
             )
-        tests = self._tests(e, limits, order, outer)
+        rest = [part for part in conjuncts(e.where) if not self._is_limit(part, limits, order, outer)]
+        block = (If(conjunction(rest), block),) if rest else block
         for level in range(len(box) - 1, -1, -1):
-            block = _tested(tests.get(level), (*before.get(level, ()), *block))
             (first, end), (i, _) = heads[level], box[level]
-            block = (Loop(i, end, block, first),)
-        return _tested(tests.get(-1), (*before.get(-1, ()), *block))
+            block = (Loop(i, end, (*before.get(level, ()), *block), first),)
+        return (*before.get(-1, ()), *block)
 
     def _at_least_zero(self, bound: Bound, extent: Expr, given: Domain) -> Expr:
         """A limit as a count: 0 where it would be negative."""
@@ -147,22 +101,14 @@ class Limits:
         before.setdefault(level, []).append(local)
         return scalar(local.name)
 
-    def _tests(self, e: Equation, limits: Domain, order: Sequence[Index], outer: Collection[Index]) -> dict[int, Expr]:
-        """The parts of the condition that are no limits, by the loop in which each can be decided; -1 before them."""
-        found: dict[int, Expr] = {}
-        for part in conjuncts(e.where) if e.where is not None else []:
-            inside = [i for i in order if i in indices(part)]
-            if inside and self._is_limit(part, limits, inside[-1], [*outer, *order]):
-                continue
-            level = order.index(inside[-1]) if inside else -1
-            found[level] = apply("and", found.get(level, ONE), part)
-        return found
-
-    def _is_limit(self, part: Expr, limits: Domain, last: Index, order: Sequence[Index]) -> bool:
+    def _is_limit(self, part: Expr, limits: Domain, order: Sequence[Index], outer: Sequence[Index]) -> bool:
+        """Whether a part of the condition is a limit of one of the loops over `order`."""
+        last = max((order.index(i) for i in indices(part) if i in order), default=None)
         ways = alternatives(part, self._facts)
-        inner = order[: order.index(last)]
-        tested = limits.conditions(last, inner)
-        return len(ways) == 1 and all(a in limits.atoms and a not in tested for a in ways[0])
+        if last is None or len(ways) != 1:
+            return False
+        tested = limits.conditions(order[last], [*outer, *order[:last]])
+        return all(a in limits.atoms and a not in tested for a in ways[0])
 
 
 def _is_sum(n: Expr) -> bool:
@@ -182,7 +128,3 @@ def _folded(op: str, ends: Sequence[Expr], none: Expr) -> Expr:
     for other in others:
         found = apply(op, found, other)
     return found
-
-
-def _tested(condition: Expr | None, block: Block) -> Block:
-    return block if condition is None else (If(condition, block),)
