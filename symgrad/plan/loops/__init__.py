@@ -93,7 +93,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     everywhere = Domain((), (), facts)
     order = Order(table, language, facts)
     settled = [_settled(s, program, procedure) for s in procedure.steps]
-    settled = narrowed(settled, temporaries, table, facts)
+    settled = narrowed(settled, temporaries, optional, table, facts)
     again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
     sequence = in_sequence([again.expanded(step) for step in again.steps])

@@ -30,8 +30,17 @@ class _Zero:
         return substitute(self.condition, dict(zip(self.equation.subscripts, element.subscripts, strict=True)))
 
 
-def narrowed(steps: Sequence[Item], temporaries: Set[str], table: Mapping[str, Tensor], facts: Facts) -> list[Item]:
-    """The steps of a procedure, whose `temporaries` nobody else reads, with reductions over terms that count."""
+def narrowed(
+    steps: Sequence[Item], temporaries: Set[str], optional: Set[str], table: Mapping[str, Tensor], facts: Facts
+) -> list[Item]:
+    """The steps of a procedure, whose `temporaries` nobody else reads, with reductions over terms that count.
+
+    optional  results that may have no memory: who reads one does so in the loop that computes it, all of it
+    """
+
+    def narrow(e: Equation) -> Equation:
+        return e if any(r.name in optional for r in e.reads) else limited(e, facts, zeros)
+
     zeros: dict[str, _Zero] = {}
     for step in steps:
         if isinstance(step, Step) and step.target in temporaries and len(step.equations) == 1 and step.how == "fill":
@@ -41,7 +50,7 @@ def narrowed(steps: Sequence[Item], temporaries: Set[str], table: Mapping[str, T
                 zeros[step.target] = found
     done: list[Item] = []
     readers: dict[str, list[Equation]] = {}
-    for step in reversed([step.mapped(lambda e: limited(e, facts, zeros), lambda size: size) for step in steps]):
+    for step in reversed([step.mapped(narrow, lambda size: size) for step in steps]):
         mine = readers.get(step.targets[0], [])
         if isinstance(step, Step) and step.target in temporaries and any(e.conditions for e in mine):
             step = _on_demand(step, zeros.get(step.target), mine, table, facts)

@@ -355,6 +355,12 @@ def _is_idle(store: Store) -> bool:
 
 
 def _copies(first: Block, second: Block) -> int:
-    """How many statements stand in both."""
-    mine = [n for n in walk(first) if isinstance(n, (Store, Call))]
-    return sum(n in mine for n in walk(second) if isinstance(n, (Store, Call)))
+    """How many statements stand in both; more than are allowed if there is a loop of them."""
+
+    def statements(block: Block) -> list[Node]:
+        return [n for n in walk(block) if isinstance(n, (Store, Call))]
+
+    theirs = statements(second)
+    if any(n in theirs for loop in walk(first) if isinstance(loop, Loop) for n in statements(loop.body)):
+        return COPIED + 1
+    return sum(n in theirs for n in statements(first))
