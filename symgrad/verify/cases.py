@@ -17,6 +17,7 @@ from .symmetric import symmetric_inputs
 from .text import Array, Values, full_shape
 
 LONG = 1500  # operations from which on one point takes a second
+NOTHING: Mapping[str, bool] = {}  # is said of which inputs are given: they all are
 HUGE = 1e30  # of a grad_output; a float32 has it too
 
 
@@ -83,6 +84,27 @@ def in_normal(case: Case) -> Case:
     return replace(case, inputs={n: moved(v) for n, v in case.inputs.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a case is drawn.
+
+    draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too
+    seeds    grad_output
+    pack     the axes of a pack
+    strided, strided_seed  inputs, or grad_output, with stride 0
+    empty    reductions may have no terms, and values be infinite for that
+    """
+
+    label: str
+    draw: str = "normal"
+    seeds: str = "random"
+    pack: str = "one"
+    single: bool = False
+    strided: bool = False
+    strided_seed: bool = False
+    empty: bool = False
+
+
 class Sampler(ABC):
     """The state of one sampling: random numbers, and what was dropped."""
 
@@ -109,15 +131,7 @@ class Sampler(ABC):
             yield {**self.options, option.name: other}
 
     def _case(
-        self,
-        label: str,
-        inputs: Values,
-        options: Mapping[str, Any],
-        seeds: str,
-        count: int,
-        packed: bool,
-        strided: bool = False,
-        single: bool = False,
+        self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False
     ) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
@@ -128,12 +142,12 @@ class Sampler(ABC):
             if self.function.table[name].dtype != "real":
                 cotangents[name] = None
                 continue
-            seed = self._seed(seeds, shape)
-            if single:
+            seed = self._seed(row.seeds, shape)
+            if row.single:
                 seed = seed.astype(np.float32).astype(np.float64)
             cotangents[name] = seed
-        number = next(self.numbers)
-        return Case(inputs, numbers, cotangents, number, label, count, packed, strided, single, self.costly)
+        number, strided = next(self.numbers), row.strided or row.strided_seed
+        return Case(inputs, numbers, cotangents, number, row.label, count, packed, strided, row.single, self.costly)
 
     def _edges(self, single: bool) -> list[float]:
         """The edges of this function; of a float32, those that it has."""

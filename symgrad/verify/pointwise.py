@@ -13,7 +13,7 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Const
-from .cases import LONG, Case, Sampler
+from .cases import LONG, NOTHING, Case, Row, Sampler
 from .draws import DRAWS, EDGES, presences
 from .kinks import at_kinks, coarse
 from .symmetric import made_symmetric
@@ -36,61 +36,57 @@ class Pointwise(Sampler):
         half = max(1, budget // 2)
         for present in presences(self.function):
             share = half if all(present.values()) else min(half, 8)
-            yield self._batch("random", present, share, ("normal", "wide"), "random")
-            yield self._batch("edges", present, share, ("edges",), "random")
-        everything = dict.fromkeys(self.function.optional, True)
+            yield self._batch(Row("random"), share, ("normal", "wide"), present)
+            yield self._batch(Row("edges", "edges"), share, present=present)
         if operations > LONG and not self.full:
-            yield self._batch("one point", everything, 1, ("normal",), "random", axes=())
+            yield self._batch(Row("one point"), 1, axes=())
             return
         few = max(1, min(4, budget))
-        yield self._batch("float32", everything, min(12, half), ("normal", "positive"), "random", single=True)
-        yield self._batch("zero grad_output", everything, few, ("normal",), "zero")
-        yield self._batch("ones", everything, few, ("normal",), "ones", strided=True)
-        yield self._batch("two axes", everything, 6 if budget > 6 else 1, ("normal",), "one-hot", axes=(2, 3))
-        yield self._batch("one point", everything, 1, ("normal",), "random", axes=())
-        yield self._empty_batch(everything)
+        yield self._batch(Row("float32", single=True), min(12, half), ("normal", "positive"))
+        yield self._batch(Row("zero grad_output", seeds="zero"), few)
+        yield self._batch(Row("ones", seeds="ones", strided=True), few)
+        yield self._batch(Row("two axes", seeds="one-hot"), 6 if budget > 6 else 1, axes=(2, 3))
+        yield self._batch(Row("one point"), 1, axes=())
+        yield self._empty_batch()
         for options in self._other_options():
-            yield self._batch("options", everything, few, ("normal",), "random", options=options)
+            yield self._batch(Row("options"), few, options=options)
         if self.full:
-            yield from self._long(everything, half)
+            yield from self._long(half)
         else:
-            found = self._kinks(half // 2, min(EVALUATIONS, SEARCH // operations))
-            yield self._gathered("kinks", found, "random")
+            yield self._gathered("kinks", self._kinks(half // 2, min(EVALUATIONS, SEARCH // operations)))
 
-    def _long(self, everything: Mapping[str, bool], half: int) -> Iterator[Case | None]:
+    def _long(self, half: int) -> Iterator[Case | None]:
         """What the long matrix has besides more points of the short one."""
-        yield self._gathered("one input at an edge", self._extremes(half), "random")
-        yield self._gathered("kinks", self._kinks(half, EVALUATIONS), "random")
-        yield self._batch("huge grad_output", everything, min(half, 8), ("normal", "wide"), "huge")
-        yield self._batch("strided inputs", everything, min(half, 4), ("wide",), "random", strided=True)
+        yield self._gathered("one input at an edge", self._extremes(half))
+        yield self._gathered("kinks", self._kinks(half, EVALUATIONS))
+        yield self._batch(Row("huge grad_output", seeds="huge"), min(half, 8), ("normal", "wide"))
+        yield self._batch(Row("strided inputs", "wide", strided=True), min(half, 4))
         for kinds in (("wide",), ("edges",), ("positive", "unit")):
-            yield self._batch("float32", everything, half, kinds, "random", single=True)
-        yield self._batch("float32", everything, min(half, 4), ("normal",), "ones", strided=True, single=True)
+            yield self._batch(Row("float32", single=True), half, kinds)
+        yield self._batch(Row("float32", seeds="ones", strided=True, single=True), min(half, 4))
         for axes in ((1,), (1, 1), (1, 3)):
-            yield self._batch("a size of 1", everything, max(axes), ("normal", "wide"), "random", axes=axes)
+            yield self._batch(Row("a size of 1"), max(axes), ("normal", "wide"), axes=axes)
         for axes in ((2, 0), (0, 3)):
-            yield self._empty_batch(everything, axes)
+            yield self._empty_batch(axes)
 
     def _batch(
         self,
-        label: str,
-        present: Mapping[str, bool],
+        row: Row,
         count: int,
-        kinds: tuple[str, ...],
-        seeds: str,
+        kinds: tuple[str, ...] = (),
+        present: Mapping[str, bool] | None = None,
         axes: tuple[int, ...] | None = None,
         options: Mapping[str, Any] | None = None,
-        strided: bool = False,
-        single: bool = False,
     ) -> Case | None:
-        chosen = {**self.options, **(options or {})}
+        """So many points of some kinds, of that of the row where none is given; of others where these are too few."""
+        chosen, kinds = {**self.options, **(options or {})}, kinds or (row.draw,)
         pool: list[Values] = []
         found = 0
         for kind in (*kinds, "positive", "unit", "above", "normal"):
             wanted = count // len(kinds) + 1 if kind in kinds else count
             if kind not in kinds and found >= max(1, count // 4):
                 break
-            arrays = self._candidates(kind, 4 * wanted, present, single)
+            arrays = self._candidates(kind, 4 * wanted, present or {}, row.single)
             kept = self._finite(arrays, chosen)[:wanted]
             pool.append({n: None if a is None else a[kept] for n, a in arrays.items()})
             found += len(kept)
@@ -106,13 +102,15 @@ class Pointwise(Sampler):
                 inputs[name] = None
                 continue
             array: Array = np.concatenate([p for p in parts if p is not None])[:total]
-            if strided:
+            if row.strided:
                 array = np.broadcast_to(array[:1], array.shape)
             inputs[name] = array if axes is None else array.reshape((*axes, *array.shape[1:]))
-        packed = axes is None or len(axes) == 1
-        return self._case(label, inputs, chosen, seeds, total, packed, strided, single)
+        return self._case(row, inputs, chosen, total, axes is None or len(axes) == 1)
 
-    def _candidates(self, kind: str, count: int, present: Mapping[str, bool], single: bool) -> dict[str, Array | None]:
+    def _candidates(
+        self, kind: str, count: int, present: Mapping[str, bool] = NOTHING, single: bool = False
+    ) -> dict[str, Array | None]:
+        """Points of one kind, with each input that is not said to be absent."""
         arrays: dict[str, Array | None] = {}
         for name in self.function.inputs:
             tensor = self.function.table[name]
@@ -167,25 +165,24 @@ class Pointwise(Sampler):
         self.discarded += int(count - good.sum())
         return [int(k) for k in np.flatnonzero(good)]
 
-    def _empty_batch(self, present: Mapping[str, bool], axes: tuple[int, ...] = (0,)) -> Case | None:
-        drawn = self._candidates("normal", 1, present, False)
+    def _empty_batch(self, axes: tuple[int, ...] = (0,)) -> Case | None:
+        drawn = self._candidates("normal", 1)
         inputs = {n: None if a is None else a[:0].reshape((*axes, *a.shape[1:])) for n, a in drawn.items()}
-        return self._case("no points", inputs, self.options, "random", 0, len(axes) == 1)
+        return self._case(Row("no points"), inputs, self.options, 0, len(axes) == 1)
 
     # the long matrix
 
-    def _gathered(self, label: str, points: list[Values], seeds: str) -> Case | None:
+    def _gathered(self, label: str, points: list[Values]) -> Case | None:
         """Points that were found one by one, with every input, as one case."""
         if not points:
             return None
         inputs = {n: np.concatenate([np.asarray(p[n]) for p in points]) for n in self.function.inputs}
-        return self._case(label, inputs, self.options, seeds, len(points), True)
+        return self._case(Row(label), inputs, self.options, len(points), True)
 
     def _extremes(self, most: int) -> list[Values]:
         """One number of the inputs at each edge, and at 800 and -800, the others anywhere the function has a value."""
-        everything = dict.fromkeys(self.function.optional, True)
         table = self.function.table
-        drawn = self._candidates("normal", 1, everything, False)
+        drawn = self._candidates("normal", 1)
         spots = [
             (name, column, value)
             for name, array in drawn.items()
@@ -199,7 +196,7 @@ class Pointwise(Sampler):
         for kind in ("normal", "positive", "unit", "above"):
             if not spots:
                 break
-            drawn = self._candidates(kind, len(spots), everything, False)
+            drawn = self._candidates(kind, len(spots))
             for row, (name, column, value) in enumerate(spots):
                 np.asarray(drawn[name]).reshape(len(spots), -1)[row, column] = value
             kept = self._finite(drawn, self.options)
@@ -211,7 +208,7 @@ class Pointwise(Sampler):
         """Points at the kinks of the formula's operators, and beside them; `budget` evaluations from each start."""
         found: list[Values] = []
         for kind in ("normal", "positive", "unit"):
-            drawn = coarse(self._candidates(kind, 4, dict.fromkeys(self.function.optional, True), False))
+            drawn = coarse(self._candidates(kind, 4))
             for k in self._finite(drawn, self.options)[:2]:
                 start = {n: None if a is None else a[k : k + 1] for n, a in drawn.items()}
                 near = at_kinks(self.declaration, start, self.options, self.rng, budget)

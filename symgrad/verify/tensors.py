@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from mpmath import mp
 
 from ..ir import Function
 from ..ops import COMPARISONS
-from .cases import LONG, Case, Sampler
+from .cases import LONG, NOTHING, Case, Row, Sampler
 from .draws import DRAWS, ignored, integers, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
@@ -33,27 +33,6 @@ KINKS = 30  # cases at kinks
 ATTEMPTS = 12  # at a point where the function has a value
 
 Inputs = dict[str, Array | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How a case is drawn.
-
-    draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too
-    seeds    grad_output
-    pack     the axes of a pack
-    strided, strided_seed  inputs, or grad_output, with stride 0
-    empty    reductions may have no terms, and values be infinite for that
-    """
-
-    label: str
-    draw: str = "normal"
-    seeds: str = "random"
-    pack: str = "one"
-    single: bool = False
-    strided: bool = False
-    strided_seed: bool = False
-    empty: bool = False
 
 
 SHORT = (
@@ -97,8 +76,7 @@ class Tensors(Sampler):
     def cases(self) -> Iterator[Case | None]:
         """The cases."""
         patterns = presences(self.function)
-        everything = patterns[0]
-        first = self._first(everything)
+        first = self._first()
         small = self.small
         plan = SHORT * (2 if self.full else 1)
         self.costly = cost(self.function, small, self.options) > COSTLY
@@ -106,60 +84,60 @@ class Tensors(Sampler):
             plan = plan[: 1 if self.costly else 4]
         yield first
         for row in plan[1:]:
-            yield self._tensor_case(row, small, everything, self.options)
+            yield self._tensor_case(row)
         if self.ignored:
-            yield self._tensor_case(Row("subscripts left out"), small, everything, self.options, self._left_out)
+            yield self._tensor_case(Row("subscripts left out"), change=self._left_out)
         for present in patterns[1:]:
-            yield self._tensor_case(Row("optional inputs"), small, present, self.options)
+            yield self._tensor_case(Row("optional inputs"), present=present)
         ones = dict.fromkeys(small, 1)
         if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
-            yield self._tensor_case(Row("sizes 1", pack="none", empty=True), ones, everything, self.options)
+            yield self._tensor_case(Row("sizes 1", pack="none", empty=True), ones)
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
-            yield self._tensor_case(Row("options"), sizes, everything, options)
+            yield self._tensor_case(Row("options"), sizes, options=options)
         nothing = dict.fromkeys(self.function.packs, 0)
         empty = Row("a size of 0", "positive", empty=True)
         if nothing and defined(self.function, {**nothing, **small}, self.options):
-            yield self._tensor_case(replace(empty, pack="empty"), small, everything, self.options)
+            yield self._tensor_case(replace(empty, pack="empty"))
         for sizes in empties(self.function, small, self.options):
-            yield self._tensor_case(empty, sizes, everything, self.options)
+            yield self._tensor_case(empty, sizes)
         if not self.costly:
-            yield self._tensor_case(Row("zeros", "zeros"), small, everything, self.options)
-            yield from self._conditions(everything)
+            yield self._tensor_case(Row("zeros", "zeros"))
+            yield from self._conditions()
         if self.full and self.costly:
             for row in FEW:
-                yield self._tensor_case(row, small, everything, self.options)
+                yield self._tensor_case(row)
         elif self.full:
-            yield from self._long(everything, patterns)
+            yield from self._long(patterns)
 
-    def _first(self, everything: Mapping[str, bool]) -> Case | None:
+    def _first(self) -> Case | None:
         """The first case, at larger sizes where a subscript that stands behind a condition needs them: no constraint of
         the declaration tells, and at the smallest sizes there is no value."""
-        first = self._tensor_case(SHORT[0], self.small, everything, self.options)
+        first = self._tensor_case(SHORT[0])
         for least in LARGER if self.small else ():
             if first is not None:
                 break
             before, pool = self.small, tuple(range(least, least + 2 + len(self.small)))
             self.small = choose(self.function, self.options, self.rng, pools=(pool,))
-            first = self._tensor_case(SHORT[0], self.small, everything, self.options)
+            first = self._tensor_case(SHORT[0])
             self.small = before if first is None else self.small
         return first
 
-    def _long(self, everything: Mapping[str, bool], patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
+    def _long(self, patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
         """What the long matrix has besides the short one."""
         small = self.small
         for row in LONGER:
-            yield self._tensor_case(row, small, everything, self.options)
+            yield self._tensor_case(row)
         for change in self._far():
-            yield self._tensor_case(Row("an input at 800"), small, everything, self.options, change)
-        yield from self._kinks(everything)
+            yield self._tensor_case(Row("an input at 800"), change=change)
+        yield from self._kinks()
         for present, draw in itertools.product(patterns[1:], ("wide", "ties", "edges")):
-            yield self._tensor_case(Row("optional inputs", draw), small, present, self.options)
+            yield self._tensor_case(Row("optional inputs", draw), present=present)
         ones = dict.fromkeys(small, 1)
         for row in ONES:
-            yield self._tensor_case(row, ones, everything, self.options)
+            yield self._tensor_case(row, ones)
         for name in small if len(small) > 1 else ():
-            yield self._tensor_case(Row("a size of 1"), {**small, name: 1}, everything, self.options)
+            yield self._tensor_case(Row("a size of 1"), {**small, name: 1})
 
     def _left_out(self, inputs: Inputs) -> Inputs:
         """Integers in the first places that the formula does not read as subscripts, where there are such."""
@@ -190,37 +168,40 @@ class Tensors(Sampler):
             array.reshape(-1)[int(self.rng.integers(array.size))] = far
         return {**inputs, name: array}
 
-    def _conditions(self, present: Mapping[str, bool]) -> Iterator[Case | None]:
+    def _conditions(self) -> Iterator[Case | None]:
         """Points at which the two sides of a comparison of the formula are equal."""
         if not any(g.ops[k] in COMPARISONS for c in self.declaration.components for g in c.groups for k in g.watched):
             return
-        start = self._tensor_case(Row("conditions"), self.small, present, self.options, coarse)
+        start = self._tensor_case(Row("conditions"), change=coarse)
         budget = NEAR // max(1, cost(self.function, self.small, self.options))
         if start is not None:
             for inputs in at_conditions(self.declaration, start.inputs, self.options, self.rng, budget):
                 if self._valid(inputs, self.options):
-                    yield self._case("the edge of a condition", inputs, self.options, "random", 1, False)
+                    yield self._case(Row("the edge of a condition"), inputs, self.options)
 
-    def _kinks(self, present: Mapping[str, bool]) -> Iterator[Case | None]:
+    def _kinks(self) -> Iterator[Case | None]:
         """Points at the kinks of the formula's operators, and beside them."""
         budget = max(20, min(EVALUATIONS, SEARCH // max(1, cost(self.function, self.small, self.options))))
         found: list[Values] = []
         for draw in ("normal", "positive"):
-            start = self._tensor_case(Row("kinks", draw), self.small, present, self.options, coarse)
+            start = self._tensor_case(Row("kinks", draw), change=coarse)
             if start is not None:
                 found += at_kinks(self.declaration, start.inputs, self.options, self.rng, budget)
         for inputs in found[:KINKS]:
             if self._valid(inputs, self.options):
-                yield self._case("kinks", inputs, self.options, "random", 1, False)
+                yield self._case(Row("kinks"), inputs, self.options)
 
     def _tensor_case(
         self,
         row: Row,
-        sizes: Mapping[str, int],
-        present: Mapping[str, bool],
-        options: Mapping[str, Any],
+        sizes: Mapping[str, int] | None = None,
+        present: Mapping[str, bool] = NOTHING,
+        options: Mapping[str, Any] | None = None,
         change: Callable[[Inputs], Inputs] = lambda inputs: inputs,
     ) -> Case | None:
+        """A case at some sizes, with each input that is not said to be absent; at the smallest ones and the declared
+        options where none are given."""
+        sizes, options = self.small if sizes is None else sizes, self.options if options is None else options
         # a pack is of another size than every axis, that a transposed one is seen
         length = next(n for n in itertools.count(2) if n not in sizes.values())
         pack = {"one": (length,), "two": (2, length), "none": (), "empty": (0,)}[row.pack]
@@ -243,8 +224,7 @@ class Tensors(Sampler):
                 inputs[name] = drawn
             inputs = change(inputs)
             if self._valid(inputs, options, row.empty):
-                strided = row.strided or row.strided_seed
-                return self._case(row.label, inputs, options, row.seeds, 1, False, strided, row.single)
+                return self._case(row, inputs, options)
             self.discarded += 1
         return None
 
