@@ -73,11 +73,6 @@ class Call:
             return f"is {kind}, from inputs of {np.dtype(self.dtype)}"
         return ""
 
-    def again(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        """The gradients of another backward from the same saved values."""
-        with np.errstate(all="ignore"):
-            return self.artefact.backward(self.saved, self.cotangent, needs)
-
 
 def _scattered(array: Array) -> Array:
     wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), dtype=array.dtype)
@@ -135,17 +130,40 @@ def manners(call: Call, case: Case, wanted: list[tuple[bool, ...]]) -> list[tupl
     faults: list[tuple[str, str]] = []
     function = call.function
     for needs in (*wanted, (True,) * len(call.inputs)):
-        try:
-            grads = call.again(needs)
-        except Exception as error:  # whatever generated code raises is a finding
-            return [(function.name, f"with needs_input_grad={needs}, raises {type(error).__name__}: {error}")]
+        grads = _again(call, call.cotangent, needs)
+        if isinstance(grads, Exception):
+            return [(function.name, f"with needs_input_grad={needs}, raises {_told(grads)}")]
         for name, need, grad, whole in zip(function.inputs, needs, grads, call.grads, strict=True):
             if (grad is None) != (whole is None or not need):
                 faults.append((f"grad_{name}", f"is {grad if grad is None else 'given'} with needs_input_grad={needs}"))
             elif grad is not None and not np.array_equal(grad, whole, equal_nan=True):
                 faults.append((f"grad_{name}", f"is another with needs_input_grad={needs}"))
-    with np.errstate(all="ignore"):
-        return [*faults, *_overwritten(call), *_omitted(call, case), *_partial(call)]
+    return [*faults, *_overwritten(call), *_omitted(call), *_partial(call)]
+
+
+def _again(call: Call, cotangent: Any, needs: tuple[bool, ...] | None = None) -> tuple[Any, ...] | Exception:
+    """The gradients of another backward from the same saved values, or what it raises: that is a finding."""
+    try:
+        with np.errstate(all="ignore"):
+            return call.artefact.backward(call.saved, cotangent, needs or (True,) * len(call.inputs))
+    except Exception as error:
+        return error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _others(call: Call, grads: tuple[Any, ...], wanted: tuple[Any, ...] | Exception) -> list[str]:
+    """The gradients that are not those that are wanted; all of them, where these are refused."""
+    if isinstance(wanted, Exception):
+        return [f"grad_{name}" for name in call.function.inputs]
+    pairs = zip(call.function.inputs, grads, wanted, strict=True)
+    return [
+        f"grad_{name}"
+        for name, a, b in pairs
+        if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True))
+    ]
 
 
 def _overwritten(call: Call) -> list[tuple[str, str]]:
@@ -162,56 +180,29 @@ def _overwritten(call: Call) -> list[tuple[str, str]]:
     ]
 
 
-def _omitted(call: Call, case: Case) -> list[tuple[str, str]]:
+def _omitted(call: Call) -> list[tuple[str, str]]:
     """Without grad_output: ones for a scalar, an error that says so otherwise."""
     if len(call.outputs) > 1 or call.seeds[0] is None:
         return []
-    scalar = np.ndim(call.outputs[0]) == 0
-    needs = (True,) * len(call.inputs)
-    try:
-        grads = call.artefact.backward(call.saved, None, needs)
-    except Exception as error:
-        return [("grad_output", f"may be omitted for a scalar, and raises {type(error).__name__}: {error}")] * scalar
-    if not scalar:
-        return [
-            ("grad_output", f"was omitted for an output of shape {np.shape(call.outputs[0])}, and nothing was raised")
-        ]
-    ones = call.artefact.backward(call.saved, np.ones((), call.dtype), needs)
-    pairs = zip(call.function.inputs, grads, ones, strict=True)
-    return [
-        (f"grad_{name}", "without grad_output is not that of ones")
-        for name, a, b in pairs
-        if a is not None and not np.array_equal(a, b, equal_nan=True)
-    ]
+    shape = np.shape(call.outputs[0])
+    grads = _again(call, None)
+    if isinstance(grads, Exception):
+        return [("grad_output", f"may be omitted for a scalar, and raises {_told(grads)}")] * (not shape)
+    if shape:
+        return [("grad_output", f"was omitted for an output of shape {shape}, and nothing was raised")]
+    ones = _again(call, np.ones((), call.dtype))
+    return [(name, "without grad_output is not that of ones") for name in _others(call, grads, ones)]
 
 
 def _partial(call: Call) -> list[tuple[str, str]]:
     """None among several grad_outputs means zero."""
-    if len(call.seeds) < 2:
-        return []
     faults = []
-    needs = (True,) * len(call.inputs)
-    for k, name in enumerate(call.function.outputs):
-        seeds = [s if m != k else None for m, s in enumerate(call.seeds)]
-        zeros = [s if m != k or s is None else np.zeros_like(s) for m, s in enumerate(call.seeds)]
-        with np.errstate(all="ignore"):
-            try:
-                one = call.artefact.backward(call.saved, tuple(seeds), needs)
-            except Exception as error:
-                if refuses_infinity(error) and _refused(call, tuple(zeros), needs):
-                    continue  # 0 times what has overflowed
-                return [(f"grad_{name}", f"may be None, and raises {type(error).__name__}: {error}")]
-            other = call.artefact.backward(call.saved, tuple(zeros), needs)
-        for a, b in zip(one, other, strict=True):
-            if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True)):
-                faults.append((f"grad_{name}", "None is not treated as zeros"))
+    for k, name in enumerate(call.function.outputs if len(call.seeds) > 1 else ()):
+        one = _again(call, tuple(s if m != k else None for m, s in enumerate(call.seeds)))
+        zeros = tuple(s if m != k or s is None else np.zeros_like(s) for m, s in enumerate(call.seeds))
+        other = _again(call, zeros)
+        if not isinstance(one, Exception):
+            faults += [(f"grad_{name}", "None is not treated as zeros")] * bool(_others(call, one, other))
+        elif not (refuses_infinity(one) and refuses_infinity(other)):  # 0 times what has overflowed
+            return [(f"grad_{name}", f"may be None, and raises {_told(one)}")]
     return faults
-
-
-def _refused(call: Call, seeds: tuple[Array | None, ...], needs: tuple[bool, ...]) -> bool:
-    """Whether LAPACK refuses what comes of these, too."""
-    try:
-        call.artefact.backward(call.saved, seeds, needs)
-    except Exception as error:
-        return refuses_infinity(error)
-    return False

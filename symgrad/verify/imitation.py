@@ -1,7 +1,7 @@
 """What imitates NumPy has NumPy for its witness: the user's own function, called with arrays.
 
-A declaration in Python is traced, and the check is of the formula that came of it. Where the function runs on arrays as
-it stands, what NumPy makes of it must be what the formula says, shapes included.
+A declaration in Python is traced, and the check is of the formula that came of it. Where the function calls nothing of
+symgrad's, what NumPy makes of it must be what the formula says, shapes included; what it refuses, too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
+from ..errors import SymgradError
 from ..expr import Const
 from ..ir import Function, bind
 from .cases import Case
+from .points import refuses_infinity, refuses_nothing
 from .text import Array, Values, full_shape
 
 Python = Callable[..., Any]  # takes inputs and options by name
@@ -27,7 +29,7 @@ TOLERANCE = 1e-6  # NumPy's function rounds as it is written: another function d
 def disagreements(
     function: Function, python: Python, case: Case, outputs: Mapping[str, Array], condition: Mapping[str, Array]
 ) -> Iterator[tuple[str, str]]:
-    """What NumPy says otherwise: (output, what is wrong); nothing where the function does not run on arrays.
+    """What NumPy says otherwise: (output, what is wrong); nothing where the function is not written for arrays.
 
     outputs    their true values, packs as one axis
     condition  how sensitive each is, as of `truth.conditioning`
@@ -39,7 +41,12 @@ def disagreements(
         case = replace(case, inputs={n: None if v is None else v[kept] for n, v in case.inputs.items()})
         outputs = {n: v[kept] for n, v in outputs.items()}
         condition = {n: v[kept] for n, v in condition.items()}
-    found = None if _unpacked(function, case.inputs) else _called(python, case.inputs, case.options)
+    try:
+        found = _returned(function, python, case)
+    except Exception as error:  # what it raises, a traced function does not
+        if not (refuses_nothing(case, error) or refuses_infinity(error)):
+            yield function.name, f"your function, called with arrays, raises {type(error).__name__}: {error}"
+        return
     if found is None or len(found) != len(function.outputs):
         return
     for name, value in zip(function.outputs, found, strict=True):
@@ -68,20 +75,33 @@ def _moderate(case: Case) -> Any:
     return points
 
 
-def _unpacked(function: Function, inputs: Values) -> bool:
-    """Whether `x, y = p` of a declared p[..., 2] would take two points for the two numbers of one."""
-    literal = {int(e.value) for t in function.tensors for e in t.shape if isinstance(e, Const)}
-    return any(isinstance(size, tuple) and size[:1] and size[0] in literal for size in bind(function, inputs).values())
+def _returned(function: Function, python: Python, case: Case) -> list[Array] | None:
+    """What the function returns; None where it is not written for arrays, or an input that it counts on is absent.
+
+    `x, y = p` of a declared p[..., 2] takes the first axis for the two numbers: one point is given after the other.
+    """
+    if None in [case.inputs.get(n) if n in function.optional else () for n in function.inputs]:
+        return None
+    unpacked = any(isinstance(e, Const) for t in function.tensors for e in t.shape)
+    packs = [size for size in bind(function, case.inputs).values() if isinstance(size, tuple)]
+    if not unpacked or not any(packs):
+        return _called(python, case.inputs, case.options)
+    if not case.packed or not case.count:
+        return None
+    count = len(next(v for v in case.inputs.values() if v is not None))
+    points = [{n: None if v is None else v[k] for n, v in case.inputs.items()} for k in range(count)]
+    found = [_called(python, point, case.options) for point in points]
+    return [np.stack(parts) for parts in zip(*found, strict=True)] if all(f is not None for f in found) else None
 
 
 def _called(python: Python, inputs: Values, options: Mapping[str, Any]) -> list[Array] | None:
-    """What the function returns for arrays; None if it is not written for them."""
+    """What the function returns for arrays; None where it asks symgrad, which has no values for it."""
     given = {n: None if v is None else np.array(v) for n, v in inputs.items()}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             result = python(**given, **options)
-    except Exception:  # it calls functions that take symbols alone, or what NumPy refuses for its shape
+    except (SymgradError, AttributeError):  # a function of symgrad's, or what only its arrays have
         return None
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if not all(isinstance(r, (np.ndarray, np.number, np.bool_, float, int)) for r in results):

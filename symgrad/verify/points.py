@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +46,8 @@ def refuses_nothing(case: Case, error: Exception) -> bool:
     return case.label == "a size of 0" and any(words in str(error) for words in said)
 
 
-def refuses_infinity(error: Exception) -> bool:
-    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed."""
+def refuses_infinity(error: Any) -> bool:
+    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed; what is no error is no refusal."""
     return isinstance(error, np.linalg.LinAlgError) or "must not contain infs or NaNs" in str(error)
 
 

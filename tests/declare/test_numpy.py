@@ -229,6 +229,8 @@ WRONG = [  # (inputs, body, name, what it was traced as, what the check says)
         "the formula",
     ),
     ("x[n,m], w[m]", "np.std(x, axis=0)", "std", lambda x, axis: x.std(axis, ddof=1), "the formula"),
+    ("x[n,m], w[m]", "np.dot(w, x)", "dot", lambda a, b: b @ a, "called with arrays, raises ValueError: shapes (3,)"),
+    ("p[..., 2]", "sum(np.clip(c, -1, 1) for c in p)", "clip", lambda x, low, high: x, "called with arrays, gives"),
 ]
 
 
