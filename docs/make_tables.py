@@ -38,6 +38,12 @@ FULL = """Each was checked with the long matrix of `symgrad check --full`: rando
 them, each input at 800 and -800, edges, ties, float32, sizes 0 and 1, arrays that are not contiguous, every subset of
 gradients. What C refuses are functions of whole matrices, which it prints with `--lapack` (not `expm`).
 """
+EQUALITIES = """\
+Of `where(x == 1, a, b)` the derivative at x = 1 is that of `b`, where the two have one value for every such x, if only
+as the limit of a quotient: the equality holds nowhere beside. Where they have not, it is that of `a`, and so it is
+where `b` or its derivative has no value. `where(x == 1, x**2, x**3)` has the derivative 3 there, and
+`where(p == 0, 0, p*log(q))` has log(q), but 0 at q = 0. A condition on integers is none of these.
+"""
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -92,7 +98,7 @@ def summary(rows: Iterable[tuple[str, ...]]) -> str:
 def operators() -> str:
     """docs/operators.md."""
     head = ("operator", "derivative with respect to each argument", "declared at kinks", "domain")
-    text = f"# Operators\n\n{MADE}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
+    text = f"# Operators\n\n{MADE}\n{EQUALITIES}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
     rows = ((f"`{name}`", row.domain) for name, row in MATRICES.items())
     in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
     return text + f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"

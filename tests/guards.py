@@ -96,4 +96,55 @@ GUARDED = {
         {"w": np.array(0.0), "y": np.array(1.0)},
         {"w": np.array(3.0), "y": np.array(0.0)},
     ),
+    # a piece under an equality: the slope is that of its neighbour where both have one value
+    "a piece that is its neighbour": (
+        "f(x[n])[i] = where(x[i] == 1, x[i]**2, x[i]**3)",
+        {"x": np.array([1.0, 2])},
+        {"x": np.array([3.0, 24])},
+    ),
+    "a piece that is none": (
+        "f(x[n])[i] = where(x[i] == 1, x[i]**2 + 1, x[i]**3)",
+        {"x": np.array([1.0, 2])},
+        {"x": np.array([2.0, 24])},
+    ),
+    "a limit": (
+        "f(x[n])[i] = where(x[i] != 0, x[i]/(exp(x[i]) - 1), 1)",
+        {"x": ZERO},
+        {"x": np.array([-0.5, -1, -1.5])},
+    ),
+    "a limit, by a local": (
+        "f(x[n]): t[i] = x[i]/(exp(x[i]) - 1); out[i] = where(x[i] != 0, t[i], 1)",
+        {"x": ZERO},
+        {"x": np.array([-0.5, -1, -1.5])},
+    ),
+    "a product with a logarithm": (
+        "f(p[n], q[n]) = sum[i](where(p[i] == 0, 0, p[i]*log(q[i])))",
+        {"p": np.array([0.0, 0, 1]), "q": np.array([0, np.e, 2])},
+        {"p": np.array([0, 1, np.log(2)]), "q": np.array([0.0, 0, 0.5])},
+    ),
+    "a product with a logarithm, by a local": (
+        "f(p[n], q[n]): t[i] = p[i]*log(q[i]); out = sum[i](where(p[i] != 0, t[i], 0))",
+        {"p": np.array([0.0, 0, 1]), "q": np.array([0, np.e, 2])},
+        {"p": np.array([0, 1, np.log(2)]), "q": np.array([0.0, 0, 0.5])},
+    ),
+    "equal by chance": (
+        "f(w[n], x[n], y[n])[i] = where(w[i] == 0, x[i]**2, y[i])",
+        {"w": ZERO, "x": ONES, "y": ONES},
+        {"w": ZERO, "x": np.array([2.0, 4, 6]), "y": ZERO},
+    ),
+    "equal on a line": (
+        "f(x[n], y[n])[i] = where(x[i] == y[i], x[i]*y[i], x[i]**2)",
+        {"x": np.array([2.0, 3]), "y": np.array([2.0, 4])},
+        {"x": np.array([4.0, 12]), "y": np.array([0.0, 0])},
+    ),
+    "where a sum of squares is 0": (
+        "f(r[3]): s = sum[k](r[k]**2); out[k] = where(s == 0, 0, r[k]/(1 + s))",
+        {"r": ZERO},
+        {"r": np.array([1.0, 2, 3])},
+    ),
+    "where both are 0": (
+        "f(x, y, z) = where((x == 0) & (y == 0), z, x*y + z*cos(x))",
+        {"x": np.array(0.0), "y": np.array(0.0), "z": np.array(2.0)},
+        {"x": np.array(0.0), "y": np.array(0.0), "z": np.array(1.0)},
+    ),
 }

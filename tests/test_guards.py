@@ -27,7 +27,10 @@ def test_gradients_at_a_guard(name, to):
         np.testing.assert_allclose(grad, expected[x], rtol=1e-13, atol=1e-15, err_msg=x)
 
 
-@pytest.mark.parametrize("name", ["unit", "unit or itself", "a guard in a guard"])
+EQUALITIES = [*GUARDED][[*GUARDED].index("a piece that is its neighbour") :]
+
+
+@pytest.mark.parametrize("name", ["unit", "unit or itself", "a guard in a guard", *EQUALITIES])
 def test_the_check_agrees(name):
     report = sg.check(sg.parse(GUARDED[name][0]), to="numpy")
     assert report.ok, report

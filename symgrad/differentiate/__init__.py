@@ -2,7 +2,7 @@
 
 from .components import entries
 from .jacobian import Entry, Jacobian, jacobian_equations
-from .rule import differentiate
+from .rule import differentiate, sloped
 from .tangent import tangent
 
-__all__ = ["Entry", "Jacobian", "differentiate", "entries", "jacobian_equations", "tangent"]
+__all__ = ["Entry", "Jacobian", "differentiate", "entries", "jacobian_equations", "sloped", "tangent"]

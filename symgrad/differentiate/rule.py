@@ -68,6 +68,7 @@ from ..ir import (
 )
 from ..ops import OPS
 from .matrices import cotangents
+from .neighbours import with_neighbours
 
 
 def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
@@ -87,7 +88,11 @@ class Sweep:
         self.active = _active(function, inputs or function.inputs)
         # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
         needed = {e.target for e in alive(function.statements, function.outputs)}
-        self.needed = slopes_needed(function)
+        smooth = sloped(function)
+        pairs = list(zip(function.statements, smooth.statements, strict=True))
+        self.bodies = {e: other.body for e, other in pairs}
+        found = slopes_needed(smooth)
+        self.needed = {e: found[other] for e, other in pairs if other in found}
         self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
         self.taken = names_of(function)
         self.tensors: list[Tensor] = list(function.tensors)
@@ -172,10 +177,11 @@ class Sweep:
         seeded = [(e, seed) for e, seed in seeded if seed is not ZERO]
         if not seeded:
             return
-        adjoints = reverse([(e.body, seed) for e, seed in seeded])
+        bodies = [self.bodies[e] for e, _ in seeded]
+        adjoints = reverse([(body, seed) for body, (_, seed) in zip(bodies, seeded, strict=True)])
         first = group[0]
         domain = self._domain(first)
-        certain = unconditional(*(e.body for e, _ in seeded))
+        certain = unconditional(*bodies)
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 where = domain
@@ -359,6 +365,16 @@ def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
             if partial is not None and not isinstance(argument, Index):
                 adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
+
+
+def sloped(function: Function) -> Function:
+    """The function that the derivative is taken of, which has the value of `function`: neighbours.py."""
+    return with_neighbours(function, slopes)
+
+
+def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
+    """The derivative of an expression in each element that it reads."""
+    return reverse([(root, ONE)])
 
 
 def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:

@@ -45,7 +45,7 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
         if e.target in names and e.matrix is not None:
             push(sweep, e, names[e.target], lambda body: total(moved(body)))
         elif e.target in names:
-            terms = moved(e.body, sweep.weight(e))
+            terms = moved(sweep.bodies[e], sweep.weight(e))
             reduce = "sum" if e.reduced else "none"
             # a product of matrices is the sum of two, and not the sum of what would be as large as the whole box
             for body in terms if _contracts(e) else [total(terms)]:

@@ -32,12 +32,17 @@ from .order import ordered, recurrent
 from .reads import Conditions, read_under, reads_of
 
 
-def on_demand(function: Function) -> Function:
+def on_demand(function: Function, sloped: Function) -> Function:
     """The function with each local that may have no value, or is computed from such a local, computed only where
-    something needs it."""
+    something needs it.
+
+    sloped  the function that the derivative is taken of: what reads a local there needs it, too
+    """
     statements: list[Equation] = []
     partial: set[str] = set()
-    for e, needed in reversed(list(_needed(function))):
+    read = {r.name for e in sloped.statements for r in e.reads}
+    for (e, needed), (_, wider) in reversed(list(zip(_needed(function), _needed(sloped), strict=True))):
+        needed = wider if e.target in read else needed
         if needed and (may_fail(e, function.table) or any(r.name in partial for r in e.reads)):
             e = replace(e, where=conjunction([*e.conditions, *needed]))
             partial.add(e.target)

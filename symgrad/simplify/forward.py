@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from ..differentiate import sloped
 from ..expr import (
     ONE,
     Apply,
@@ -83,7 +84,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
     yield "normalised", with_normalised
     yield "without dead equations", without_dead
     yield "other results of a factorisation", _with_siblings
-    yield "on demand", on_demand
+    yield "on demand", lambda f: on_demand(f, sloped(f))
 
 
 def _each(change: Callable[[Expr], Expr]) -> Callable[[Function], Function]:

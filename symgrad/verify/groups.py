@@ -116,12 +116,27 @@ class Group:
             and not all(self.codes[a][0] in (CONST, INDEX) for a in args)
         ]
 
+        # the equalities of data, by the `where` that they decide
+        self.equalities = {
+            number: [self.codes[k][2] for k in self._below(args[0]) if self.ops[k] in ("eq", "ne") and self.active[k]]
+            for number, (kind, _, args) in enumerate(self.codes)
+            if kind == SELECT
+        }
+
         ordering = (*COMPARISONS, "maximum", "minimum")
         self.ordering = [
             (number, args)
             for number, (kind, _, args) in enumerate(self.codes)
             if kind == APPLY and self.ops[number] in ordering
         ]
+
+    def _below(self, root: int) -> list[int]:
+        """The slots that one is computed from, itself among them."""
+        found = {root: None}
+        for number in range(root, -1, -1):
+            if number in found:
+                found.update(dict.fromkeys(self.codes[number][2]))
+        return list(found)
 
     def regular(self, function: Function) -> bool:
         """Whether the sizes alone tell where the equations write."""
@@ -156,11 +171,14 @@ class Group:
                 else:
                     values[number] = at[what]
             return values, None
-        return values, self._lazily(values, at, constants, element)
+        return values, self.completed(values, self.roots, at, constants, element)
 
-    def _lazily(self, values: list[Any], at: Mapping[str, int], constants: list[Any], element: Any) -> list[int]:
+    def completed(
+        self, values: list[Any], roots: Sequence[int], at: Mapping[str, int], constants: list[Any], element: Any
+    ) -> list[int]:
+        """Compute what `roots` need and `values` do not have; the slots, in the order in which they were computed."""
         order: list[int] = []
-        stack = list(reversed(self.roots))
+        stack = list(reversed(roots))
         while stack:
             number = stack[-1]
             if values[number] is not None:

@@ -23,6 +23,7 @@ from ..expr import Index, ref
 from ..ir import Function, bind, extent_of
 from ..ops import COMPARISONS, OPS
 from .groups import CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
+from .neighbours import Neighbours
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
 from .whole import back, blocks, tied, value_of
@@ -69,7 +70,7 @@ class Trace:
     """
 
     def __init__(self, declaration: Declaration, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        self.declaration = declaration
+        self.declaration, self.inputs, self.options = declaration, inputs, options
         function = self.function = declaration.function
         self.numbers = {o.name: o.default for o in function.options} | dict(options)
         self.numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in self.numbers.items()}
@@ -86,6 +87,7 @@ class Trace:
         self.open: frozenset[str] = frozenset()
         self.pending: dict[Key, list[Fibre]] | None = None
         self.constants: dict[Group, list[Any]] = {}
+        self.neighbours = Neighbours(self)
         for component in declaration.components:
             self._run(component)
 
@@ -346,6 +348,15 @@ class Trace:
                 found[position] = found[position] + adjoint if position in found else adjoint
                 continue
             if kind == SELECT:
+                share = self.neighbours.share(visit, number)
+                if share is not None:
+                    if share.slot is not None:
+                        self._sweep(share.slot[0], {share.slot[1]: adjoint}, grads)
+                    for name, slopes in share.inputs.items():
+                        for position, slope in np.ndenumerate(slopes):
+                            if slope:
+                                grads[name][position] = grads[name].get(position, 0) + adjoint * slope
+                    continue
                 args = (args[1] if values[args[0]] else args[2],)
                 partials: tuple[Any, ...] = (1,)
             else:

@@ -1,0 +1,289 @@
+"""The piece that a `where` has under an equality of data, and the piece beside it: x**2 and x**3 in
+where(x == 1, x**2, x**3).
+
+The equality holds nowhere beside the points at which it holds, so the piece says nothing of slopes. Where the two have
+one value wherever the equality holds, the function is the other piece, and so is its slope; where they do not, it
+jumps, and the slope is declared to be that of the piece. Which of the two it is, values at random points tell.
+
+Where the other piece has no value, or no slope, the first one stays: where(p == 0, 0, p*log(q)) is for its derivative
+where((p == 0) & (q <= 0), 0, p*log(q)).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from typing import Any
+
+import mpmath
+from mpmath import mp
+
+from ..declare.text import parse
+from ..errors import SymgradError
+from ..evaluate import evaluate
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Ref,
+    apply,
+    index,
+    indices,
+    is_exact,
+    postorder,
+    refs,
+    select,
+    substitute,
+    total,
+    transform,
+    value_of,
+)
+from ..expr.sizes import equal
+from ..ir import Dtype, Equation, Function, negation
+from ..ops import OPS
+
+BITS = 300
+POINTS = 12  # at which the pieces are compared
+ZEROS = 4  # at one of so many points about half of the numbers are 0
+STEPS = 40  # towards a point of an equality
+OPPOSITE = {"gt": "le", "lt": "ge", "ne": "eq", "eq": "ne"}
+SAME = 100  # bits that two values share that are equal
+
+Slopes = Callable[[Expr], list[tuple[Ref, Expr]]]  # of an expression, by what it reads
+
+
+def with_neighbours(function: Function, slopes: Slopes) -> Function:
+    """The function whose derivative is that of `function`, and so is its value, with rounding errors: each piece under
+    an equality of data that has the value of its neighbour is the neighbour.
+
+    slopes  the derivative of an expression in what it reads
+    """
+
+    def rewritten(e: Equation) -> Equation:
+        def rewrite(node: Expr) -> Expr:
+            if isinstance(node, Apply) and node.op == "select":
+                if any(_is_equality(n, function) for n in postorder(node.args[0])):
+                    return _Pieces(node, e, function, slopes).joined()
+            return node
+
+        body = transform(e.body, rewrite)
+        return e if body is e.body else replace(e, body=body)
+
+    return replace(function, statements=tuple(map(rewritten, function.statements)))
+
+
+def _is_equality(node: Expr, function: Function) -> bool:
+    """Whether it compares data that is not equal but by chance."""
+    tensors = [function.table[r.name] for r in refs(node) if r.name in function.table]
+    return isinstance(node, Apply) and node.op in ("eq", "ne") and any(t.dtype == Dtype.REAL for t in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """One `where` in the body of an equation."""
+
+    node: Apply
+    e: Equation
+    function: Function
+    slopes: Slopes
+
+    def joined(self) -> Expr:
+        """The neighbour where it has a value, if it has that of the piece under the equality; else the `where`."""
+        condition, *pieces = self.node.args
+        for holds, (thin, other) in ((True, pieces), (False, pieces[::-1])):
+            ties = self._ties(condition, holds)
+            if ties and all(same for same, _ in ties):
+                needed = self._lacking(condition, holds, thin, other, ties)
+                if needed is None or not {i for c in needed for i in indices(c)} <= {i for i, _ in self.e.box}:
+                    return self.node
+                if not needed:
+                    return other
+                lost = reduce(lambda a, b: apply("or", a, b), map(_opposite, needed))
+                return select(apply("and", condition if holds else _opposite(condition), lost), thin, other)
+        return self.node
+
+    def _ties(self, condition: Expr, holds: bool) -> list[tuple[list[Expr], list[Expr]]]:
+        """The ways in which a condition holds: what is 0 then, and what else must hold."""
+        op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
+        if op == "not":
+            return self._ties(args[0], not holds)
+        if op in ("and", "or"):
+            one, two = (self._ties(a, holds) for a in args)
+            if (op == "or") == holds:
+                return [*one, *two]
+            return [([*a, *b], [*c, *d]) for (a, c), (b, d) in itertools.product(one, two)]
+        if _is_equality(condition, self.function) and (op == "eq") == holds:
+            return [([args[0] - args[1]], [])]
+        return [([], [condition if holds else negation(condition)])]
+
+    def _lacking(
+        self, condition: Expr, holds: bool, thin: Expr, other: Expr, ties: Sequence[tuple[list[Expr], list[Expr]]]
+    ) -> list[Expr] | None:
+        """The conditions without which the neighbour has no value, or no slope, at some points of the equality; None
+        where it has another value than the piece."""
+        asked, one, two = map(self._spelled, (condition, thin, other))
+        own = _defined(two)
+        if own is None:
+            return None
+        failing: dict[Expr, None] = {}
+        with mp.workprec(BITS):
+            if any(bool(_Point(k, self.function).value(asked)) == holds for k in range(POINTS) if k % ZEROS):
+                return None  # an equality that holds everywhere, or a test of something else
+            for same, _ in ties:
+                zeros, equals = [self._spelled(d) for d in same], 0
+                for point in (_Point(k, self.function) for k in range(POINTS)):
+                    if not point.moved_to(zeros, self.slopes) or bool(point.value(asked)) != holds:
+                        continue
+                    lost = [c for c in own if not point.value(c)]
+                    failing.update(dict.fromkeys(lost))
+                    if not lost:
+                        a, b = point.value(one), point.value(two)
+                        if not mp.isfinite(b) or abs(a - b) > mpmath.ldexp(max(abs(a), abs(b), 1), -SAME):
+                            return None
+                        equals += 1
+                if not equals:
+                    return None
+        return [c for c in own if c in failing]
+
+    def _spelled(self, node: Expr) -> Expr:
+        """The same in what is not computed elementwise, or as a sum: of which there are two terms."""
+        function, reads = self.function, self.e
+
+        def put(r: Expr) -> Expr:
+            writers = function.writers.get(r.name, ()) if isinstance(r, Ref) else ()
+            if len(writers) != 1 or not isinstance(r, Ref):
+                return r
+            (e,) = writers
+            if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum"):
+                return r
+            body = e.body if e.where is None else select(e.where, e.body, ZERO)
+            ways = []
+            for i, extent in e.reduced:
+                own = [j for j, far in reads.box if equal(far, extent)]
+                ways.append([(i, j) for j in (*own, index(f"#{i.name}"))])
+            at = dict(zip(e.subscripts, r.subscripts, strict=True))
+            terms = (substitute(body, {**at, **dict(way)}) for way in itertools.product(*ways))
+            return self._spelled(total(terms))
+
+        return transform(node, put)
+
+
+class _Point:
+    """Numbers for all that an expression may read, drawn as they are asked for."""
+
+    def __init__(self, seed: int, function: Function) -> None:
+        self.rng = random.Random(seed)
+        self.seed, self.function = seed, function
+        self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
+        self.places: dict[str, int] = {}
+
+    def value(self, node: Expr) -> Any:
+        """NaN where it has none."""
+        for i in indices(node):
+            self.places.setdefault(i.name, 3 + 5 * len(self.places))
+        try:
+            return evaluate(node, self.places, self._element)
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return mp.nan
+
+    def _element(self, name: str, subscripts: tuple[int, ...]) -> Any:
+        key = name, subscripts
+        if key not in self.numbers:
+            tensor = self.function.table.get(name)
+            options = {o.name: o.default for o in self.function.options}
+            if tensor is not None and tensor.dtype == Dtype.REAL:
+                some = self.rng.randrange(16, 256)
+                sign = self.rng.choice((1, -1)) if self.seed % 3 else 1
+                self.numbers[key] = mpmath.mpf(0 if not self.seed % ZEROS and some % 2 else sign * some) / 64
+            else:
+                some = self.rng.randrange(2, 40)
+                self.numbers[key] = mpmath.mpf(some) / 16 if isinstance(options.get(name), float) else some
+        return self.numbers[key]
+
+    def moved_to(self, zeros: Sequence[Expr], slopes: Slopes) -> bool:
+        """Move the numbers until all of `zeros` are 0; whether that is found."""
+        taken: set[Any] = set()
+        return all(self._alone(d, slopes(d), taken) for d in zeros) and not any(self.value(d) for d in zeros)
+
+    def _alone(self, d: Expr, slopes: Sequence[tuple[Ref, Expr]], taken: set[Any]) -> bool:
+        """By one number in which it is linear; else by all, down the slope: of a sum of squares to its root."""
+        value = self.value(d)
+        for r, slope in slopes:
+            key = self._key(r)
+            step = self.value(slope)
+            if key in self.numbers and key not in taken and step and mp.isfinite(step):
+                before = self.numbers[key]
+                self.numbers[key] = before - value / step
+                if self.value(d) == 0:
+                    taken.add(key)
+                    return True
+                self.numbers[key] = before
+        for _ in range(STEPS):
+            value, steps = self.value(d), [(self._key(r), self.value(slope)) for r, slope in slopes]
+            length = sum((s * s for _, s in steps), mpmath.mpf(0))
+            if not value or not length or not mp.isfinite(length):
+                break
+            for order in (2, 1):  # of the zero
+                moved = {k: mp.nint((self.numbers[k] - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
+                before, self.numbers = self.numbers, {**self.numbers, **moved}
+                if order == 1 or self.value(d) == 0:
+                    break
+                self.numbers = before
+        taken.update(self._key(r) for r, _ in slopes)
+        return bool(self.value(d) == 0)
+
+    def _key(self, r: Ref) -> tuple[str, tuple[int, ...]]:
+        return r.name, tuple(int(self.value(s)) for s in r.subscripts)
+
+
+def _opposite(condition: Expr) -> Expr:
+    """What holds where a condition of numbers does not."""
+    other = OPPOSITE.get(condition.op) if isinstance(condition, Apply) else None
+    return negation(condition) if other is None else apply(other, *condition.args)
+
+
+def _defined(root: Expr) -> list[Expr] | None:
+    """The conditions under which an expression, and its slope, have a value; None if that is not known."""
+    found: dict[Expr, None] = {}
+    for node in postorder(root):
+        if not isinstance(node, Apply) or OPS[node.op].total:
+            continue
+        row, args = OPS[node.op], node.args
+        if row.name == "pow" and is_exact(args[1]):
+            power = value_of(args[1])
+            if power.denominator != 1:
+                found[apply("gt", args[0], 0)] = None
+            elif power < 0:
+                found[apply("ne", args[0], 0)] = None
+            continue
+        conditions = _domain(row.domain if row.name != "pow" else "x > 0")
+        if conditions is None:
+            return None
+        for c in conditions:
+            put = {r: a for r in refs(c) for name, a in zip("xyz", args, strict=False) if r.name == name}
+            c = substitute(c, put)
+            if c is not ONE:
+                found[c] = None
+    return list(found)
+
+
+@lru_cache(maxsize=64)
+def _domain(words: str) -> list[Expr] | None:
+    """The domain of an operator of x and y as conditions, without its ends; None where it is said in words."""
+    if words == OPS["exp"].domain:
+        return []
+    a, *more = re.split(r"\s*(<=|>=|<|>|!=)\s*", words)
+    found = []
+    for sign, b in zip(more[::2], more[1::2], strict=True):
+        try:
+            (e,) = parse(f"f(x, y, z) = where({a} {sign.rstrip('=') if sign != '!=' else sign} {b}, 1, 0)").statements
+        except SymgradError:
+            return None
+        found.append(e.body.args[0])
+        a = b
+    return found or None
