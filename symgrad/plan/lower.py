@@ -340,6 +340,10 @@ def _word(node: Expr) -> str:
         inner, instead = sorted(node.args[1:], key=lambda branch: isinstance(branch, Const))
         word = component_name(inner) if isinstance(inner, Ref) else _word(inner)
         return f"safe_{word}" if instead is ONE else f"masked_{word}"
+    if isinstance(node, Apply) and OPS[node.op].result == "bool":
+        read = [component_name(r) for r in refs(node) if r.name.isidentifier() and r.subscripts]
+        tie = node.op == "eq" and not any(isinstance(a, Const) for a in node.args)
+        return "tie" if tie else "_".join(["mask", *read[:1]])
     if isinstance(node, Apply) and _is_function(node):
         names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
         names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names

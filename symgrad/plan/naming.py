@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from ..expr import Apply, Const, Expr, Index, Ref, component_name
+from collections.abc import Mapping
+
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const
 from ..ops import OPS
 
 NAMELESS = "part"  # a stretch of a long formula
 LONGEST = 32  # characters of a name
+POWERS: Mapping[Expr, str] = {const(2): "squared", const(3): "cubed"}
+FRACTIONS: Mapping[Expr, str] = {const(0.5): "half", const(0.25): "quarter"}
 _DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
 
 
@@ -28,22 +32,34 @@ def _phrase(node: Expr) -> str:
     if isinstance(node, Index):
         return node.name if node.name.isidentifier() else ""
     if isinstance(node, Const):
-        return str(node.value) if node.value.denominator == 1 and 0 <= node.value < 10 else ""
+        whole = node.value.denominator == 1 and 0 <= node.value < 10
+        return FRACTIONS.get(node) or (str(node.value) if whole else "")
     assert isinstance(node, Apply)
-    if node.op == "pow" and not isinstance(node.args[1], Const):
-        base = _phrase(node.args[0])
-        return f"power_of_{base}" if base and len(base) + 9 <= LONGEST else ""
+    if node.op == "select":
+        return _guarded(node)
     parts = [_phrase(a) for a in node.args]
+    if node.op == "pow" and parts[0]:
+        power = POWERS.get(node.args[1], f"to_{parts[1]}" if parts[1] else "")
+        name = f"{parts[0]}_{power}" if power else f"power_of_{parts[0]}"
+        return name if len(name) <= LONGEST else ""
     if not all(parts) or len("".join(parts)) + 8 > LONGEST:
         return ""
-    if node.op == "pow":
-        return f"{parts[0]}_squared" if parts[1] == "2" else ""
+    if node.op == "mul" and node.args[0] in FRACTIONS:
+        return f"{parts[0]}_{parts[1]}"
     if between := OPS[node.op].between:
         squared = node.op == "mul" and parts[0] == parts[1]
         return f"{parts[0]}_squared" if squared else f"{parts[0]}_{between}_{parts[1]}"
     if node.op == "neg":
         return f"minus_{parts[0]}"
     return "_".join([node.word, *parts]) if len(parts) < 2 else ""
+
+
+def _guarded(node: Apply) -> str:
+    """where(x == 0, 1, x) is a safe x, where(c, x, 0) a masked one."""
+    _, then, otherwise = node.args
+    value, instead = (otherwise, then) if isinstance(then, Const) else (then, otherwise)
+    name = _phrase(value) if isinstance(instead, Const) and not isinstance(value, Const) else ""
+    return f"{'safe' if instead is ONE else 'masked'}_{name}" if name and len(name) + 7 <= LONGEST else ""
 
 
 def _first_word(node: Expr) -> str:
