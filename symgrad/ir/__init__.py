@@ -1,6 +1,6 @@
 """The data of every stage, and how it is written as mathematics."""
 
-from .binding import bind, extent_of, nested
+from .binding import bind, extent_of
 from .data import (
     REDUCTIONS,
     Box,
@@ -88,7 +88,6 @@ __all__ = [
     "may_fail",
     "names_of",
     "negation",
-    "nested",
     "on_demand",
     "ordered",
     "parts_of",

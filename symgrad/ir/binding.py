@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -74,10 +74,3 @@ def extent_of(extent: Expr, sizes: Sizes, options: Mapping[str, Any] | None = No
         return prod(found) if isinstance(found, tuple) else found
 
     return max(0, int(evaluate(extent, {}, element)))
-
-
-def nested(ranges: Sequence[range], value: Callable[[tuple[int, ...]], Any], at: tuple[int, ...] = ()) -> Any:
-    """Nested lists with `value` at every point."""
-    if not ranges:
-        return value(at)
-    return [nested(ranges[1:], value, (*at, place)) for place in ranges[0]]

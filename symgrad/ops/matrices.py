@@ -181,7 +181,10 @@ def _qr(a: Rows) -> tuple[Rows, Rows]:
     """With LAPACK's signs: a column that Householder's reflection changes becomes -sign(its first element) its norm."""
     if not a or not a[0]:
         return [[] for _ in a], []
-    q, r = (x.tolist() for x in mp.qr(_finite(a), mode="skinny"))
+    most = len(a)  # columns beyond are combinations of those before
+    q, r = (x.tolist() for x in mp.qr(_finite([row[:most] for row in a]), mode="skinny"))
+    beyond = _product(_transposed(q), [row[most:] for row in a])
+    r = [[*own, *more] for own, more in zip(r, beyond, strict=True)] if len(a[0]) > most else r
     if not all(row[k] for k, row in enumerate(r)):
         raise ValueError("the columns are not independent")
     return q, r

@@ -6,19 +6,41 @@ sizes it is known where. All points of an equation's box are looked at together,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
 from ..ir import Equation, Function, extent_of
+from ..ops import COMPARISONS
 
 Known = Any  # the value of a node at every point of a box: integers, or, of a condition, a Truth
 UNKNOWN = None
 LARGE = 2**31  # no subscript is; products of smaller numbers are exact
 Masks = dict[Expr, Any]
 
+
+class Truth:
+    """Where a condition may hold, and where it may not: both, where data decide."""
+
+    def __init__(self, holds: Any, fails: Any) -> None:
+        self.holds, self.fails = holds, fails
+
+    def __and__(self, other: Truth) -> Truth:
+        return Truth(self.holds & other.holds, self.fails | other.fails)
+
+    def __invert__(self) -> Truth:
+        return Truth(self.fails, self.holds)
+
+    def __or__(self, other: Truth) -> Truth:
+        return ~(~self & ~other)
+
+
+EITHER = Truth(np.True_, np.True_)
+LOGIC: Mapping[str, Callable[..., Truth]] = {"and": Truth.__and__, "or": Truth.__or__, "not": Truth.__invert__}
 INTEGERS: Mapping[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -31,24 +53,7 @@ INTEGERS: Mapping[str, Callable[..., Any]] = {
     "minimum": np.minimum,
     "floor": np.floor,
 }
-COMPARISONS: Mapping[str, Callable[..., Any]] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
-
-
-class Truth:
-    """Where a condition may hold, and where it may not: both, where data decide."""
-
-    def __init__(self, holds: Any, fails: Any) -> None:
-        self.holds, self.fails = holds, fails
-
-
-EITHER = Truth(np.True_, np.True_)
+ORDERS: Mapping[str, Callable[..., Any]] = {op: getattr(operator, op) for op in COMPARISONS}
 
 
 def inside(function: Function, known: Mapping[str, int | tuple[int, ...]], options: Mapping[str, Any]) -> bool:
@@ -78,7 +83,7 @@ def _inside(
     where = () if equation.where is None else (equation.where,)
     order = list(postorder(*where, equation.body, *equation.subscripts))
     values: dict[Expr, Known] = {}
-    numbers = {**{k: int(np.prod(v)) for k, v in known.items()}, **options}
+    numbers = {**{k: prod(v) if isinstance(v, tuple) else v for k, v in known.items()}, **options}
     for node in order:
         values[node] = _value(node, [values[a] for a in node.args], at, numbers)
     asked: Masks = {}
@@ -134,14 +139,8 @@ def _value(node: Expr, args: list[Known], at: Mapping[Index, Any], numbers: Mapp
     if isinstance(node, Ref):
         return numbers.get(node.name, UNKNOWN)
     assert isinstance(node, Apply)
-    if node.op == "not":
-        given = _truth(args[0])
-        return Truth(given.fails, given.holds)
-    if node.op in ("and", "or"):
-        one, other = map(_truth, args)
-        if node.op == "and":
-            return Truth(one.holds & other.holds, one.fails | other.fails)
-        return Truth(one.holds | other.holds, one.fails & other.fails)
+    if node.op in LOGIC:
+        return LOGIC[node.op](*map(_truth, args))
     if node.op == "select":
         condition, then, otherwise = _truth(args[0]), *args[1:]
         if isinstance(then, Truth) or isinstance(otherwise, Truth):
@@ -150,15 +149,12 @@ def _value(node: Expr, args: list[Known], at: Mapping[Index, Any], numbers: Mapp
                 condition.holds & then.holds | condition.fails & otherwise.holds,
                 condition.holds & then.fails | condition.fails & otherwise.fails,
             )
-        if then is UNKNOWN or otherwise is UNKNOWN or np.any(condition.holds & condition.fails):
-            return UNKNOWN
-        return np.where(condition.holds, then, otherwise)
-    if node.op in COMPARISONS:
-        if any(a is UNKNOWN or isinstance(a, Truth) for a in args):
-            return EITHER
-        holds = COMPARISONS[node.op](*args)
+        known = not (then is UNKNOWN or otherwise is UNKNOWN or np.any(condition.holds & condition.fails))
+        return np.where(condition.holds, then, otherwise) if known else UNKNOWN
+    if any(a is UNKNOWN or isinstance(a, Truth) for a in args):
+        return EITHER if node.op in ORDERS else UNKNOWN
+    if node.op in ORDERS:
+        holds = np.asarray(ORDERS[node.op](*args))
         return Truth(holds, ~holds)
-    if node.op not in INTEGERS or any(a is UNKNOWN or isinstance(a, Truth) for a in args):
-        return UNKNOWN
     with np.errstate(all="ignore"):
-        return INTEGERS[node.op](*args)
+        return INTEGERS[node.op](*args) if node.op in INTEGERS else UNKNOWN

@@ -7,15 +7,17 @@ is lost by that.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mpmath
+import numpy as np
 from mpmath import mp
 
-from ..ir import nested
 from ..ops.matrices import Matrix
 from .groups import Block, Fibre, Group, Position, Visit, place
+from .text import Array
 
 STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0
 
@@ -35,18 +37,14 @@ def blocks(group: Group, extent: Callable[[Any], int], evaluate: Callable[..., A
     for point in itertools.product(*(ranges[i] for i in batch)):
         at = {i.name: p for i, p in zip(batch, point, strict=True)}
         visits: dict[Position, Visit] = {}
-        operands = []
-        for axes in row.operands:
-
-            def visit(where: Position, axes: Sequence[int] = axes) -> Visit:
+        operands = [np.empty([len(ranges[reduced[k]]) for k in axes], dtype=object) for axes in row.operands]
+        for axes, operand in zip(row.operands, operands, strict=True):
+            for where in np.ndindex(operand.shape):
                 places = dict(zip(axes, where, strict=True))
                 key = tuple(places.get(axis, 0) for axis in range(len(reduced)))
-                if key not in visits:  # noqa: B023  # called at once
-                    mine = {i.name: p for i, p in zip(reduced, key, strict=True)}
-                    visits[key] = Visit(group, {**at, **mine})  # noqa: B023  # as above
-                return visits[key]  # noqa: B023  # as above
-
-            operands.append(nested([ranges[reduced[k]] for k in axes], visit))
+                if key not in visits:
+                    visits[key] = Visit(group, at | {i.name: p for i, p in zip(reduced, key, strict=True)})
+                operand[where] = visits[key]
         block = Block(group, tuple(operands), group.operand_slots)
         members = [(v, group.roots[0]) for v in visits.values()]
         for where in itertools.product(*(ranges[i] for i in result)):
@@ -60,8 +58,8 @@ def value_of(fibre: Fibre) -> Any:
     block = fibre.block
     assert block is not None
     if block.value is None:
-        block.value = (_value(_row(block), _numbers(block)),)
-    return _at(block.value[0], fibre.place)
+        block.value = _value(_row(block), _numbers(block))
+    return block.value[fibre.place]
 
 
 def tied(fibre: Fibre) -> bool:
@@ -69,7 +67,7 @@ def tied(fibre: Fibre) -> bool:
     if fibre.reduce != "argsort" or fibre.block is None:
         return False
     (values,) = _numbers(fibre.block)
-    return len(set(values)) < len(values)
+    return len(set(values.tolist())) < len(values)
 
 
 def back(fibres: Sequence[Fibre], seeds: Sequence[Any]) -> Iterator[tuple[Visit, int, Any]]:
@@ -84,24 +82,26 @@ def back(fibres: Sequence[Fibre], seeds: Sequence[Any]) -> Iterator[tuple[Visit,
             continue
         operands = _numbers(block)
         for which, (visits, slot) in enumerate(zip(block.operands, block.slots, strict=True)):
-            for where, visit in _leaves(visits):
+            for where, visit in np.ndenumerate(visits):
                 yield visit, slot, _slope(row, operands, which, where, wanted)
 
 
-def _slope(row: Matrix, operands: list[Any], which: int, where: Position, wanted: list[tuple[Position, Any]]) -> Any:
+def _slope(row: Matrix, operands: list[Array], which: int, where: Position, wanted: list[tuple[Position, Any]]) -> Any:
     """The derivative of what is `wanted` in one element: a central difference, or of one side where the value jumps.
 
     It jumps where a sign is chosen by an element that is 0, as that of a column of q is; the declared value is the
     limit of one side, and so is the derivative.
     """
-    sizes = [int(mp.mag(x)) for _, x in _leaves(operands[which]) if x and mp.isfinite(x)] or [1]
+    sizes = [int(mp.mag(x)) for x in operands[which].ravel() if x and mp.isfinite(x)] or [1]
     bits = max(STEP, mp.prec // 4)
     with mp.extraprec(bits + 20 + max(sizes) - min(sizes)):
         step = mp.ldexp(mp.mpf(1), min(sizes) - bits)
 
         def at(move: Any) -> list[Any]:
-            value = _value(row, [_moved(o, where, move) if k == which else o for k, o in enumerate(operands)])
-            return [_at(value, place) for place, _ in wanted]
+            moved = [o.copy() for o in operands]
+            moved[which][where] += move
+            value = _value(row, moved)
+            return [value[place] for place, _ in wanted]
 
         def differs(one: list[Any], other: list[Any]) -> bool:
             slack = mp.ldexp(max(map(abs, (*one, *other))), -bits // 2)
@@ -125,41 +125,18 @@ def _row(block: Block) -> Matrix:
     return row
 
 
-def _numbers(block: Block) -> list[Any]:
-    return [_read(visits, slot) for visits, slot in zip(block.operands, block.slots, strict=True)]
+def _numbers(block: Block) -> list[Array]:
+    found = []
+    for visits, slot in zip(block.operands, block.slots, strict=True):
+        numbers = np.empty(visits.shape, dtype=object)
+        numbers.ravel()[:] = [mpmath.mpf(visit.values[slot]) for visit in visits.ravel()]
+        found.append(numbers)
+    return found
 
 
-def _read(visits: Any, slot: int) -> Any:
-    if isinstance(visits, list):
-        return [_read(v, slot) for v in visits]
-    value = visits.values[slot]
-    return mpmath.mpf(value) if isinstance(value, int) else value
-
-
-def _value(row: Matrix, operands: list[Any]) -> Any:
+def _value(row: Matrix, operands: list[Array]) -> Any:
+    """The results by their places; NaN where the function has none."""
     try:
-        return row.value(*operands)
+        return np.array(row.value(*(o.tolist() for o in operands)), dtype=object)
     except (ValueError, ZeroDivisionError, OverflowError):
-        return None
-
-
-def _at(value: Any, where: Position) -> Any:
-    if value is None:
-        return mp.nan
-    for p in where:
-        value = value[p]
-    return value
-
-
-def _leaves(nest: Any, at: Position = ()) -> Iterator[tuple[Position, Any]]:
-    if not isinstance(nest, list):
-        yield at, nest
-        return
-    for p, inner in enumerate(nest):
-        yield from _leaves(inner, (*at, p))
-
-
-def _moved(nest: Any, where: Position, by: Any) -> Any:
-    if not where:
-        return nest + by
-    return [_moved(inner, where[1:], by) if p == where[0] else inner for p, inner in enumerate(nest)]
+        return defaultdict(lambda: mp.nan)

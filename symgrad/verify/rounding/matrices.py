@@ -18,7 +18,7 @@ bound reaches a quarter of the result, the first order says nothing: it is infin
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import mpmath
@@ -70,18 +70,18 @@ def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
     if row.symmetric:  # LAPACK reads the lower triangle
         (a,) = operands
         operands = [np.where(np.tri(len(a), dtype=bool), a, a.T)]
-    values = [_nested(a, lambda x: x.value) for a in operands]
+    values = [np.array([x.value for x in a.ravel()] + [None], dtype=object)[:-1].reshape(a.shape) for a in operands]
     places = list(itertools.product(*map(range, shape)))
     if not row.integer and not all(mp.isfinite(x.value) for a in operands for x in a.ravel()):
         return [Number(mp.nan, INF)] * len(places)  # LAPACK says so, or gives no numbers
     try:
-        found = row.value(*values)
+        found = _value(row, values)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise LinAlgError(str(error)) from error
     if row.integer:
         _doubts(operands[0])
-        return [_at(found, p) for p in places]
-    results = [mpmath.mpf(_at(found, p)) for p in places]
+        return [found[p] for p in places]
+    results = [mpmath.mpf(found[p]) for p in places]
     errors = _errors(row, operands, values, places)
     n = max((s for a in operands for s in np.shape(a)), default=1)
     c = (8.0 * n + 16.0) * GENEROUS.get(row.name, 1.0)
@@ -99,7 +99,7 @@ def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tu
     c = (8.0 * n + 16.0) * GENEROUS.get(row.name, 1.0)
     errors = [0.0] * len(places)
     with mp.workprec(max(BITS, mp.prec)):
-        base = row.value(*values)
+        base = _value(row, values)
         for which, operand in enumerate(operands):
             largest = max((x.size for x in operand.ravel()), default=0.0)
             weights = np.array([x.err + (c * largest if which == 0 else 0.0) for x in operand.ravel()])
@@ -109,14 +109,13 @@ def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tu
             step = mp.ldexp(mpmath.mpf(1), int(mp.mag(mpmath.mpf(largest) or 1)) - 60 - max(0, (mp.prec - BITS) // 2))
             mine = [0.0] * len(places)
             for direction in _directions(weights / most) if most else ():
-                steps = iter(direction)
-                moved = [_moved(v, steps, step) if k == which else v for k, v in enumerate(values)]
+                steps = np.array(direction, dtype=object).reshape(operand.shape) * step
                 try:
-                    after = row.value(*moved)
+                    after = _value(row, [v + steps if k == which else v for k, v in enumerate(values)])
                 except (ValueError, ZeroDivisionError, OverflowError):
                     return [INF] * len(places)
                 for k, place in enumerate(places):
-                    slope = (_at(after, place) - _at(base, place)) / step  # of 1e-154 by 1e182 is no double
+                    slope = (after[place] - base[place]) / step  # of 1e-154 by 1e182 is no double
                     change = abs(to_float((most * slope)._mpf_))
                     mine[k] = mine[k] + change if len(weights) <= FEW else max(mine[k], change)
             # of a sum with random signs to the sum itself: at most the square root of the number of terms, and luck
@@ -145,19 +144,9 @@ def _doubts(operand: Any) -> None:
             now.notes.doubts += 1
 
 
-def _nested(array: Any, of: Callable[[Number], Any]) -> Any:
-    return [_nested(a, of) for a in array] if isinstance(array, np.ndarray) else of(lift(array))
-
-
-def _at(value: Any, place: tuple[int, ...]) -> Any:
-    for p in place:
-        value = value[p]
-    return value
-
-
-def _moved(nest: Any, steps: Iterator[float], by: Any) -> Any:
-    """The operand with each element moved by the next of `steps`, times `by`."""
-    return [_moved(inner, steps, by) for inner in nest] if isinstance(nest, list) else nest + next(steps) * by
+def _value(row: Matrix, operands: list[Array]) -> Array:
+    """The results by their places."""
+    return np.array(row.value(*(o.tolist() for o in operands)), dtype=object)
 
 
 def argsort(array: Any, axis: int = -1, kind: str | None = None) -> Any:
