@@ -80,7 +80,7 @@ def _returned(function: Function, python: Python, case: Case) -> list[Array] | N
 
     `x, y = p` of a declared p[..., 2] takes the first axis for the two numbers: one point is given after the other.
     """
-    if None in [case.inputs.get(n) if n in function.optional else () for n in function.inputs]:
+    if any(case.inputs.get(n) is None for n in function.optional):
         return None
     unpacked = any(isinstance(e, Const) for t in function.tensors for e in t.shape)
     packs = [size for size in bind(function, case.inputs).values() if isinstance(size, tuple)]

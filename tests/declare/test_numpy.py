@@ -252,6 +252,14 @@ def test_what_does_not_run_on_arrays_has_no_such_witness():
     assert sg.check(rows).ok
 
 
+def test_an_absent_input_has_no_such_witness():
+    @sg.function
+    def shifted(x: sg.Tensor["n m"], w: sg.Tensor["m"] = None):
+        return x * 2 + w
+
+    assert sg.check(shifted).ok
+
+
 def test_two_points_are_not_the_two_numbers_of_one():
     @sg.function
     def turned(p: sg.Tensor["... 2"]):
