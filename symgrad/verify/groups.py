@@ -9,15 +9,13 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import Apply, Const, Expr, Index, Ref, postorder, refs
+from ..evaluate import APPLY, CONST, INDEX, REF, SELECT, Code, Position
+from ..expr import refs
 from ..ir import Equation, Function
 from ..ops import COMPARISONS, OPS
 from .rounding import REACH
 
-CONST, INDEX, REF, APPLY, SELECT = range(5)
-DECIDED_BY = {"and": False, "or": True}  # by which value of its first condition
 BLUR = 24  # last bits in which two numbers may differ that are equal
-Position = tuple[int, ...]
 Key = tuple[str, Position]  # an element: its tensor and its place
 
 
@@ -77,30 +75,19 @@ def _joins(group: list[Equation], equation: Equation) -> bool:
     return not any(r.name in written for r in equation.reads)
 
 
-class Group:
+class Group(Code):
     """Equations that are evaluated together, as one list of instructions over numbered slots."""
 
     def __init__(self, equations: tuple[Equation, ...], real: frozenset[str]) -> None:
+        super().__init__(*(e.body for e in equations))
         self.equations = equations
         self.box = equations[0].box
         self.where = equations[0].where
-        nodes = list(postorder(*(e.body for e in equations)))
-        slot = {node: number for number, node in enumerate(nodes)}
-        self.roots = tuple(slot[e.body] for e in equations)
-        self.operand_slots = tuple(slot[o] for o in equations[0].operands)
-        self.codes: list[tuple[int, Any, tuple[int, ...]]] = []
-        self.lazy = False
+        self.operand_slots = tuple(self.slot[o] for o in equations[0].operands)
         # a slot is active if a real tensor's elements reach it: only there is a derivative
         self.active: list[bool] = []
-        self.ops = [node.op if isinstance(node, Apply) else "" for node in nodes]
-        for node in nodes:
-            args = tuple(slot[a] for a in node.args)
-            self.codes.append(_instruction(node, args))
-            self.lazy |= self.codes[-1][0] == SELECT or self.ops[len(self.codes) - 1] in DECIDED_BY
-            if isinstance(node, Ref):
-                self.active.append(node.name in real)
-            else:
-                self.active.append(any(self.active[a] for a in args))
+        for kind, what, args in self.codes:
+            self.active.append(what in real if kind == REF else any(self.active[a] for a in args))
         # where a derivative may be a matter of declaration
         self.watched = [
             number
@@ -157,88 +144,15 @@ class Group:
                     return False
         return True
 
-    def slots(self, at: Mapping[str, int], constants: list[Any], element: Any) -> tuple[list[Any], list[int] | None]:
-        """The value of every slot, and the order in which they were computed (None: all, one after the other)."""
-        values: list[Any] = [None] * len(self.codes)
-        if not self.lazy:
-            for number, (kind, what, args) in enumerate(self.codes):
-                if kind == APPLY:
-                    values[number] = _applied(what, [values[a] for a in args])
-                elif kind == CONST:
-                    values[number] = constants[number]
-                elif kind == REF:
-                    values[number] = element(what, place([values[a] for a in args]))
-                else:
-                    values[number] = at[what]
-            return values, None
-        return values, self.completed(values, self.roots, at, constants, element)
-
-    def completed(
-        self, values: list[Any], roots: Sequence[int], at: Mapping[str, int], constants: list[Any], element: Any
-    ) -> list[int]:
-        """Compute what `roots` need and `values` do not have; the slots, in the order in which they were computed."""
-        order: list[int] = []
-        stack = list(reversed(roots))
-        while stack:
-            number = stack[-1]
-            if values[number] is not None:
-                stack.pop()
-                continue
-            kind, what, args = self.codes[number]
-            if kind == SELECT:
-                condition = values[args[0]]
-                args = (args[0],) if condition is None else (args[1] if condition else args[2],)
-            decided = DECIDED_BY.get(self.ops[number])
-            if decided is not None:  # the second condition may read only where the first does not tell
-                first = values[args[0]]
-                args = args[:1] if first is None or bool(first) is decided else args
-            waiting = [a for a in args if values[a] is None]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if kind == SELECT or decided is not None and len(args) == 1:
-                values[number] = values[args[0]]
-            elif kind == APPLY:
-                values[number] = _applied(what, [values[a] for a in args])
-            elif kind == CONST:
-                values[number] = constants[number]
-            elif kind == REF:
-                values[number] = element(what, place([values[a] for a in args]))
-            else:
-                values[number] = at[what]
-            order.append(number)
-        return order
-
-
-def _instruction(node: Expr, args: tuple[int, ...]) -> tuple[int, Any, tuple[int, ...]]:
-    if isinstance(node, Const):
-        return CONST, node.value, ()
-    if isinstance(node, Index):
-        return INDEX, node.name, ()
-    if isinstance(node, Ref):
-        return REF, node.name, args
-    assert isinstance(node, Apply)
-    return (SELECT, "select", args) if node.op == "select" else (APPLY, OPS[node.op].value, args)
-
-
-def _applied(function: Callable[..., Any], args: list[Any]) -> Any:
-    """The value of an operator; NaN beyond REACH."""
-    try:
-        value = function(*args)
-    except (ZeroDivisionError, ValueError, OverflowError):
-        return mp.nan
-    if type(value) is mpmath.mpf and value._mpf_[2] + value._mpf_[3] > REACH:
-        return mp.nan
-    return value
-
-
-def place(subscripts: Sequence[Any]) -> Position:
-    """Whole numbers; IndexError for what is none."""
-    try:
-        return tuple([int(s) for s in subscripts])
-    except (ValueError, OverflowError) as error:
-        raise IndexError("a subscript is not a number") from error
+    def applied(self, function: Callable[..., Any], args: list[Any]) -> Any:
+        """The value of an operator; NaN beyond REACH."""
+        try:
+            value = function(*args)
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return mp.nan
+        if type(value) is mpmath.mpf and value._mpf_[2] + value._mpf_[3] > REACH:
+            return mp.nan
+        return value
 
 
 @dataclass(slots=True, eq=False)

@@ -18,11 +18,11 @@ import numpy as np
 from mpmath import mp
 
 from ..errors import DeclarationError
-from ..evaluate import evaluate
+from ..evaluate import REF, SELECT, Position, evaluate, place
 from ..expr import Index, ref
 from ..ir import Function, bind, extent_of
 from ..ops import COMPARISONS, OPS
-from .groups import CONST, REF, SELECT, Component, Fibre, Group, Key, Position, Visit, components, place
+from .groups import Component, Fibre, Group, Key, Visit, components
 from .neighbours import Neighbours
 from .partials import at_kink, partial, symbolic
 from .text import Array, differentiable
@@ -136,7 +136,7 @@ class Trace:
     def _places(self, group: Group) -> list[Fibre]:
         """What each point of the box counts for; nothing is evaluated but subscripts and conditions."""
         if group.equations[0].matrix is not None:
-            self.constants[group] = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
+            self.constants[group] = group.constants()
             return list(
                 blocks(
                     group,
@@ -157,7 +157,7 @@ class Trace:
                 if fibre is None:
                     fibre = found[number, position] = Fibre(group, equation.target, position, equation.reduce, [])
                 fibre.members.append((visit, group.roots[number]))
-        self.constants[group] = [_exact(what) if kind == CONST else None for kind, what, _ in group.codes]
+        self.constants[group] = group.constants()
         return list(found.values())
 
     def _points(self, group: Group) -> list[tuple[dict[str, int], tuple[Position, ...]]]:
@@ -204,7 +204,7 @@ class Trace:
 
     def _visit(self, visit: Visit) -> None:
         group = visit.group
-        values, visit.order = group.slots(visit.at, self.constants[group], self.element)
+        values, visit.order = group.evaluated(visit.at, self.constants[group], self.element)
         if not group.decided(values):
             for root in group.roots:
                 values[root] = mp.nan
@@ -384,10 +384,6 @@ class Trace:
 
 
 ONE = mpmath.mpf(1)
-
-
-def _exact(value: Any) -> Any:
-    return int(value) if value.denominator == 1 else mpmath.mpf(value.numerator) / value.denominator
 
 
 def _shown(key: Key) -> str:

@@ -15,8 +15,9 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
+from ..evaluate import Position, place
 from ..ops.matrices import Matrix
-from .groups import Block, Fibre, Group, Position, Visit, place
+from .groups import Block, Fibre, Group, Visit
 from .text import Array
 
 STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0
