@@ -71,6 +71,7 @@ VISITED = {
     "zeros that somebody reads": "f(x[n,n], w[n]): t[i,j] = where(j < i, exp(x[i,j]), 0);"
     " out[i] = sum[j](t[i,j]*w[j]) + sum[j](cos(t[i,j]))",
     "guard of a row": "f(x[n,m]): s[i] = sum[j](x[i,j]); out[i] = sum[j](where(s[i] > 0, x[i,j]**2, 0))",
+    "a bound that is not always there": "f(x[m], t[n]: int)[i] = sum[k:m](where(i + 1 < n & k < t[i+1], x[k]**2, 0))",
     "corner": "f(x[n,m])[i:n] = -sum[j:m](where(i + j < n, x[i,j], 0)*x[i,j]*x[i,j])",
 }
 

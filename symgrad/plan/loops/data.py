@@ -188,6 +188,13 @@ def expressions(node: Node) -> tuple[Expr, ...]:
     return ()
 
 
+def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
+    """`block` inside of loops over all of the box."""
+    for i, extent in reversed(box):
+        block = (Loop(i, extent, block),)
+    return block
+
+
 class Rewriter:
     """Rebuilds expressions, passing every rebuilt node through `replace`; each distinct node once."""
 

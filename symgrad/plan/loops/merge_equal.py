@@ -24,7 +24,7 @@ class _Merged:
         declared = Counter(n.name for n in found)
         self._changing = {r.name for n in walk(block) for r in stores(n)} | {n.name for n in found if n.changes}
         # a name of ours, and not one that the user knows or that stands in two places
-        self._ours = {n.name for n in found if not n.changes and "@" in n.name and declared[n.name] == 1}
+        self._ours = {n.name for n in found if not n.changes and {*"@#"} & {*n.name} and declared[n.name] == 1}
         self._same: dict[Expr, Expr] = {}
         self._rewrite = Rewriter(lambda node: self._same.get(node, node))
         self._elements: dict[Expr, Expr] = {}  # z, where it is p[b,2]

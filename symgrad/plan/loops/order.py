@@ -6,7 +6,7 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import count
 
@@ -34,12 +34,12 @@ from ...ops.matrices import MATRICES
 from ..conditions import all_of
 from ..operands import columns_of
 from ..program import Item, Step
-from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, scalar
+from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops, scalar
 from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
 from .reach import literal_bounds
+from .split import Split
 from .targets import aligned, exclusive, injective, leads, pattern_of
-from .where import Limits, divided, loops
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -61,7 +61,7 @@ class Order:
         self._table = table
         self._facts = facts
         self._everywhere = Domain((), (), facts)
-        self._limits = Limits(facts, self.name)
+        self._limits = Split(self._everywhere, self.name, values=False)
         self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
         self._serial = count(1)
@@ -102,7 +102,7 @@ class Order:
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
         if how == "write" and e.where is not None:
-            decided, rest = divided(e.where, {i for i, _ in e.reduced})
+            decided, rest = _divided(e.where, {i for i, _ in e.reduced})
             before, value = self._reduction(tensor, replace(e, where=rest)) if e.reduced else ((), e.body)
             shown = replace(e, where=decided)
             return _guarded(e.when, self._limits.bounded(shown, e.shown, (*before, Store(_element(e), value))))
@@ -324,7 +324,7 @@ class Order:
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
         if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
-            decided, open_ = divided(e.where, {i for i, _ in e.reduced})
+            decided, open_ = _divided(e.where, {i for i, _ in e.reduced})
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
                 before, value = self._reduction(tensor, replace(e, where=open_))
                 decided = decided if e.where is None else self._with_terms(tensor, e, decided)
@@ -358,6 +358,15 @@ def _element(e: Equation) -> Ref:
     element = ref(e.target, *e.subscripts)
     assert isinstance(element, Ref)
     return element
+
+
+def _divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, Expr | None]:
+    """The part of a condition that is decided without the indices `changing`, and the rest."""
+    parts: list[list[Expr]] = [[], []]
+    for part in conjuncts(condition) if condition is not None else []:
+        parts[not changing.isdisjoint(indices(part))].append(part)
+    decided, rest = (conjunction(p) if p else None for p in parts)
+    return decided, rest
 
 
 def _last(box: Sequence[tuple[Index, Expr]], inner: Sequence[Index | None]) -> list[tuple[Index, Expr]]:

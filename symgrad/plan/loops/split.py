@@ -3,17 +3,15 @@ nothing that changes in it is asked outside. A first or last turn of its own sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ...domain import GE, NE, Affine, Bound, Domain, alternatives, fixed
+from ...domain import GE, NE, Affine, Bound, Domain, alternatives
 from ...domain.atoms import linear
 from ...expr import (
-    ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Ref,
@@ -26,6 +24,7 @@ from ...expr import (
     substitute,
 )
 from ...expr.polynomials import polynomial, symbol
+from ...ir import Equation, unconditional
 from ...ops import OPS
 from .data import (
     Block,
@@ -39,12 +38,14 @@ from .data import (
     Store,
     blocks,
     expressions,
+    loops,
     scalar,
     stores,
     walk,
     with_blocks,
 )
 from .notes import is_start
+from .settle import does_something, settled, told_once, under, unsigned, without_notes
 
 COPIED = 3  # statements that a condition does not touch, and that are rather written twice than left beside its test
 
@@ -54,15 +55,23 @@ class Split:
 
     everywhere  what is known of the sizes
     name        gives a new scalar its name
+    values      whether also the conditions are taken out that only choose a value
     """
 
-    def __init__(self, everywhere: Domain, name: Callable[[str], str]) -> None:
+    def __init__(self, everywhere: Domain, name: Callable[[str], str], values: bool = True) -> None:
         self._everywhere = everywhere
         self._name = name
+        self._values = values
         self._limits: dict[Expr, Expr] = {}  # what the scalars are that limit a loop
 
     def __call__(self, block: Block) -> Block:
-        return self._block(_settled(block), self._everywhere)
+        return self._block(settled(block), self._everywhere)
+
+    def bounded(self, e: Equation, box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
+        """Loops over `box`, inside of loops over the other indices of `e`, where its condition holds."""
+        whole = loops(box, block if e.where is None else (If(e.where, block),))
+        outer = tuple(part for part in e.box if part not in box)
+        return whole if e.where is None else self._block(whole, Domain.of(outer, None, self._everywhere.facts))
 
     def _block(self, block: Block, domain: Domain) -> Block:
         return _together([new for node in block for new in self._node(node, domain)])
@@ -78,14 +87,19 @@ class Split:
 
     def _loop(self, loop: Loop, domain: Domain) -> Block:
         """What becomes of a loop whose body is done."""
-        changing = _changing(loop.body)
-        for condition in _conditions(loop.body):
+        changing, turns = _changing(loop.body), self._turns(loop, domain)
+        certain = unconditional(*(e for n in loop.body if not isinstance(n, Loop) for e in expressions(n)))
+        found: Block | None
+        for condition in _conditions(loop.body, self._values):
             if not changing.isdisjoint(n.name for n in postorder(condition) if isinstance(n, (Ref, Index))):
                 continue
-            if loop.index in indices(condition):
+            elements = [r for r in refs(condition) if r.subscripts]
+            if elements and not (condition in certain and all(indices(r) for r in elements)):
+                continue  # there may be no such element before it is asked for
+            if (known := turns.holds(condition)) or turns.fails(condition):
+                found = self._loop(replace(loop, body=under(loop.body, condition, known)), domain)
+            elif loop.index in indices(condition):
                 found = self._divided(loop, condition, domain)
-            elif (known := domain.holds(condition)) or domain.fails(condition):
-                found = self._loop(replace(loop, body=_where(loop.body, condition, known)), domain)
             else:
                 found = self._outside(loop, condition, domain)
             if found is not None:
@@ -94,49 +108,54 @@ class Split:
 
     def _outside(self, loop: Loop, condition: Expr, domain: Domain) -> Block | None:
         """The loop under a condition on nothing that changes in it, and beside the one where that does not hold."""
-        notes, body = _without_notes(loop.body)
-        halves = [_where(body, condition, holds) for holds in (True, False)]
+        notes, body = without_notes(loop.body)
+        halves = [under(body, condition, holds) for holds in (True, False)]
         if not any(_rests_on(n, condition) for n in body) or _copies(*halves):
             return None
         first, second = (
-            self._loop(replace(loop, body=half), domain.under(condition, holds)) if _does_something(half) else ()
-            for half, holds in zip(_told_once(*halves), (True, False), strict=True)
+            self._loop(replace(loop, body=half), domain.under(condition, holds)) if does_something(half) else ()
+            for half, holds in zip(told_once(*halves), (True, False), strict=True)
         )
         return (*notes, If(condition, first, second) if first else If(_negated(condition), second))
 
     def _divided(self, loop: Loop, condition: Expr, domain: Domain) -> Block | None:
         """The loop as several, in each of which a condition on its index holds, or does not."""
         found = _cuts(condition, loop.index, self._turns(loop, domain))
-        notes, body = _without_notes(loop.body)
-        halves = [_where(body, condition, holds) for holds in (False, True)]
+        notes, body = without_notes(loop.body)
+        halves = [under(body, condition, holds) for holds in (False, True)]
         if found is None or _copies(*halves) > COPIED:
             return None
-        halves = _told_once(*halves)
+        if len(found[0]) > 1 and any(r.subscripts for r in refs(condition)) and all(map(does_something, halves)):
+            return None  # a place that data tell, and all others: a test is shorter
+        halves = told_once(*halves)
         parts = [
             (lower, end, halves[holds])
             for (lower, end), holds in zip(pairwise((loop.lower, *found[0], loop.extent)), found[1], strict=True)
-            if _does_something(halves[holds]) and _turns_of(lower, end) != 0
+            if does_something(halves[holds]) and _turns_of(lower, end) != 0
         ]
         cut = {place: place for place in (loop.lower, loop.extent)}
         before: list[Node] = []
-        for lower, end, _ in parts:
-            for place, above in ((lower, False), (end, True)) if _turns_of(lower, end) != 1 else ():
-                if place not in cut:
-                    others = [p for p in parts if place in p[:2] and _turns_of(*p[:2]) != 1]
-                    cut[place] = self._limit(place, loop, domain, above or len(others) > 1, before)
+        several = [part for part in parts if _turns_of(*part[:2]) != 1]
+        first, last = {lower for lower, _, _ in several}, {end for _, end, _ in several}
+        for place in dict.fromkeys(place for part in several for place in part[:2] if place not in cut):
+            least = loop.lower if place in first else ZERO
+            cut[place] = self._limit(place, loop, domain, least, place in last, before)
         done: list[Block] = []
         for lower, end, body in parts:
             if _turns_of(lower, end) == 1:
                 done.append(self._turn(loop, lower, body, domain))
             else:
                 done.append(self._loop(replace(loop, lower=cut[lower], extent=cut[end], body=body), domain))
-        return (*notes, *before, *(n for block in (reversed(done) if loop.reverse else done) for n in block))
+        if loop.reverse:
+            done.reverse()
+        return (*notes, *_first_before_end((*before, *(n for block in done for n in block))))
 
     def _turns(self, loop: Loop, domain: Domain) -> Domain:
         """The turns of a loop in loops over `domain`."""
         i, low, end = symbol(loop.index), *(substitute(limit, self._limits) for limit in (loop.lower, loop.extent))
         atoms = [i - p for p in map(polynomial, _operands(low, "maximum")) if p is not None and linear(p)]
-        atoms += [p - 1 - i for p in map(polynomial, _operands(end, "minimum")) if p is not None and linear(p)]
+        ends = (e.args[0] if _is_count(e) else e for e in _operands(end, "minimum"))  # there is a turn: it is above 0
+        atoms += [p - 1 - i for p in map(polynomial, ends) if p is not None and linear(p)]
         return replace(domain, indices=(*domain.indices, loop.index)).meet(*map(Affine, atoms))
 
     def _turn(self, loop: Loop, place: Expr, body: Block, domain: Domain) -> Block:
@@ -144,21 +163,41 @@ class Split:
         asked = [apply("ge", place, loop.lower), apply("gt", loop.extent, place)]
         asked = [c for c in asked if not domain.holds(substitute(c, self._limits))]
         domain = domain.under(conjunction(asked)) if asked else domain
-        body = self._block(_settled(Rewriter(lambda n: place if n is loop.index else n).block(body)), domain)
+        body = self._block(settled(Rewriter(lambda n: place if n is loop.index else n).block(body)), domain)
         return (If(conjunction(asked), body),) if asked else body
 
-    def _limit(self, place: Expr, loop: Loop, domain: Domain, above: bool, before: list[Node]) -> Expr:
-        """A place as a limit of the loop: no less than its first, and, if it stands `above`, no more than its end."""
-        if not domain.holds(substitute(apply("ge", place, loop.lower), self._limits)):
-            place = apply("maximum", place, loop.lower)
+    def _limit(
+        self, place: Expr, loop: Loop, domain: Domain, least: Expr, above: bool, before: list[Node]
+    ) -> Expr:
+        """A place as a limit of the loop: no less than `least`, and, if it is the end of a part, no more than that of
+        the loop. It has a name, unless it is short, and is computed before the loop."""
+        if not domain.holds(substitute(apply("ge", place, least), self._limits)):
+            place = apply("maximum", place, least)
         if above and not domain.holds(substitute(apply("le", place, loop.extent), self._limits)):
-            place = apply("minimum", loop.extent, place)
-        if all(not isinstance(n, Apply) or n.op == "add" for n in postorder(place)):
+            positive = domain.holds(substitute(apply("ge", loop.extent, ZERO), self._limits))
+            place = apply("minimum", loop.extent if positive else apply("maximum", loop.extent, ZERO), place)
+        operators = {n.op for n in postorder(place) if isinstance(n, Apply)}
+        if operators <= {"add"} or not indices(place) and not operators & {"maximum", "minimum"}:
             return place
         local = Local(self._name(f"{'end' if above else 'first'}_{loop.index.name}"), place, count=True)
         before.append(local)
         self._limits[scalar(local.name)] = substitute(place, self._limits)
         return scalar(local.name)
+
+
+def _first_before_end(block: Block) -> Block:
+    """A block whose first two statements are where the loop ends and begins, the other way round if they may be."""
+    if len(block) > 2 and all(isinstance(n, Local) and n.count for n in block[:2]):
+        one, two = block[:2]
+        assert isinstance(one, Local) and isinstance(two, Local)
+        if one.name.startswith("end") > two.name.startswith("end") and scalar(one.name) not in refs(two.value):
+            return (two, one, *block[2:])
+    return block
+
+
+def _is_count(limit: Expr) -> bool:
+    """Whether a limit is 0 where it would be negative."""
+    return isinstance(limit, Apply) and limit.op == "maximum" and limit.args[1] is ZERO
 
 
 def _operands(limit: Expr, op: str) -> list[Expr]:
@@ -178,8 +217,7 @@ def _cuts(condition: Expr, i: Index, turns: Domain) -> tuple[list[Expr], list[bo
             continue
         step, rest = atom.form.split(i)
         sign = facts.sign(step)
-        free = all(s is i or fixed(s) or isinstance(s, Index) for s in atom.form.symbols)
-        if not sign or not free or any(i in indices(s) for s in atom.form.symbols if s is not i):
+        if not sign or any(i in indices(s) for s in atom.form.symbols if s is not i):
             return None
         if atom.relation == GE:
             bound = Bound(-rest, step, True) if sign > 0 else Bound(rest, -step, False)
@@ -205,17 +243,18 @@ def _changing(block: Block) -> set[str]:
     return found
 
 
-def _conditions(block: Block) -> dict[Expr, None]:
-    """The comparisons that the statements of a block rest on, those of the loops in it left out; in order."""
+def _conditions(block: Block, values: bool) -> dict[Expr, None]:
+    """The comparisons that the statements of a block rest on, or, with `values`, what they store; those of the loops
+    in it left out; in order."""
     found: dict[Expr, None] = {}
     for node in block:
         if isinstance(node, Loop):
             continue
         for b in blocks(node):
-            found |= _conditions(b)
+            found |= _conditions(b, values)
         if isinstance(node, If):
             found |= dict.fromkeys(_comparisons(node.condition))
-        for n in postorder(*expressions(node)):
+        for n in postorder(*expressions(node)) if values else ():
             if isinstance(n, Apply) and n.op == "select":
                 found |= dict.fromkeys(_comparisons(n.args[0]))
     return found
@@ -238,89 +277,9 @@ def _rests_on(node: Node, condition: Expr) -> bool:
     """Whether a statement as a whole rests on a condition: it is done there alone, or stores one of two values."""
     if isinstance(node, If):
         return condition in _comparisons(node.condition)
-    value = _unsigned(node.value) if isinstance(node, Store) else ZERO
+    value = unsigned(node.value) if isinstance(node, Store) else ZERO
     selects = (f for f in factors(value)[0] if isinstance(f, Apply) and f.op == "select")
     return any(condition in _comparisons(f.args[0]) for f in selects)
-
-
-def _where(block: Block, condition: Expr, holds: bool) -> Block:
-    """What is left of a block where a condition holds, or does not."""
-    known = ONE if holds else ZERO
-    left = _nothing(Rewriter(lambda n: known if n.key is condition.key else n).block(block))
-    locals_ = [n for n in walk(left) if isinstance(n, Local) and not n.changes]
-    own = {scalar(n.name) for n in locals_}
-    plain: dict[Expr, Expr] = {}  # what has become a number, or another name
-    for n in locals_:
-        value = plain.get(n.value, n.value)
-        if value in own or not any(isinstance(leaf, (Ref, Index)) for leaf in postorder(value)):
-            plain[scalar(n.name)] = value
-    values = Rewriter(lambda n: plain.get(n, n))
-    return _settled(values.block(_without(left, plain)) if plain else left)
-
-
-def _nothing(block: Block) -> Block:
-    """A block with 0 for products of which one factor has become 0, and quotients of these: such a value is selected,
-    and not computed."""
-    done: list[Node] = []
-    for node in block:
-        node = with_blocks(node, tuple(map(_nothing, blocks(node))))
-        if isinstance(node, (Local, Store)) and ZERO in factors(_unsigned(node.value))[0]:
-            node = replace(node, value=ZERO)
-        done.append(node)
-    return tuple(done)
-
-
-def _unsigned(value: Expr) -> Expr:
-    return value.args[0] if isinstance(value, Apply) and value.op == "neg" else value
-
-
-def _without_notes(block: Block) -> tuple[Block, Block]:
-    """The notes of a block, and the rest."""
-    return tuple(n for n in block if isinstance(n, Note)), tuple(n for n in block if not isinstance(n, Note))
-
-
-def _told_once(*halves: Block) -> list[Block]:
-    """Two blocks with the notes of the longer one alone."""
-    longest = max(halves, key=lambda block: sum(1 for _ in walk(block)))
-    return [block if block is longest else _silent(block) for block in halves]
-
-
-def _silent(block: Block) -> Block:
-    _, rest = _without_notes(block)
-    return tuple(with_blocks(n, tuple(map(_silent, blocks(n)))) for n in rest)
-
-
-def _without(block: Block, names: Container[Expr]) -> Block:
-    """A block without these scalars."""
-    return tuple(
-        with_blocks(n, tuple(_without(b, names) for b in blocks(n)))
-        for n in block
-        if not (isinstance(n, Local) and scalar(n.name) in names)
-    )
-
-
-def _settled(block: Block) -> Block:
-    """A block without what is not done, and without values that nobody reads."""
-    done: list[Node] = []
-    for node in block:
-        if isinstance(node, If) and isinstance(node.condition, Const):
-            done += _settled(node.body if node.condition.value else node.otherwise)
-            continue
-        node = with_blocks(node, tuple(map(_settled, blocks(node))))
-        if isinstance(node, (Local, Note)) or _does_something((node,)):
-            done.append(node)
-            continue
-        while done and isinstance(done[-1], Note):
-            done.pop()
-    read = {r.name for n in walk(tuple(done)) for r in refs(*expressions(n))}
-    unread = {n.name for n in done if isinstance(n, Local) and n.name not in read}
-    return _settled(_unwritten(tuple(done), unread)) if unread else tuple(done)
-
-
-def _unwritten(block: Block, names: Set[str]) -> Block:
-    """A block without these scalars, and what is stored there."""
-    kept = (n for n in block if not (isinstance(n, Local) and n.name in names or names & {r.name for r in stores(n)}))
-    return tuple(with_blocks(n, tuple(_unwritten(b, names) for b in blocks(n))) for n in kept)
 
 
 def _together(nodes: list[Node]) -> Block:
@@ -343,15 +302,6 @@ def _together(nodes: list[Node]) -> Block:
         body = (*first.body, *notes, *node.body)
         done[place - 1 :] = [*starts, If(node.condition, body, (*first.otherwise, *node.otherwise))]
     return tuple(done)
-
-
-def _does_something(block: Block) -> bool:
-    return any(isinstance(n, Call) or isinstance(n, Store) and not _is_idle(n) for n in walk(block))
-
-
-def _is_idle(store: Store) -> bool:
-    """Whether it leaves what stands there."""
-    return store.value is (store.element if store.how == "=" else ZERO) and store.how != "*="
 
 
 def _copies(first: Block, second: Block) -> int:
