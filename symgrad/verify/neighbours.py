@@ -21,7 +21,7 @@ from mpmath import mp
 
 from .groups import Visit
 from .symmetric import symmetric_inputs
-from .text import Array
+from .text import Array, moved
 
 if TYPE_CHECKING:
     from .reference import Trace
@@ -150,12 +150,10 @@ class Neighbours:
         with mp.workprec(self._precision()):
             for name in sorted(trace.given):
                 if function.table[name].dtype == "real" and name not in symmetric:
-                    given = np.asarray(inputs[name])
-                    moved = np.empty(given.size, dtype=object)
-                    for k, v in enumerate(map(mpmath.mpf, given.ravel().tolist())):
-                        way = mpmath.mpf(rng.uniform(0.5, 2)) * int(rng.choice([-1, 1]))  # no two are equal
-                        moved[k] = v + step * (mp.fabs(v) or 1) * way
-                    inputs[name] = moved.reshape(given.shape)
+                    sizes = [mp.fabs(v) or 1 for v in np.asarray(inputs[name]).ravel().tolist()]
+                    # no two ways are equal
+                    ways = (mpmath.mpf(rng.uniform(0.5, 2)) * int(rng.choice([-1, 1])) for _ in sizes)
+                    inputs[name] = moved(inputs[name], (step * s * w for s, w in zip(sizes, ways, strict=True)))
             return trace.declaration.trace(inputs, trace.options)
 
 

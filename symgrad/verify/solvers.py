@@ -20,7 +20,7 @@ from .reference import Declaration
 from .rounding import DOUBLE, lift, rounding
 from .sizes import choose, cost, fitting
 from .symmetric import made_symmetric, symmetric_inputs
-from .text import Array
+from .text import Array, moved
 
 DIGITS = 200
 STEP = 60  # decimal places of the step, whose square is the error of a difference
@@ -78,8 +78,7 @@ class _Asked:
         with mp.workdps(DIGITS):
             trace = self.declaration.trace(inputs, options)
             self.value = trace.arrays[self.output]
-            ones = np.ones(()) if self.is_scalar else np.asarray(solvers.rng.standard_normal(self.value.shape))
-            self.seed = ones
+            self.seed = np.ones(()) if self.is_scalar else np.asarray(solvers.rng.standard_normal(self.value.shape))
             self.gradient = _flat(self._pulled(trace))
             up, down = (self._moved(sign) for sign in (1, -1))
             self.product = (up - down) * mpmath.mpf(10) ** STEP / 2
@@ -91,16 +90,9 @@ class _Asked:
         return [gradients[n] for n in self.unknowns]
 
     def _moved(self, sign: int) -> Array:
-        moved = dict(self.inputs)
-        for name, step in self.steps.items():
-            array = np.asarray(self.inputs[name])
-            new = np.empty(array.size, dtype=object)
-            length = sign * mpmath.mpf(10) ** -STEP
-            new[:] = [
-                mpmath.mpf(x) + length * u for x, u in zip(array.ravel().tolist(), step.ravel().tolist(), strict=True)
-            ]
-            moved[name] = new.reshape(array.shape)
-        trace = self.declaration.trace(moved, self.options)
+        length = sign * mpmath.mpf(10) ** -STEP
+        there = {n: moved(self.inputs[n], (length * u for u in step.flat)) for n, step in self.steps.items()}
+        trace = self.declaration.trace({**self.inputs, **there}, self.options)
         return _flat(self._pulled(trace)) if self.is_scalar else _flat([trace.arrays[self.output]])
 
     # calls
@@ -114,8 +106,7 @@ class _Asked:
             for n in self.unknowns
             for e, size in zip(self.function.table[n].shape, np.shape(self.inputs[n]), strict=False)
         }
-        found = [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in named]
-        return found
+        return [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in named]
 
     def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Array]]:
         """(what was asked, what came, what should have come)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+import mpmath
 import numpy as np
 
 from ..ir import Function, bind
@@ -72,6 +73,14 @@ class Text(Protocol):
 def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor as a user sees it, the axes of a pack one by one."""
     return shape_of(function, name, bind(function, inputs), options)
+
+
+def moved(array: Array | None, steps: Iterable[Any]) -> Array:
+    """An input with each of its numbers moved by a step, in mpmath."""
+    given = np.asarray(array)
+    found = np.empty(given.size, dtype=object)
+    found[:] = [mpmath.mpf(x) + step for x, step in zip(given.ravel().tolist(), steps, strict=True)]
+    return found.reshape(given.shape)
 
 
 def gradient_key(name: str, outputs: Container[str]) -> str:

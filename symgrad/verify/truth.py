@@ -22,7 +22,7 @@ from mpmath.libmp import to_float
 from ..ir import Function
 from .cases import Case
 from .reference import Declaration, Trace
-from .text import Array, Values, together
+from .text import Array, Values, moved, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
@@ -188,13 +188,8 @@ def _slope(
     """The difference of <v, f> along `moves`, central or to one side, and the magnitude of what was subtracted."""
     ends = []
     for sign in between:
-        moved = dict(case.inputs)
-        for name, lengths in moves.items():
-            array = np.asarray(case.inputs[name])
-            new = np.empty(array.size, dtype=object)
-            new[:] = [mpmath.mpf(x) + sign * step * m for x, m in zip(array.ravel().tolist(), lengths, strict=True)]
-            moved[name] = new.reshape(array.shape)
-        ends.append(declaration.trace(moved, case.options).arrays)
+        there = {n: moved(case.inputs[n], (sign * step * m for m in lengths)) for n, lengths in moves.items()}
+        ends.append(declaration.trace({**case.inputs, **there}, case.options).arrays)
     difference, noise = mpmath.mpf(0), mpmath.mpf(0)
     function = declaration.function
     for name in function.outputs:
@@ -234,16 +229,16 @@ def conditioning(declaration: Declaration, case: Case, found: Truth, rng: np.ran
     sums = {name: np.zeros(a.shape) for name, a in found.arrays.items()}
     with mp.workprec(found.bits):
         for pattern in patterns:
-            moved = [dict(table) for _, table in tables]
+            near = [dict(table) for _, table in tables]
             for index, (kind, table) in enumerate(tables):
                 for name, array in table.items():
                     mine = [p for k, n, p in pattern if (k, n) == (kind, name)]
                     if mine:
                         signs = np.ones(np.size(array)) if single else rng.choice([-1.0, 1.0], np.size(array))
-                        moved[index][name] = _nudged(np.asarray(array), signs, mine, packed and kind != "option")
-            changed = {n: v[()] for n, v in moved[1].items()}
-            trace = declaration.trace({**inputs, **moved[0]}, {**options, **changed})
-            after = _collected(declaration.function, trace, {**seeds, **moved[2]})
+                        near[index][name] = _nudged(np.asarray(array), signs, mine, packed and kind != "option")
+            changed = {n: v[()] for n, v in near[1].items()}
+            trace = declaration.trace({**inputs, **near[0]}, {**options, **changed})
+            after = _collected(declaration.function, trace, {**seeds, **near[2]})
             for name, array in found.arrays.items():
                 for position, value in np.ndenumerate(array):
                     if isinstance(value, int):
@@ -265,12 +260,8 @@ def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Arr
 
 def _nudged(array: Array, signs: Array, positions: list[int], packed: bool) -> Array:
     """`array` with relative perturbations at `positions`, which count within one point where `packed`."""
-    flat = [mpmath.mpf(v) for v in array.ravel().tolist()]
+    flat = array.ravel().tolist()
     per_point = len(flat) // len(array) if packed and array.ndim and len(array) else max(len(flat), 1)
     chosen = set(positions)
-    for k, value in enumerate(flat):
-        if k % per_point in chosen:
-            flat[k] = value + mpmath.ldexp(value * int(signs[k]), -NUDGE)
-    moved = np.empty(len(flat), dtype=object)
-    moved[:] = flat
-    return moved.reshape(array.shape)
+    nudges = (mpmath.ldexp(mpmath.mpf(v) * int(s), -NUDGE) for v, s in zip(flat, signs, strict=True))
+    return moved(array, (nudge if k % per_point in chosen else 0 for k, nudge in enumerate(nudges)))
