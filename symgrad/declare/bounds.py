@@ -7,24 +7,17 @@ starts. Conditions on data say nothing of places: what they guard is inside at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
 from ..expr.sizes import at_least_zero, coefficient, ends, tidy
-from ..ir import Dtype, Equation, Option, Role, Tensor, reads_of, show_element
+from ..ir import Dtype, Equation, Function, Role, reads_of, show_element
 
 
-def bounds(
-    name: str,
-    equations: Sequence[Equation],
-    tensors: Mapping[str, Tensor],
-    sizes: Collection[str],
-    options: Collection[Option] = (),
-    required: Sequence[Expr] = (),
-) -> tuple[Expr, ...]:
+def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...]:
     """Return the conditions on sizes and options (which may be negative), in order of appearance.
 
     required  conditions that are checked anyway
@@ -32,13 +25,13 @@ def bounds(
     Raises ShapeError for a subscript that is always outside, UnsupportedError for one that is computed from data and
     cannot be checked beforehand.
     """
-    found = Preconditions(name, tensors, sizes, options, required)
-    for e in equations:
+    found = Preconditions(function, required)
+    for e in function.statements:
         for _, extent in e.box:
             for n in postorder(extent):
                 if isinstance(n, Apply) and n.op in ("floordiv", "mod"):
                     found.at_least(n.args[1], 1)
-    for e in equations:
+    for e in function.statements:
         found.look_at(e)
     for condition in list(found.conditions):
         found.drop_if_implied(condition)
@@ -48,19 +41,12 @@ def bounds(
 class Preconditions:
     """The conditions found so far, and what is known by them."""
 
-    def __init__(
-        self,
-        name: str,
-        tensors: Mapping[str, Tensor],
-        sizes: Collection[str],
-        options: Collection[Option],
-        required: Sequence[Expr],
-    ) -> None:
-        self.name, self.tensors, self.required = name, tensors, required
-        self.sizes, self.options = sizes, {o.name for o in options}
-        integers = (o.name for o in options if o.dtype == Dtype.INT)
+    def __init__(self, function: Function, required: Sequence[Expr]) -> None:
+        self.name, self.tensors, self.required = function.name, function.table, required
+        self.sizes, self.options = [d.name for d in function.dims], {o.name for o in function.options}
+        integers = (o.name for o in function.options if o.dtype == Dtype.INT)
         # a number that is computed is not known when the conditions are checked
-        known = (t.name for t in tensors.values() if t.dtype == Dtype.INT and (t.shape or t.role == Role.INPUT))
+        known = (t.name for t in function.tensors if t.dtype == Dtype.INT and (t.shape or t.role == Role.INPUT))
         self.integers = (*integers, *known)
         self.conditions: dict[Expr, None] = {}
         self.facts = self._known()
@@ -85,6 +71,15 @@ class Preconditions:
         self.conditions[condition] = None
         self.facts = self._known()
         return True
+
+    def inside(self, e: Equation) -> bool:
+        """Whether all that an equation reads is inside, whatever the sizes."""
+        return all(
+            domain.inside(s, size)
+            for r, domain in reads_of(e, self.facts)
+            if r.name in self.tensors
+            for s, size in zip(r.subscripts, self.tensors[r.name].shape, strict=True)
+        )
 
     def look_at(self, e: Equation) -> None:
         """Require that all is inside what an equation reads and writes."""

@@ -33,9 +33,9 @@ from ..expr import (
 )
 from ..expr.names import fresh
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
-from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, ordered, show_element
+from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, on_demand, ordered, show_element
 from ..ops.matrices import MATRICES
-from .bounds import bounds
+from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
 from .infinity import NO_INFINITY, inlined, is_infinite, without_neutral
@@ -59,6 +59,7 @@ class Draft:
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the front end will still define
         self._named: set[str] = set()
+        self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
@@ -199,6 +200,7 @@ class Draft:
         words = f"{words}_{reader}" if reader is not None and words == reduction_name(word, ONE) else words
         target = self.name_for(name or words)
         self._hoisted[same] = target
+        self.on_demand.add(target)
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
         self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
         return ref(target, *free)
@@ -304,9 +306,7 @@ class Draft:
             tensors[target] = Tensor(target, shapes[target], dtypes[target], role, named=named)
         self._check_packs(equations)
         required = tuple(dict.fromkeys((*self._required(), *_tall(equations))))
-        inside = bounds(self.name, equations, tensors, [*self.dims], self.options, required)
-        conditions = tuple(dict.fromkeys((*required, *(c for c in inside if not self._follows(c)))))
-        return Function(
+        function = Function(
             name=self.name,
             dims=tuple(self.dims.values()),
             tensors=tuple(tensors.values()),
@@ -314,10 +314,13 @@ class Draft:
             inputs=tuple(self.tensors),
             outputs=tuple(outputs),
             options=tuple(self.options),
-            constraints=conditions,
             formula=formula,
             source=source,
         )
+        inside = Preconditions(function, required).inside
+        function = on_demand(function, chosen=lambda e: e.target in self.on_demand and not inside(e))
+        more = (c for c in bounds(function, required) if not self._follows(c))
+        return replace(function, constraints=tuple(dict.fromkeys((*required, *more))))
 
     def _check_infinities(self) -> None:
         for p in self._pending:

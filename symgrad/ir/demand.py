@@ -6,10 +6,11 @@ same domain, and its adjoint too: a gradient that leaves the domain of its value
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from ..domain import Domain, Facts
 from ..expr import (
     Apply,
     Expr,
@@ -28,22 +29,27 @@ from ..expr import (
 from ..expr.sizes import equal
 from ..ops import OPS
 from .data import Equation, Function, Role
-from .order import ordered, recurrent
+from .order import ordered
 from .reads import Conditions, read_under, reads_of
 
 
-def on_demand(function: Function, sloped: Function) -> Function:
+def on_demand(
+    function: Function, sloped: Function | None = None, chosen: Callable[[Equation], bool] | None = None
+) -> Function:
     """The function with each local that may have no value, or is computed from such a local, computed only where
     something needs it.
 
     sloped  the function that the derivative is taken of: what reads a local there needs it, too
+    chosen  says which locals these are, where it is not that an operator has a domain
     """
+    wanted = chosen or (lambda e: may_fail(e, function.table))
     statements: list[Equation] = []
     partial: set[str] = set()
+    sloped = sloped or function
     read = {r.name for e in sloped.statements for r in e.reads}
     for (e, needed), (_, wider) in reversed(list(zip(_needed(function), _needed(sloped), strict=True))):
         needed = wider if e.target in read else needed
-        if needed and (may_fail(e, function.table) or any(r.name in partial for r in e.reads)):
+        if needed and (wanted(e) or any(r.name in partial for r in e.reads)):
             e = replace(e, where=conjunction([*e.conditions, *needed]))
             partial.add(e.target)
         statements.append(e)
@@ -62,11 +68,11 @@ def may_fail(e: Equation, tensors: Collection[str]) -> bool:
 
 def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:
     """The equations from the last one on, each with the conditions under which alone its element is needed."""
-    loops = recurrent(function.statements)
+    first = {r.name: number for number, e in reversed(list(enumerate(function.statements))) for r in e.reads}
     demands: dict[str, Conditions] = {}  # on each tensor, of all its readers so far; its axes are places
-    for e in reversed(function.statements):
+    for number, e in reversed(list(enumerate(function.statements))):
         tensor, needed = function.table[e.target], Conditions()
-        if tensor.role == Role.LOCAL and e.fills(tensor) and e.target not in loops:
+        if tensor.role == Role.LOCAL and e.fills(tensor) and number < first.get(e.target, 0):
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
             needed = tuple(substitute(c, own) for c in demands.get(e.target, ()))
         yield e, needed
@@ -139,11 +145,20 @@ def _of_axes(r: Ref, conditions: Conditions, e: Equation, function: Function) ->
     may_be_absent = set(function.optional)
     return tuple(
         substitute(c, axes)
-        for c in conditions
-        if set(indices(c)) <= axes.keys()
-        and all(isinstance(a, Index) for other in refs(c) for a in other.subscripts)  # there is such an element
+        for c in _implied(conditions, axes, e, function.facts)
+        if all(isinstance(a, Index) for other in refs(c) for a in other.subscripts)  # there is such an element
         and not any(other.name in may_be_absent for other in refs(c))
     )
+
+
+def _implied(conditions: Conditions, kept: Collection[Expr], e: Equation, facts: Facts) -> list[Expr]:
+    """What the conditions say of the indices that are kept: `j < i` says of i alone that it is at least 1."""
+    said = [c for c in conditions if all(i in kept for i in indices(c))]
+    if len(said) < len(conditions):
+        shadow, _ = Domain.of(e.box, conjunction(conditions), facts).project([i for i, _ in e.box if i not in kept])
+        here = Domain.of(tuple((i, extent) for i, extent in e.box if i in kept), conjunction(said), facts)
+        said += [a.condition for a in shadow.affine if a.uses and not here.entails(a)]
+    return said
 
 
 def has_domain(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:

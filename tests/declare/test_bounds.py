@@ -52,6 +52,33 @@ def test_what_no_sizes_allow_is_refused(text):
         sg.parse(text)
 
 
+@sg.function
+def reduced_before(x: sg.Tensor["n m"]):
+    i, k = sg.indices("i k")
+    before = sg.sum[k](x[i - 1, k] ** 2)
+    return sg.tensor[i](sg.where(i >= 1, before, 0))
+
+
+@pytest.mark.parametrize(
+    ("declared", "computed"),
+    [
+        ("f(x[n,m])[i:n] = where(i >= 1, sum[k](x[i-1,k]**2), 0)", "i >= 1"),
+        (reduced_before, "i >= 1"),
+        ("f(x[n,m])[i:n,j:m] = where(j < i, sum[k](x[i-1,k]), 0)", "1 <= i"),  # one sum for all j
+        ("f(x[n,m])[i:n] = sum[j:i](sum[k](x[i-1,k])*x[i,j])", "1 <= i"),
+        ("f(x[n,m], y[m]): h[t:n,k] = where(t >= 1, tanh(sum[j](x[t-1,j]*h[t-1,k])), y[k]); out = sum[t,k](h[t,k])",
+         "t >= 1"),
+        ("f(x[n,m])[i:n] = where(i >= 1, sum[k](x[i,k]), 0)", ""),  # is inside everywhere
+    ],
+    ids=["text", "Python", "another index", "an extent", "a recurrence", "inside"],
+)  # fmt: skip
+def test_a_reduction_in_a_branch_is_computed_where_it_is_read(declared, computed):
+    function = sg.parse(declared) if isinstance(declared, str) else declared.function
+    (local, *_) = [e for e in function.statements if e.target not in function.outputs and e.reduce == "sum"]
+    assert ", ".join(map(show, local.conditions)) == computed
+    assert sg.check(declared if isinstance(declared, sg.Declared) else function).ok
+
+
 def a_column(x: sg.Tensor["n m"]):
     return np.where(x[:, 0] > 0, x[:, 5], x[:, 0])
 

@@ -71,6 +71,8 @@ class _Lowering:
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
         draft.reserved.update(self.names.values())
+        terms = (n.serial for n in self.nodes if n.origin is not None)  # of index notation, which branches may read
+        draft.on_demand.update(self.names[serial] for serial in terms if serial in self.names)
         self.readers = self._readers()
 
     # names

@@ -320,8 +320,7 @@ class _Declaration(HeaderReader):
             self.whole(name)
             return
         given = dict(extents)
-        with self.under(*self.written_where):
-            body, where, kind = self._body(name, given)
+        body, where, kind = self._body(name, given)
         where = conjunction([where, *self.written_where])
         self.check_constants(token, body)
         if PACK in subscripts:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import FormulaError
@@ -16,7 +15,6 @@ from ...expr import (
     Ref,
     apply,
     conjunction,
-    conjuncts,
     const,
     indices,
     postorder,
@@ -51,7 +49,6 @@ class ExpressionReader(Names):
     def __init__(self, formula: Formula, draft: Draft) -> None:
         super().__init__(formula, draft)
         self._wholes: dict[tuple[str, tuple[Named, ...]], Named] = {}
-        self._conditions: list[Expr] = []  # of the branches of where(...) around this place
         self._presences: list[tuple[Ref, bool]] = []  # of the branches of given(...) around it
 
     def operand(self) -> Expr:
@@ -122,7 +119,7 @@ class ExpressionReader(Names):
                 break
         self.expect("]", f"behind the indices and extents of {first.text}[i, j:n]")
         self.expect("(", f"behind the indices of {first.text}, around what is reduced")
-        with self.deeper(), self.under(*conditions):
+        with self.deeper():
             body = self.expression()
         if self.token.text == ",":
             raise self.error(
@@ -147,21 +144,15 @@ class ExpressionReader(Names):
         return Reduction(kind, tuple(over), body, extents, where)
 
     def hoisted(self) -> Expr:
-        """Read a reduction, make it an equation of its own, and return the reference to it.
-
-        What stands in a branch of where(...) is computed only where that branch is taken.
-        """
+        """Read a reduction, make it an equation of its own, and return the reference to it."""
         token = self.token
         r = self.reduction()
         body = r.body
         for mask, present in self._presences:
             if mask.name in {x.name for x in refs(body, r.where)}:
                 body = apply("given", mask, *((body, ZERO) if present else (ZERO, body)))
-        free = set(indices(body, r.where)) - set(r.over)
-        shown = ((c, set(indices(c))) for c in self._conditions)
-        where = conjunction([r.where, *(c for c, mine in shown if not mine or mine & free)])
         with self.at(token):
-            return self.draft.reduce(r.kind, r.over, body, {**self.extents, **r.extents}, where)
+            return self.draft.reduce(r.kind, r.over, body, {**self.extents, **r.extents}, r.where)
 
     # functions of whole arrays
 
@@ -238,8 +229,6 @@ class ExpressionReader(Names):
         if name == "given":
             return self._given()
         op = NAMES.get(name)
-        if op == "select":
-            return self._where()
         if op is None or OPS[op].arity == 0:
             raise self._no_function(token)
         self.next()
@@ -274,43 +263,23 @@ class ExpressionReader(Names):
                 self.expect(")", "behind the arguments")
         return args
 
-    @contextmanager
-    def under(self, *conditions: Expr) -> Iterator[None]:
-        parts = [c for condition in conditions for c in conjuncts(condition)]
-        self._conditions += parts
-        yield
-        del self._conditions[len(self._conditions) - len(parts) :]
-
-    def _where(self) -> Expr:
-        """`where(c, a, b)`: each branch is read under its condition."""
-        token = self.next()
-        self.next()
-        with self.deeper():
-            condition = self.expression()
-            self.expect(",", f"behind the condition of {token.text}(condition, then, otherwise)")
-            with self.under(condition):
-                then = self.expression()
-            self.expect(",", f"behind the first branch of {token.text}(condition, then, otherwise)")
-            with self.under(apply("not", condition)):
-                otherwise = self.expression()
-        self.expect(")", "behind the second branch")
-        return select(condition, then, otherwise)
-
     def _piecewise(self) -> Expr:
         """`Piecewise((a, c), (b, True))`: SymPy's order, the value before its condition."""
         token = self.next()
         self.next()
         pieces: list[tuple[Expr, Expr]] = []
-        before = len(self._conditions)
         with self.deeper():
             while True:
-                if self.token.text != "(":
+                if not self.accept("("):
                     raise self.unexpected("a pair (value, condition) is missing")
-                pieces.append(self._piece())
-                self._conditions.append(apply("not", pieces[-1][1]))
+                then = self.expression()
+                if self.token.text == ")":
+                    raise self.error(self.token, "a piece is a pair (value, condition).")
+                self.expect(",", "behind the value of a piece")
+                pieces.append((then, self.expression()))
+                self.expect(")", "behind the condition of a piece")
                 if not self.accept(","):
                     break
-        del self._conditions[before:]
         self.expect(")", "behind the pieces")
         value, last = pieces.pop()
         if last is not ONE:
@@ -318,25 +287,6 @@ class ExpressionReader(Names):
         for then, condition in reversed(pieces):
             value = select(condition, then, value)
         return value
-
-    def _piece(self) -> tuple[Expr, Expr]:
-        """One pair. The condition is read first: the value is computed only under it."""
-        start = self.here + 1
-        here = start
-        while self.formula.tokens[here].text not in (",", ")"):
-            here = self.formula.partner.get(here, here) + 1
-        if self.formula.tokens[here].text != ",":
-            raise self.error(self.formula.tokens[here], "a piece is a pair (value, condition).")
-        self.here = here + 1
-        condition = self.expression()
-        self.expect(")", "behind the condition of a piece")
-        end, self.here = self.here, start
-        with self.under(condition):
-            value = self.expression()
-        if self.here != here:
-            raise self.unexpected("an operator or ',' is missing")
-        self.here = end
-        return value, condition
 
     def _given(self) -> Expr:
         """`given(mask, then, otherwise)`: what counts with and without an optional input."""
