@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import sympy
@@ -29,7 +30,6 @@ Input: TypeAlias = sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol
 Output: TypeAlias = sympy.Basic | sympy.MatrixBase | int | float
 
 _CLASSES: Mapping[type, str] = {row.sympy: row.name for row in ROWS if isinstance(row.sympy, type)}
-_FOLDED = frozenset({sympy.Max, sympy.Min, sympy.And, sympy.Or})
 _RECIPROCALS = {
     sympy.sec: "cos",
     sympy.csc: "sin",
@@ -193,11 +193,8 @@ class _Reader:
             )
         binders = (sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs)
         if isinstance(node, binders):
-            advice = (
-                "write its terms out, or use sg.parse and sum[i](...)"
-                if isinstance(node, sympy.Sum)
-                else "call .doit() first"
-            )
+            terms = "write its terms out, or use sg.parse and sum[i](...)"
+            advice = terms if isinstance(node, sympy.Sum) else "call .doit() first"
             raise UnsupportedError(f"{self.name}: {type(node).__name__} stands for a computation: {node}; {advice}.")
 
     def _node(self, node: Any, args: list[Expr]) -> Expr:
@@ -225,11 +222,8 @@ class _Reader:
         op = _CLASSES.get(kind)
         if op is None:
             raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")
-        if kind in _FOLDED:
-            result = args[0]
-            for a in args[1:]:
-                result = apply(op, result, a)
-            return result
+        if OPS[op].associative:
+            return reduce(partial(apply, op), args)
         if len(args) != OPS[op].arity:
             raise UnsupportedError(f"{self.name}: {node} has {len(args)} arguments; {op} takes {OPS[op].arity}.")
         return apply(op, *args)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
@@ -21,7 +22,7 @@ from .graph import (
     value,
 )
 from .scope import current, here
-from .values import Absent, Array, Axis, Operand, as_array, is_condition, line, reduced_axes
+from .values import Absent, Array, Axis, Operand, as_array, is_condition, line, reduced_axes, reread
 
 
 def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int]:
@@ -124,10 +125,8 @@ def function_of(name: str) -> Callable[..., Array]:
     def function(*args: Operand) -> Array:
         if len(args) != row.arity and not (folds and len(args) > row.arity):
             raise DeclarationError(f"{here()}{name} takes {row.arity} arguments, not {len(args)} ({line()}).")
-        result = elementwise(row.name, *args[: row.arity])
-        for further in args[row.arity :]:
-            result = elementwise(row.name, result, further)
-        return result
+        first = elementwise(row.name, *args[: row.arity])
+        return reduce(partial(elementwise, row.name), args[row.arity :], first)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{name} of every element; defined for {row.domain}."
@@ -153,13 +152,11 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Arr
             over[i] = extent
             subscripts.append(i)
     lead = 0 if axis is None else x._lead
-    body = read(node, subscripts)
     if over:
-        result = Array(_shared(kind, over, shape, body, node), lead)
-    elif kind == "argmax":
-        result = elementwise("mul", Array(value(shape, body, [node]), lead), 0)
+        result = Array(shared(kind, over, shape, read(node, subscripts), [node]), lead)
     else:
-        result = Array(value(shape, body, [node]), lead)
+        result = reread(x, shape, subscripts, lead)
+        result = elementwise("mul", result, 0) if kind == "argmax" else result
     if not keepdims:
         return result
     if any(is_pack(node.shape[a]) for a in gone) and len(shape) + len(gone) > 1:
@@ -167,21 +164,20 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Arr
     return _kept(result, node.shape, gone, x._lead)
 
 
-def _shared(kind: str, over: dict[Any, Expr | None], shape: list[Expr], body: Expr, node: Node) -> Node:
+def shared(
+    kind: str, over: Mapping[Any, Expr | None], shape: Sequence[Expr], body: Expr, nodes: Sequence[Node]
+) -> Node:
     """The reduction; the one that the declaration has already, if it is the same."""
     scope = current()
-    made = reduction(kind, over, shape, body, [node])
-    if scope is None:
-        return made
-    found = scope.closed.setdefault((kind, tuple(over), body, tuple(shape)), made)
-    return found
+    made = reduction(kind, over, shape, body, nodes)
+    return made if scope is None else scope.closed.setdefault((kind, tuple(over), body, tuple(shape)), made)
 
 
 def _kept(x: Array, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Array:
     """`x` with an axis of extent 1 where `shape` has lost one."""
     full = [ONE if a in gone else e for a, e in enumerate(shape)]
     there = [i for a, i in enumerate(axes_of(full)) if a not in gone]
-    return Array(value(full, read(x._node, there), [x._node]), lead)
+    return reread(x, full, there, lead)
 
 
 def matmul(a: Any, b: Any) -> Array:

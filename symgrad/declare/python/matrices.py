@@ -6,17 +6,17 @@ first component of an eigenvector (of a left singular vector) is not negative, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
-from .arithmetic import broadcast, elementwise, matmul, reduced
+from .arithmetic import broadcast, elementwise, matmul, reduced, shared
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
-from .scope import current, here
-from .values import Array, as_array, axis_of, line
+from .scope import here
+from .values import Array, as_array, axis_of, line, reread
 
 # the node of one function
 
@@ -87,17 +87,30 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
         at = [reducing[p] for p in row.operands[number]]
         elements.append(_element(x, [*batch, *at, *(axes[-1:] if columns and number else ())], what))
     body = elements[0] if len(elements) == 1 else apply("pair", *elements)
-    made = reduction(kind, dict(over), shape, body, nodes)
-    scope = current()
-    return Array(made if scope is None else scope.closed.setdefault((kind, reducing, body, shape), made), lead)
+    return Array(shared(kind, over, shape, body, nodes), lead)
 
 
 # linear algebra
 
 
-def inv(a: Any) -> Array:
-    """The inverse of a matrix."""
-    return _applied("inv", _own(a, "inv", 2))
+def _of_a_matrix(name: str, kind: str, about: str) -> Callable[[Any], Array]:
+    def function(a: Any) -> Array:
+        return _applied(kind, _own(a, name, 2), what=name)
+
+    function.__name__, function.__doc__ = name, about
+    return function
+
+
+inv = _of_a_matrix("inv", "inv", "The inverse of a matrix.")
+det = _of_a_matrix("det", "det", "The determinant.")
+logdet = _of_a_matrix("logdet", "slogdet_log", "The logarithm of the magnitude of the determinant.")
+cholesky = _of_a_matrix(
+    "cholesky", "cholesky", "The lower triangular L with L @ L.T = a, for a symmetric positive definite matrix."
+)
+eigvalsh = _of_a_matrix("eigvalsh", "eigh_values", "The eigenvalues of a symmetric matrix from the smallest.")
+svdvals = _of_a_matrix("svdvals", "svd_values", "The singular values from the largest.")
+pinv = _of_a_matrix("pinv", "pinv", "The pseudoinverse of a matrix of full rank.")
+expm = _of_a_matrix("expm", "expm", "The exponential of a matrix.")
 
 
 def solve(a: Any, b: Any) -> Array:
@@ -118,25 +131,10 @@ def _solved(kind: str, a: Any, b: Any, what: str) -> Array:
     return _applied(kind, a, b, columns=not vector, what=what)
 
 
-def det(a: Any) -> Array:
-    """The determinant."""
-    return _applied("det", _own(a, "det", 2))
-
-
 def slogdet(a: Any) -> tuple[Array, Array]:
     """The sign of the determinant, and the logarithm of its magnitude."""
     a = _own(a, "slogdet", 2)
     return _applied("slogdet_sign", a), _applied("slogdet_log", a)
-
-
-def logdet(a: Any) -> Array:
-    """The logarithm of the magnitude of the determinant."""
-    return _applied("slogdet_log", _own(a, "logdet", 2), what="logdet")
-
-
-def cholesky(a: Any) -> Array:
-    """The lower triangular L with L @ L.T = a, for a symmetric positive definite matrix."""
-    return _applied("cholesky", _own(a, "cholesky", 2))
 
 
 def qr(a: Any) -> tuple[Array, Array]:
@@ -153,21 +151,11 @@ def eigh(a: Any) -> tuple[Array, Array]:
     return _applied("eigh_values", a), _signed(vectors, vectors, rows=True)
 
 
-def eigvalsh(a: Any) -> Array:
-    """The eigenvalues of a symmetric matrix from the smallest."""
-    return _applied("eigh_values", _own(a, "eigvalsh", 2), what="eigvalsh")
-
-
 def svd(a: Any) -> tuple[Array, Array, Array]:
     """U, the singular values from the largest, and V^T, as many as the smaller side; U's first row is not negative."""
     a = _own(a, "svd", 2)
     u, s, vh = (_applied(kind, a) for kind in ("svd_u", "svd_values", "svd_vh"))
     return _signed(u, u, rows=True), s, _signed(vh, u, rows=False)
-
-
-def svdvals(a: Any) -> Array:
-    """The singular values from the largest."""
-    return _applied("svd_values", _own(a, "svdvals", 2), what="svdvals")
 
 
 def _signed(x: Array, by: Array, rows: bool) -> Array:
@@ -178,16 +166,6 @@ def _signed(x: Array, by: Array, rows: bool) -> Array:
     element = read(x._node, [*batch, i, j])
     body = element * apply("select", apply("lt", first, ZERO), -ONE, ONE)
     return Array(value(shape, body, [x._node, by._node]), x._lead)
-
-
-def pinv(a: Any) -> Array:
-    """The pseudoinverse of a matrix of full rank."""
-    return _applied("pinv", _own(a, "pinv", 2))
-
-
-def expm(a: Any) -> Array:
-    """The exponential of a matrix."""
-    return _applied("expm", _own(a, "expm", 2))
 
 
 def matrix_power(a: Any, n: int) -> Array:
@@ -232,7 +210,7 @@ def trace(a: Any) -> Array:
         raise ShapeError(f"{here()}sg.trace takes square matrices, not {a!r} ({line()}).")
     front, i = shape[:-2], bound(1)
     if shape[-1] is ONE:
-        return Array(value(front, read(a._node, [*axes_of(front), ZERO, ZERO]), [a._node]), a._lead)
+        return reread(a, front, [*axes_of(front), ZERO, ZERO])
     node = reduction("sum", {i: shape[-1]}, front, read(a._node, [*axes_of(front), i, i]), [a._node])
     return Array(node, a._lead)
 
@@ -284,16 +262,14 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 def argsort(x: Any, axis: int = -1, descending: bool = False) -> Array:
     """The positions of the elements from the smallest (or the largest); of equal ones the first comes first."""
     x = _own(x, "argsort", 1)
-    turned = _turned(x, axis)
-    return _turned(_applied("argsort", elementwise("neg", turned) if descending else turned), axis)
+    return _turned(_order(_turned(x, axis), descending), axis)
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> Array:
     """The elements from the smallest (or the largest)."""
     x = _own(x, "sort", 1)
     turned = _turned(x, axis)
-    order = _applied("argsort", elementwise("neg", turned) if descending else turned)
-    return _turned(_taken(turned, order), axis)
+    return _turned(_taken(turned, _order(turned, descending)), axis)
 
 
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
@@ -302,9 +278,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, A
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
         raise DeclarationError(f"{here()}sg.topk takes a plain int of elements, not {k!r} ({line()}).")
     turned = _turned(x, axis)
-    whole = _applied("argsort", elementwise("neg", turned) if largest else turned)
+    whole = _order(turned, largest)
     shape = (*whole._node.shape[:-1], const(k))
-    order = Array(value(shape, read(whole._node, axes_of(shape)), [whole._node]), whole._lead)
+    order = reread(whole, shape, axes_of(shape))
     return _turned(_taken(turned, order), axis), _turned(order, axis)
 
 
@@ -319,17 +295,19 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
     turned = _turned(x, axis)
     n = turned._node.shape[-1]
     front = turned._node.shape[:-1]
-    ordered = _taken(turned, _applied("argsort", turned))
-    middle = [
-        Array(value(front, read(ordered._node, [*axes_of(front), place]), [ordered._node]), x._lead)
-        for place in (apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2)))
-    ]
+    ordered = _taken(turned, _order(turned))
+    places = apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2))
+    middle = [reread(ordered, front, [*axes_of(front), place]) for place in places]
     result = elementwise("div", elementwise("add", *middle), 2)
     if not keepdims:
         return result
     full = [ONE if k == at else e for k, e in enumerate(x._node.shape)]
     rest = [i for k, i in enumerate(axes_of(full)) if k != at]
-    return Array(value(full, read(result._node, rest), [result._node]), x._lead)
+    return reread(result, full, rest)
+
+
+def _order(x: Array, descending: bool = False) -> Array:
+    return _applied("argsort", elementwise("neg", x) if descending else x)
 
 
 def _turned(x: Array, axis: int) -> Array:
@@ -344,5 +322,3 @@ def _taken(x: Array, order: Array) -> Array:
     places = [ZERO if e is ONE else i for e, i in zip(x._node.shape[:-1], axes, strict=False)]
     body = read(x._node, [*places, read(order._node, axes)])
     return Array(value(shape, body, [x._node, order._node]), order._lead)
-
-

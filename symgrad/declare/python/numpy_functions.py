@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import DeclarationError
 from ...ops import NAMES
 from . import matrices, notation
-from .arithmetic import combined, elementwise, matmul, reduced
+from .arithmetic import combined, elementwise, matmul
 from .values import Array, as_array, line
 
 _UFUNCS: Mapping[str, str] = {
@@ -105,19 +105,12 @@ def _expand_dims(x: Array, axis: int) -> Array:
     return x[(..., *key[x._lead :])] if x._lead else x[tuple(key)]
 
 
-def _reducing(kind: str) -> Callable[..., Array]:
-    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
-        return reduced(kind, x, axis, keepdims)
-
-    return function
-
-
 _MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{kind: _reducing(kind) for kind in ("sum", "mean", "max", "min", "prod", "argmax")},
-    **{"amax": _reducing("max"), "amin": _reducing("min")},
+    **{kind: getattr(notation, kind) for kind in ("sum", "mean", "max", "min", "prod", "argmax")},
+    **{"amax": notation.max, "amin": notation.min},
     "var": lambda x, axis=None, ddof=0, keepdims=False: as_array(x).var(axis, ddof, keepdims),
     "std": lambda x, axis=None, ddof=0, keepdims=False: as_array(x).std(axis, ddof, keepdims),
     "where": notation.where,

@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy as np
 
 from ...errors import DeclarationError
-from ...expr import ONE, ZERO, Apply, Ref, as_expr, is_exact, show, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Ref, as_expr, is_exact, show, value_of
 from ...ir import Dtype
 from ...ops import OPS
 from ..infinity import INFINITY
@@ -182,18 +182,19 @@ class Array:
         order = [axis_of(self, a) for a in axes] or list(reversed(range(rank)))
         if sorted(order) != list(range(rank)):
             raise DeclarationError(f"{here()}transpose{axes} does not name every axis once ({line()}).")
-        shape = [self._node.shape[a] for a in order]
-        there = axes_of(shape)
-        return Array(value(shape, read(self._node, [there[order.index(a)] for a in range(rank)]), [self._node]))
+        return self._permuted(order, 0)
 
     def swapaxes(self, a: int, b: int) -> Array:
         """The array with two axes swapped."""
         order = list(range(self._node.rank))
         i, j = axis_of(self, a), axis_of(self, b)
         order[i], order[j] = order[j], order[i]
+        return self._permuted(order, self._lead)
+
+    def _permuted(self, order: Sequence[int], lead: int) -> Array:
         shape = [self._node.shape[a] for a in order]
         there = axes_of(shape)
-        return Array(value(shape, read(self._node, [there[k] for k in order]), [self._node]), self._lead)
+        return reread(self, shape, [there[order.index(a)] for a in range(len(order))], lead)
 
     def reshape(self, *shape: Any) -> Array:
         """The same elements in other axes, in row-major order: neighbours merged, or one axis split; -1 is the rest."""
@@ -283,6 +284,11 @@ class IndexValue(Array):
     """A loop index; `sg.indices` makes them."""
 
     __slots__ = ()
+
+
+def reread(x: Array, shape: Sequence[Expr], subscripts: Sequence[Expr], lead: int | None = None) -> Array:
+    """The array of that shape with the elements of `x` at `subscripts`, made of the canonical indices of the shape."""
+    return Array(value(shape, read(x._node, subscripts), [x._node]), x._lead if lead is None else lead)
 
 
 def line() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from ...errors import FormulaError
 from ...expr import (
@@ -235,10 +236,7 @@ class ExpressionReader(Names):
         args = self._arguments()
         arity = OPS[op].arity
         if OPS[op].associative and len(args) >= 2:
-            result = args[0]
-            for arg in args[1:]:
-                result = self.build(token, op, result, arg)
-            return result
+            return reduce(partial(self.build, token, op), args)
         if len(args) != arity:
             takes = f"{arity} argument{'s' if arity > 1 else ''}" if not OPS[op].associative else "at least 2 arguments"
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
