@@ -33,7 +33,21 @@ from ..expr import (
 )
 from ..expr.names import fresh
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
-from ..ir import Cycle, Dim, Dtype, Equation, Function, Option, Role, Tensor, alive, on_demand, ordered, show_element
+from ..ir import (
+    Cycle,
+    Dim,
+    Dtype,
+    Equation,
+    Function,
+    Option,
+    Role,
+    Tensor,
+    When,
+    alive,
+    on_demand,
+    ordered,
+    show_element,
+)
 from ..ops.matrices import MATRICES
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
@@ -202,7 +216,8 @@ class Draft:
         self._hoisted[same] = target
         self.on_demand.add(target)
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent
-        self._add(Pending(target, free, kind, body, {i: given[i] for i in (*free, *over) if i in given}, where, ()))
+        box = {i: given[i] for i in (*free, *over) if i in given}
+        self._pending.append(Pending(target, free, kind, body, box, where, ()))
         return ref(target, *free)
 
     def define(
@@ -232,9 +247,31 @@ class Draft:
         shown = set(indices(*subs))
         mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
-        self._add(Pending(target, subs, kind, body, dict(extents or {}), where, ()))
+        self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, ()))
 
-    def _add(self, pending: Pending) -> None:
+    def _split_hoisted(self) -> None:
+        """Split what is hoisted by the optional inputs, too: in a branch of given(...) it is asked for there alone."""
+        done: list[Pending] = []
+        hoisted = set(self._hoisted.values())
+        asked: dict[str, list[When]] = {}  # for each tensor, when it is read
+        for p in reversed(self._pending):  # a reader stands behind what it reads
+            split = [p]
+            if p.target in hoisted:
+                first, *others = (dict.fromkeys(when) for when in asked.get(p.target, [()]))
+                mentioned = {r.name for r in refs(p.body, p.where)}
+                for name, present in (w for w in first if w[0] in mentioned and all(w in other for other in others)):
+                    branches = (p.body, ZERO) if present else (ZERO, p.body)
+                    p = replace(p, body=apply("given", ref(name), *branches))
+                split = self._variants(p)
+            for q in split:
+                for r in refs(q.body, *q.subscripts, q.where):
+                    asked.setdefault(r.name, []).append(q.when)
+            done += reversed(split)
+        self._pending = done[::-1]
+
+    def _variants(self, pending: Pending) -> list[Pending]:
+        """The equations that `pending` is, for what optional inputs are given."""
+        split: list[Pending] = []
         optional = [t.name for t in self.tensors.values() if t.optional]
         outside = refs(*pending.subscripts, pending.where)
         around = {r.name for r in outside if r.name in optional}
@@ -252,7 +289,8 @@ class Draft:
             where = conjunction((pending.where, finite))
             check_numbers(self.name, body)
             found = replace(pending, body=body, where=where, when=when)
-            self._pending.append(self._without_idle(found, pending.order))
+            split.append(self._without_idle(found, pending.order))
+        return split
 
     def _without_idle(self, p: Pending, order: Sequence[Index]) -> Pending:
         """`p` without the reduced indices of `order` that it does not mention: they only repeat the body."""
@@ -283,6 +321,7 @@ class Draft:
         Raises ShapeError for an index or size with two extents, or with none; DeclarationError for an unknown name;
         UnsupportedError for a recurrence.
         """
+        self._split_hoisted()
         self._check_references(outputs)
         if not self.scratch:
             self._pending = inlined(self._pending, outputs)

@@ -242,6 +242,17 @@ def masked(x: sg.Tensor["n"], mask: sg.Bool["n"] = None, scale: sg.Tensor[""] = 
 
 
 @sg.function
+def summed(x: sg.Tensor["n"], mask: sg.Tensor["n"] = None):
+    k = sg.indices("k")
+    return sg.given(mask, sg.sum[k](sg.exp(mask[k]) * x[k]), sg.sum[k](x[k]))
+
+
+@sg.function
+def summed_by_axes(x: sg.Tensor["n"], mask: sg.Tensor["n"] = None):
+    return sg.given(mask, (np.exp(mask) * x).sum(), x.sum())
+
+
+@sg.function
 def scalars(x: sg.Tensor["n"], a, b):
     t = a * b
     return x * t + t, maximum(a, b, 0.5)
@@ -404,6 +415,10 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "static, as it is": lambda: (reduced.function, dict(x=X), {}, X.mean()),
     "static, fixed": lambda: (reduced.with_static(reduction="sum", axis=0).function, dict(x=X), {}, X.sum(0)),
+    **{f"sum under a mask that is {word}, {how}": lambda f=f, mask=mask, value=value: (
+        f.function, dict(x=SHORT, mask=mask), {}, value)
+       for how, f in (("by indices", summed), ("by axes", summed_by_axes))
+       for word, mask, value in (("given", SHORT, (np.exp(SHORT) * SHORT).sum()), ("absent", None, SHORT.sum()))},
     "mask given": lambda: (masked.function, dict(x=SHORT, mask=SHORT > 0, scale=2.0), {}, 2 * SHORT * (SHORT > 0)),
     "mask absent": lambda: (masked.function, dict(x=SHORT, mask=None, scale=None), {}, SHORT),
     "scalars beside a tensor": lambda: (scalars.function, dict(x=B, a=2.0, b=3.0), {}, (6 * B + 6, 3.0)),

@@ -7,9 +7,9 @@ own, with the extents that the draft found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute, transform
 from ..draft import Draft
 from .graph import (
     Done,
@@ -182,13 +182,19 @@ def _below(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     return [n for n in inside if _is_open(n)], [n for n in inside if not _is_open(n)]
 
 
+def _of_both(node: Expr) -> Expr:
+    """The branches of given(...) in one term: both say how far indices run."""
+    return node.args[1] + node.args[2] if isinstance(node, Apply) and node.op == "given" else node
+
+
 def _measure(
     scope: Scope, term: Term, opened: Sequence[Node], arrays: Sequence[Node], known: Mapping[Index, Expr]
 ) -> tuple[dict[Index, Expr], dict[int, dict[Index, Expr]]]:
     """The extents of the indices of the term itself, and those of each reduction in it."""
     draft = Draft(scope.draft.name)
     draft.scratch = True
-    draft.dims, draft.tensors, draft.options = dict(scope.draft.dims), dict(scope.draft.tensors), scope.draft.options
+    draft.dims, draft.options = dict(scope.draft.dims), scope.draft.options
+    draft.tensors = {name: replace(t, optional=False) for name, t in scope.draft.tensors.items()}
     done: Done = {}
     for node in arrays:
         wish = scope.describe(node)
@@ -200,7 +206,7 @@ def _measure(
     names: dict[int, str] = {}
     for node in opened:
         assert isinstance(node, (Value, Reduction))
-        body = resolve(node.body, done)
+        body = transform(resolve(node.body, done), _of_both)
         if isinstance(node, Reduction):
             fixed = dict(zip(axes_of(node.shape), node.shape, strict=True))
             fixed |= {i: e for i, e in known.items() if i in node.free or i in node.over}
@@ -211,7 +217,8 @@ def _measure(
         done[node.key] = (node.formals, body)
     target = draft.name_for("out")
     subscripts = [resolve(s, done) for s in term.subscripts]
-    draft.define(target, subscripts, resolve(term.body, done), term.fixed, shape=term.shape, named=False)
+    body = transform(resolve(term.body, done), _of_both)
+    draft.define(target, subscripts, body, term.fixed, shape=term.shape, named=False)
     boxes: dict[str, dict[Index, Expr]] = {
         names[n.serial]: {i: e for i, e in n.over.items() if e is not None} for n in opened if isinstance(n, Reduction)
     }

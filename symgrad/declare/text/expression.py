@@ -9,7 +9,6 @@ from functools import partial, reduce
 from ...errors import FormulaError
 from ...expr import (
     ONE,
-    ZERO,
     Apply,
     Expr,
     Index,
@@ -21,7 +20,6 @@ from ...expr import (
     postorder,
     product,
     ref,
-    refs,
     select,
 )
 from ...ops import NAMES, OPS
@@ -50,7 +48,6 @@ class ExpressionReader(Names):
     def __init__(self, formula: Formula, draft: Draft) -> None:
         super().__init__(formula, draft)
         self._wholes: dict[tuple[str, tuple[Named, ...]], Named] = {}
-        self._presences: list[tuple[Ref, bool]] = []  # of the branches of given(...) around it
 
     def operand(self) -> Expr:
         token = self.token
@@ -148,12 +145,8 @@ class ExpressionReader(Names):
         """Read a reduction, make it an equation of its own, and return the reference to it."""
         token = self.token
         r = self.reduction()
-        body = r.body
-        for mask, present in self._presences:
-            if mask.name in {x.name for x in refs(body, r.where)}:
-                body = apply("given", mask, *((body, ZERO) if present else (ZERO, body)))
         with self.at(token):
-            return self.draft.reduce(r.kind, r.over, body, {**self.extents, **r.extents}, r.where)
+            return self.draft.reduce(r.kind, r.over, r.body, {**self.extents, **r.extents}, r.where)
 
     # functions of whole arrays
 
@@ -297,17 +290,13 @@ class ExpressionReader(Names):
         self.next()
         if self.token.text == "[":
             self.subscripts(name)
-        mask = ref(name.text)
-        assert isinstance(mask, Ref)
         branches: list[Expr] = []
         with self.deeper():
-            for present in (True, False):
+            for _ in range(2):
                 self.expect(",", f"in {token.text}(mask, then, otherwise)")
-                self._presences.append((mask, present))
                 branches.append(self.expression())
-                self._presences.pop()
         self.expect(")", "behind given(mask, then, otherwise)")
-        return apply("given", mask, *branches)
+        return apply("given", ref(name.text), *branches)
 
 
 def _asks_presence(body: Expr) -> bool:
