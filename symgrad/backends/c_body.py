@@ -27,6 +27,7 @@ from ..ir import Dtype
 from ..plan import Subscript
 from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
 from ..plan.loops import expressions as expressions_of
+from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
 from ..source import tree
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type
@@ -260,7 +261,7 @@ class Body:
             inner = self._block(loop.body, depth + 1)
             self.build.start_rows({})
             before += [tree.Local(name, Type(SIZE), self.build.as_kind(start, SIZE)) for name, start in starts.items()]
-        return (*before, tree.Loop(name, first, end, inner, loop.reverse))
+        return (*before, tree.Loop(name, first, end, inner, loop.reverse, tag(loop)))
 
     def _is_broken(self, node: tree.Statement, depth: int) -> bool:
         return isinstance(node, (tree.Store, tree.Local)) and len(self._printer.statement(node, depth)) > 1

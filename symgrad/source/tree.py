@@ -144,13 +144,17 @@ class Store:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """`index` runs over first <= index < end; from the last one down if `reverse`."""
+    """`index` runs over first <= index < end; from the last one down if `reverse`.
+
+    tag  parallel: each turn writes elements of its own; reduction: what several write is only added to; else serial
+    """
 
     index: str
     first: Expression
     end: Expression
     body: Block
     reverse: bool = False
+    tag: str = "serial"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...expr import Const, Expr, Index, refs
+from ...expr import Const, Expr, Index
 from .data import (
     Block,
-    Call,
     Guard,
     Local,
     Loop,
@@ -17,15 +16,13 @@ from .data import (
     Rewriter,
     Store,
     blocks,
-    expressions,
-    stores,
     walk,
     with_blocks,
 )
+from .dependence import Accesses, accesses, either_way, same_place
 from .notes import is_start
 
 FAR = 24  # statements between two loops that may still become one
-Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
 
 
 def fuse(block: Block, memory: Mapping[str, str]) -> Block:
@@ -73,7 +70,7 @@ def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) 
             others = (*nodes[:m], *first.body[:p], *between, *second.body[k + 1 :], *nodes[n + 1 :])
             if not (_alone(host, loop, others, memory) and _apart(loop, between, memory)):
                 continue
-            turned = host.reverse is loop.reverse or _either_way(loop, memory)
+            turned = host.reverse is loop.reverse or either_way(loop, memory)
             if not (turned and _fusible(host, replace(loop, reverse=host.reverse), memory)):
                 continue
             begin = k
@@ -89,7 +86,7 @@ def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) 
 
 def _alone(host: Loop, loop: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
     """Whether `loop` alone reads an array that `host` writes."""
-    theirs, mine, rest = (_accesses(b, memory) for b in (host.body, loop.body, tuple(others)))
+    theirs, mine, rest = (accesses(b, memory) for b in (host.body, loop.body, tuple(others)))
     return any(w and _is_array(theirs, name) and name in mine and name not in rest for name, (_, w) in theirs.items())
 
 
@@ -134,7 +131,7 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
 
     The nearest one that touches what `node` touches, else the first.
     """
-    mine = _accesses((node,), memory)
+    mine = accesses((node,), memory)
     found: int | None = None
     for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
         between = done[place]
@@ -142,7 +139,7 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
             continue
         if not isinstance(between, (Loop, Store)):
             break
-        theirs = _accesses((between,), memory)
+        theirs = accesses((between,), memory)
         if isinstance(between, Loop) and _fusible(between, node, memory):
             found = place
             if any(_is_array(mine, name) for name in theirs):
@@ -179,31 +176,22 @@ def _is_source(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
     """Whether `first` can be one with `node`, which reads what it writes, also where that runs the other way."""
     if _sets_constants(first) or not _passes(first, node, memory):
         return False
-    turned = first.reverse is node.reverse or _either_way(first, memory)
+    turned = first.reverse is node.reverse or either_way(first, memory)
     return turned and _fusible(replace(first, reverse=node.reverse), node, memory)
 
 
 def _passes(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
     """Whether `node` reads an array that `first` writes."""
-    theirs, mine = _accesses(first.body, memory), _accesses(node.body, memory)
+    theirs, mine = accesses(first.body, memory), accesses(node.body, memory)
     return any(written and _is_array(theirs, name) and name in mine for name, (_, written) in theirs.items())
 
 
 def _apart(node: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
     """Whether the others neither write what `node` touches nor touch what it writes."""
-    mine, theirs = _accesses((node,), memory), _accesses(tuple(others), memory)
+    mine, theirs = accesses((node,), memory), accesses(tuple(others), memory)
     declared = {n.name for n in walk(tuple(others)) if isinstance(n, Local)}
     return declared.isdisjoint(mine) and not any(
         name in mine and (written or mine[name][1]) for name, (_, written) in theirs.items()
-    )
-
-
-def _either_way(loop: Loop, memory: Mapping[str, str]) -> bool:
-    """Whether the turns of the loop do not depend on each other: each writes elements of its own."""
-    inside = {n.name for n in walk(loop.body) if isinstance(n, Local)}
-    return all(
-        name in inside or not written or _same_place(places, loop.index, places, loop.index)
-        for name, (places, written) in _accesses(loop.body, memory).items()
     )
 
 
@@ -240,13 +228,13 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
         return False
     if a.extent.key is not rename(b.extent).key or a.lower.key is not rename(b.lower).key:
         return False
-    first, second = _accesses(a.body, memory), _accesses(b.body, memory)
+    first, second = accesses(a.body, memory), accesses(b.body, memory)
     passes = False
     for name, (reads, written) in first.items():
         if name not in second or not (written or second[name][1]):
             continue
         passes = True
-        if not _same_place(reads, a.index, second[name][0], b.index):
+        if not same_place(reads, a.index, second[name][0], b.index):
             return False
     deep = _depth(a.body) or _depth(b.body)
     return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
@@ -261,7 +249,7 @@ def _rows_of_one(a: Loop, first: Accesses, b: Loop, second: Accesses) -> bool:
     if max(_depth(a.body), _depth(b.body)) > 1:
         return False
     return any(
-        _is_array(second, name) and _same_place(reads, a.index, second[name][0], b.index)
+        _is_array(second, name) and same_place(reads, a.index, second[name][0], b.index)
         for name, (reads, _) in first.items()
     )
 
@@ -279,33 +267,6 @@ def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
 
 def _statements(block: Block) -> list[Node]:
     return [node for node in block if not isinstance(node, Note)]
-
-
-def _same_place(a: set[tuple[Expr, ...]], i: Index, b: set[tuple[Expr, ...]], j: Index) -> bool:
-    """Whether one axis is always at the index of the loop: then no turn of the loop touches what another one does."""
-    rank = min((len(s) for s in (*a, *b)), default=0)
-    return any(all(s[axis] is i for s in a) and all(s[axis] is j for s in b) for axis in range(rank))
-
-
-def _accesses(block: Block, memory: Mapping[str, str]) -> Accesses:
-    """Per tensor or scalar, the subscripts at which it is touched, and whether it is written."""
-    found: Accesses = {}
-    seen: set[Expr] = set()
-    for node in walk(block):
-        reads = [r for e in expressions(node) if e not in seen for r in refs(e)]
-        seen.update(expressions(node))
-        for element in stores(node):
-            if isinstance(node, Call) and element in node.scratch:
-                continue  # nobody reads it afterwards
-            name = memory.get(element.name, element.name)
-            places = found[name][0] if name in found else set()
-            found[name] = ({*places, element.subscripts}, True)
-        for r in reads:
-            name = memory.get(r.name, r.name)
-            places, changed = found.get(name, (set(), False))
-            places.add(r.subscripts)
-            found[name] = (places, changed)
-    return found
 
 
 def _depth(block: Block) -> int:
