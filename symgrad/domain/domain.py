@@ -118,11 +118,13 @@ class Domain:
 
     def holds(self, condition: Expr) -> bool:
         """True: the condition holds at every point. False: not proved."""
-        return all(self.meet(*atoms).empty() for atoms in alternatives(condition, self.facts, False))
+        ways = alternatives(condition, self.facts, False)
+        return all(self._about(*atoms).meet(*atoms).empty() for atoms in ways)
 
     def fails(self, condition: Expr) -> bool:
         """True: the condition holds at no point. False: not proved."""
-        return all(self.meet(*atoms).empty() for atoms in alternatives(condition, self.facts))
+        ways = alternatives(condition, self.facts)
+        return all(self._about(*atoms).meet(*atoms).empty() for atoms in ways)
 
     def inside(self, subscript: Expr, size: Expr) -> bool:
         """True: 0 <= subscript < size at every point. False: not proved, or not affine."""

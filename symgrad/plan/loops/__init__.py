@@ -117,7 +117,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     absent = [name for name in primal.inputs if table[name].optional]
     block = place_notes(Share(kinds, absent, Reach(block, shapes, everywhere))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
-    return Nest(name_scalars(block, taken), tuple(memory.arrays), table)
+    return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
 
 
 def _settled(step: Item, program: Program, procedure: Procedure) -> Item:

@@ -23,23 +23,26 @@ def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
     return len(str(node))
 
 
-def name_scalars(block: Block, taken: Iterable[str]) -> Block:
-    """Scalars get the names that are printed: words, with a number where the word is taken."""
+def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) -> Block:
+    """Scalars get the names that are printed: words, or `longer` ones where these are taken, or with a number."""
     fixed = {n.name for n in walk(block) if isinstance(n, Local) and not set("#@") & set(n.name)}
     fixed |= {n.index.name for n in walk(block) if isinstance(n, Loop)}
     chosen: dict[str, str] = {}
-    _choose(block, fixed | set(taken), {}, chosen)
+    _choose(block, fixed | set(taken), {}, longer, chosen)
     names: dict[Expr, Expr] = {scalar(old): scalar(new) for old, new in chosen.items()}
     return Rewriter(lambda node: names.get(node, node)).block(block)
 
 
-def _choose(block: Block, visible: set[str], numbers: Mapping[str, int], chosen: dict[str, str]) -> None:
+def _choose(
+    block: Block, visible: set[str], numbers: Mapping[str, int], longer: Mapping[str, str], chosen: dict[str, str]
+) -> None:
     visible, counters = set(visible), dict(numbers)
     for node in block:
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
+            word = longer.get(node.name, word) if word in visible else word
             name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)
             chosen[node.name] = name
         for inner in blocks(node):
-            _choose(inner, visible, counters, chosen)
+            _choose(inner, visible, counters, longer, chosen)

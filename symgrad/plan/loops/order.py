@@ -50,6 +50,7 @@ class Order:
     language  rewrites what is evaluated into operators that the language has
     facts     what is known of the sizes
     scratch   the memory that calls work in, to be placed with the temporaries
+    longer    what a new scalar is called where its name is taken
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Order:
         self._language = language
         self._serial = count(1)
         self.scratch: dict[str, Tensor] = {}
+        self.longer: dict[str, str] = {}
 
     def item(self, item: Item) -> Block:
         """The loops of one step, or of a recurrence."""
@@ -95,9 +97,12 @@ class Order:
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
-    def name(self, word: str) -> str:
-        """A name of its own for a new scalar; what stands before the # is what will be printed, if it is free."""
-        return f"{word}#{next(self._serial)}"
+    def name(self, word: str, target: str = "") -> str:
+        """A name of its own for a new scalar; what stands before the # is what will be printed, if it is free, else
+        that and the `target` that it is a value of."""
+        name = f"{word}#{next(self._serial)}"
+        self.longer[name] = f"{target}_{word}" if target else word
+        return name
 
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
@@ -234,7 +239,7 @@ class Order:
         parts = exclusive(equations)
         if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
             return self._in_turn(tensor, parts, element)
-        total = scalar(self.name("total"))
+        total = scalar(self.name("total", tensor.name))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
@@ -270,7 +275,7 @@ class Order:
         """The loops over what `e` reduces, and the scalar that then holds the result."""
         assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
         box = _last(e.reduced, [innermost(e)]) if e.reduce in ("sum", "prod") else list(e.reduced)
-        result = scalar(self.name(_WORDS[e.reduce]))
+        result = scalar(self.name(_WORDS[e.reduce], tensor.name))
         if e.reduce in ("sum", "prod"):
             start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
             sums = self._limits.bounded(e, box, (Store(result, e.body, how),))
@@ -280,12 +285,12 @@ class Order:
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
         """max, min and argmax: a comparison that lets a NaN through and keeps it."""
         lowest = -apply("oo") if e.reduce != "min" else apply("oo")
-        best = scalar(self.name("largest")) if e.reduce == "argmax" else result
+        best = scalar(self.name("largest", tensor.name)) if e.reduce == "argmax" else result
         block: list[Node] = [Local(best.name, lowest, Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
         if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
-            value = scalar(self.name("value"))
+            value = scalar(self.name("value", tensor.name))
             inside.append(Local(value.name, e.body))
         better = apply("lt" if e.reduce == "min" else "gt", value, best)
         if e.reduce == "argmax":

@@ -96,9 +96,10 @@ class Split:
             elements = [r for r in refs(condition) if r.subscripts]
             if elements and not (condition in certain and all(indices(r) for r in elements)):
                 continue  # there may be no such element before it is asked for
-            if (known := turns.holds(condition)) or turns.fails(condition):
+            inside = loop.index in indices(condition)
+            if (known := turns.holds(condition)) or not inside and turns.fails(condition):
                 found = self._loop(replace(loop, body=under(loop.body, condition, known)), domain)
-            elif loop.index in indices(condition):
+            elif inside:
                 found = self._divided(loop, condition, domain)
             else:
                 found = self._outside(loop, condition, domain)
