@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...domain import Domain
+from ...domain import Affine, Box, Domain
+from ...domain.atoms import linear as is_linear
 from ...expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Index,
     Ref,
     apply,
+    conjunction,
     const,
     indices,
     is_exact,
     ref,
     refs,
     substitute,
-    value_of,
 )
 from ...expr.names import Names
-from ...expr.sizes import certain, coefficient, equal, multiples, stays_inside, terms, tidy
+from ...expr.polynomials import Polynomial, polynomial
+from ...expr.sizes import coefficient, equal, multiples, tidy
 from ...ir import Function
+from ...ir.reads import Conditions
 
 Extents = Mapping[Index, Expr]
+NO_INDEX: Extents = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +78,23 @@ def quotient(extent: Expr, step: Expr) -> Expr | None:
 class Sizes:
     """What a function's sizes and options are known to be.
 
-    needs   what printed forms suppose of options, to be checked by the printed code: `stride >= 1`
+    supposed  options that count from 0, or from 1, as their defaults are
+    least   those of which printed forms take that for granted, and the number
     counts  extents that may be negative where nothing fits, under a name: what is named is never less than 0
     loops   the numbers that are the index of a Python loop
     """
 
     def __init__(self, function: Function) -> None:
-        self.dims = {d.name for d in function.dims}
         self.options = {o.name: o.default for o in function.options}
-        self.numbers = {*self.dims, *self.options}
+        self.numbers = {*(d.name for d in function.dims), *self.options}
         indices = (i.name for e in function.statements for i, _ in e.box)
         self.names = Names(self.numbers, function.table, ("batch", "saved", "dtype"), indices, joint="")
-        self.constraints = {c.key for c in function.constraints}
-        self.facts = function.facts
         equal = [c.args for c in function.constraints if isinstance(c, Apply) and c.op == "eq"]
         self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
         self.lengths = [(a, b) for a, b in equal if isinstance(a, Ref)]
-        self.constraints |= {apply("le", tidy(b), a).key for a, b in self.lengths}
-        self.needs: dict[Expr, None] = {}
+        self.facts = function.facts
+        self.supposed = {ref(n): min(v, 1) for n, v in self.options.items() if isinstance(v, int) and v >= 0}
+        self.least: dict[Expr, int] = {}
         self.counts: dict[Expr, tuple[Ref, Expr]] = {}
         self.loops: dict[Expr, tuple[Index, Expr]] = {}
 
@@ -106,63 +108,49 @@ class Sizes:
         return next((size for size, factors in self.lengths if equal(extent, factors)), extent)
 
     def positive(self, step: Expr) -> bool:
-        """Whether `step` is at least 1; an option is supposed to be if its default is."""
-        if is_exact(step):
-            return value_of(step) > 0
-        if isinstance(step, Apply) and step.op == "mul":
-            return all(self.positive(a) for a in step.args)
-        return self._supposed(step, 1)
+        """Whether `step` is at least 1."""
+        return self.not_negative(step - 1)
 
-    def not_negative(self, value: Expr, nonempty: Collection[Expr] = ()) -> bool:
-        """Whether `value` is at least 0, where each of the sizes `nonempty` is at least 1."""
-        names = {e: e + 1 for e in nonempty if isinstance(e, Ref)}
-        collected = terms(substitute(value, names) if names else value)
-        if collected is None:
-            return False
-        atoms = dict.fromkeys(a for m in collected for a in m)
-        return all(c > 0 for c in collected.values()) and all(self._atom(a) for a in atoms)
+    def inside(self, s: Expr, axis: Expr, extents: Extents, given: Conditions = ()) -> bool:
+        """Whether the subscript `s` stays in an axis of that length at the places of its indices where all of `given`
+        hold; what that takes for granted of options is checked before anything runs."""
+        return self.not_negative(s, extents, given) and self.not_negative(axis - 1 - s, extents, given)
 
-    def _atom(self, a: Expr) -> bool:
-        if isinstance(a, Ref) and not a.subscripts:
-            return a.name in self.dims or a in self.loops or self._counted(a) or self._supposed(a, 0)
-        if isinstance(a, Apply) and a.op == "floordiv":
-            above, below = a.args
-            return self.not_negative(above) and self.not_negative(below)
-        if isinstance(a, Apply) and a.op == "maximum":
-            return any(self.not_negative(x) for x in a.args)
-        return isinstance(a, Const) and a.value >= 0
-
-    def _counted(self, a: Ref) -> bool:
-        return any(a is name for name, _ in self.counts.values())
-
-    def _supposed(self, option: Expr, least: int) -> bool:
-        if not isinstance(option, Ref) or option.subscripts or option.name not in self.options:
-            return False
-        if any(apply("ge", option, const(k)).key in self.constraints for k in range(least, 2)):
-            return True
-        if self.options[option.name] < least or not isinstance(self.options[option.name], int):
-            return False
-        self.needs[apply("ge", option, least)] = None
-        return True
-
-    def inside(self, s: Expr, axis: Expr, extents: Extents) -> bool:
-        """Whether the linear subscript `s` stays in an axis of that length: proved, or checked before anything runs."""
+    def not_negative(
+        self, value: Expr, extents: Extents = NO_INDEX, given: Conditions = (), at: Sequence[Index] = ()
+    ) -> bool:
+        """Whether `value` is at least 0 at each point of its indices, and of those `at`, where all of `given` hold."""
         back = {number: i for number, (i, _) in self.loops.items()}
         box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
-        place = substitute(s, back) if back else s
-        margins = stays_inside(place, axis, box)
-        if margins and all(
-            condition.key in self.constraints or (certain(margin) is True and self._supposed_in(margin))
-            for margin, condition in margins
-        ):
-            return True
-        own = tuple((i, box[i]) for i in indices(place) if i in box)  # a number is read also where others have no value
-        return bool(margins) and Domain.of(own, None, self.facts).inside(place, axis)
+        value, *given = (substitute(e, back) if back else e for e in (value, *given))
+        form = polynomial(value)
+        if form is None or not is_linear(form):
+            return False
+        own = tuple((i, box[i]) for i in dict.fromkeys((*at, *indices(value, *given))) if i in box)
+        where = conjunction(given) if given else None
+        options = dict.fromkeys(r for r in refs(value, *(n for _, n in own), *given) if r in self.supposed)
+        ways = [{r: min(low, self.supposed[r]) for r in options} for low in (0, 1)] if options else []
+        least = next((way for way in ({}, *ways) if self._entails(form, own, where, way)), None)
+        if least is None:
+            return False
+        for r in options:  # no more than it takes
+            others = {k: low for k, low in least.items() if k is not r}
+            fewer = (way for way in (others, {**others, r: 0}) if least and self._entails(form, own, where, way))
+            least = next(fewer, least)
+        for r, low in least.items():
+            if self.least.get(r, -1) < low:
+                self.least.pop(r, None)
+                self.least[r] = low
+        return True
 
-    def _supposed_in(self, margin: Expr) -> bool:
-        """Whether the options in a sum of sizes and options are not negative."""
-        atoms = dict.fromkeys(a for m in terms(margin) or {} for a in m)
-        return all(self._supposed(a, 0) for a in atoms if isinstance(a, Ref) and a.name in self.options)
+    @property
+    def needs(self) -> list[Expr]:
+        """What printed forms take for granted of options, to be checked by the printed code: `stride >= 1`."""
+        return [apply("ge", r, const(low)) for r, low in self.least.items()]
+
+    def _entails(self, form: Polynomial, box: Box, where: Expr | None, least: Mapping[Expr, int]) -> bool:
+        facts = self.facts.raised(frozenset(least.items()))
+        return facts.nonnegative(form) or Domain.of(box, where, facts).entails(Affine(form))
 
     def count(self, i: Index, extent: Expr) -> Expr:
         """`extent` as a number that is not negative; one that may be gets a name."""
@@ -172,6 +160,7 @@ class Sizes:
             name = self.name(f"count_{i.name}")
             self.counts[extent.key] = (ref(name), extent)
             self.numbers.add(name)
+            self.facts = self.facts.raised(frozenset([(ref(name), 0)]))
         return self.counts[extent.key][0]
 
     def name(self, wish: str) -> str:

@@ -257,7 +257,6 @@ class Borders:
             if found is None:
                 return None
             (low, high), sides = found, keys([s, axis - 1 - s])
-            nonempty = [extents[i] for i in indices(s)]
             mine: list[Expr] = []
             (at_least, _), (at_most, _) = stays_inside(s, axis, extents)
             for width, margin, key in (
@@ -266,7 +265,7 @@ class Borders:
             ):
                 if certain(margin) is True:
                     mine.append(ZERO)
-                elif key <= margins and self.sizes.not_negative(width, nonempty):
+                elif key <= margins and self.sizes.not_negative(width, extents, at=indices(s)):
                     mine.append(width if self.sizes.not_negative(width) else apply("maximum", width, ZERO))
                 else:
                     return None
