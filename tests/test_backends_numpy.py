@@ -480,7 +480,7 @@ def test_a_scan_is_one_call(text, lines):
         ("f(x, y) = where(1/y > 5, x, x/y)", "out = np.where(1 / y > 5, x, x / np.where(1 / y > 5, 1, y))"),
         (
             "f(x, y) = where(x > 0, where(y > 1, x/y, 3), 2/y)",
-            "np.where(y > 1, x / np.where(mask_x, np.where(y > 1, y, 1), 1), 3)",
+            "np.where(y > 1, x / np.where(mask_x & (y > 1), y, 1), 3)",
         ),
     ],
     ids=lambda text: text.partition("=")[2].strip() if text.startswith("f(") else "",

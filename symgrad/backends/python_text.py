@@ -260,6 +260,12 @@ class ArrayPrinter:
                 return _product(base, int(exponent))
             simple = all(t.replace(".", "").replace("_", "").isalnum() for t in (base, exponent))
             return f"{base}**{exponent}" if simple else f"{base} ** {exponent}", 40
+        if op == "not" and plain_number(args[0]):  # of a condition on numbers: ~True is -2
+            match args[0]:
+                case Elementwise("eq", compared):
+                    return self._elementwise("ne", compared, text)
+                case _:
+                    return f"not {text(args[0], 5)}", 5
         if form is not None:
             return form.template.format(*(text(a, n) for a, n in zip(args, form.operands, strict=True))), form.level
         if all(map(plain_number, args)):

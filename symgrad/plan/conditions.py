@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TypeGuard
 
 from ..expr import (
@@ -64,48 +64,6 @@ def precondition(node: Expr) -> Precondition | None:
     if not isinstance(node, Apply) or OPS[node.op].inside is None:
         return None
     return (node.op, *node.args[1 if node.op == "div" else 0 :])
-
-
-def unconditional_preconditions(body: Expr) -> Mapping[Expr, frozenset[Precondition]]:
-    """For each `where`, what is asked of at all of its points, whichever branch is selected: around it, or in both.
-
-    Nothing that conditions ask: derivatives do not go through them, and may be no numbers where values are.
-    """
-    every = [n for n in postorder(body) if isinstance(n, Apply) and n.op == "select"]
-    if not every:
-        return {}
-    both: dict[Expr, frozenset[Precondition]] = {}
-
-    def told(root: Expr) -> tuple[frozenset[Precondition], list[Expr]]:
-        """What is asked of where `root` is evaluated, and each `where` that then is."""
-        found, inner = set[Precondition](), list[Expr]()
-        stack, seen = [root], set[Expr]()
-        while stack:
-            node = stack.pop()
-            if node in seen or not isinstance(node, Apply):
-                continue
-            seen.add(node)
-            if node.op == "select":
-                inner.append(node)
-                found |= both[node]
-                continue
-            asks = precondition(node)
-            found |= set() if asks is None else {asks}
-            stack.extend(node.args)
-        return frozenset(found), inner
-
-    branches = {}
-    for node in every:
-        branches[node] = [told(branch) for branch in node.args[1:]]
-        both[node] = branches[node][0][0] & branches[node][1][0]
-    whole, inner = told(body)
-    around = dict.fromkeys(inner, whole)
-    for node in reversed(every):
-        for found, inner in branches[node]:
-            for other in inner if node in around else ():
-                mine = around[node] | found
-                around[other] = around[other] & mine if other in around else mine
-    return around
 
 
 def restricted(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:

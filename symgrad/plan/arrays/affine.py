@@ -78,10 +78,10 @@ def quotient(extent: Expr, step: Expr) -> Expr | None:
 class Sizes:
     """What a function's sizes and options are known to be.
 
-    supposed  options that count from 0, or from 1, as their defaults are
-    least   those of which printed forms take that for granted, and the number
-    counts  extents that may be negative where nothing fits, under a name: what is named is never less than 0
-    loops   the numbers that are the index of a Python loop
+    supposed  options that count from 0, or from 1, as their defaults do
+    least     those of which printed forms take that for granted, and the number
+    counts    extents that may be negative where nothing fits, under a name: what is named is never less than 0
+    loops     the numbers that are the index of a Python loop
     """
 
     def __init__(self, function: Function) -> None:
@@ -93,7 +93,8 @@ class Sizes:
         self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
         self.lengths = [(a, b) for a, b in equal if isinstance(a, Ref)]
         self.facts = function.facts
-        self.supposed = {ref(n): min(v, 1) for n, v in self.options.items() if isinstance(v, int) and v >= 0}
+        whole = ((ref(n), v) for n, v in self.options.items() if isinstance(v, int) and v >= 0)
+        self.supposed: dict[Expr, int] = {r: min(v, 1) for r, v in whole}
         self.least: dict[Expr, int] = {}
         self.counts: dict[Expr, tuple[Ref, Expr]] = {}
         self.loops: dict[Expr, tuple[Index, Expr]] = {}
@@ -111,28 +112,33 @@ class Sizes:
         """Whether `step` is at least 1."""
         return self.not_negative(step - 1)
 
-    def inside(self, s: Expr, axis: Expr, extents: Extents, given: Conditions = ()) -> bool:
-        """Whether the subscript `s` stays in an axis of that length at the places of its indices where all of `given`
-        hold; what that takes for granted of options is checked before anything runs."""
+    def inside(self, s: Expr, axis: Expr, extents: Extents, given: Conditions | None = None) -> bool:
+        """Whether the subscript `s` stays in an axis of that length at the places of its indices; where all of `given`
+        hold, as `not_negative` says."""
         return self.not_negative(s, extents, given) and self.not_negative(axis - 1 - s, extents, given)
 
     def not_negative(
-        self, value: Expr, extents: Extents = NO_INDEX, given: Conditions = (), at: Sequence[Index] = ()
+        self, value: Expr, extents: Extents = NO_INDEX, given: Conditions | None = None, at: Sequence[Index] = ()
     ) -> bool:
-        """Whether `value` is at least 0 at each point of its indices, and of those `at`, where all of `given` hold."""
+        """Whether `value` is at least 0 at each point of its indices, and of those `at`.
+
+        What that takes for granted of options is checked before anything runs. Under conditions (`given`) nothing is
+        taken for granted: they may ask for it.
+        """
         back = {number: i for number, (i, _) in self.loops.items()}
         box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
-        value, *given = (substitute(e, back) if back else e for e in (value, *given))
+        value, asked = substitute(value, back), [substitute(c, back) for c in given or ()]
         form = polynomial(value)
         if form is None or not is_linear(form):
             return False
-        own = tuple((i, box[i]) for i in dict.fromkeys((*at, *indices(value, *given))) if i in box)
-        where = conjunction(given) if given else None
-        options = dict.fromkeys(r for r in refs(value, *(n for _, n in own), *given) if r in self.supposed)
+        own = tuple((i, box[i]) for i in dict.fromkeys((*at, *indices(value, *asked))) if i in box)
+        where = conjunction(asked) if asked else None
+        options: list[Expr] = [r for r in refs(value, *(n for _, n in own)) if r in self.supposed and given is None]
         ways = [{r: min(low, self.supposed[r]) for r in options} for low in (0, 1)] if options else []
-        least = next((way for way in ({}, *ways) if self._entails(form, own, where, way)), None)
-        if least is None:
+        found = next((way for way in ({}, *ways) if self._entails(form, own, where, way)), None)
+        if found is None:
             return False
+        least = found
         for r in options:  # no more than it takes
             others = {k: low for k, low in least.items() if k is not r}
             fewer = (way for way in (others, {**others, r: 0}) if least and self._entails(form, own, where, way))

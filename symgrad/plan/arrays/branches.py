@@ -1,11 +1,12 @@
-"""What stands in a `where`, so that an array of all its places can be evaluated: every read stays inside, and every
-function in its domain, also where it is not selected."""
+"""What is evaluated under a condition, so that an array of all its places can be: every read stays inside, and every
+function in its domain, also where the condition does not hold."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
 from mpmath import mp
 
@@ -15,23 +16,24 @@ from ...expr import (
     ZERO,
     Apply,
     Expr,
-    Index,
     Ref,
     apply,
     branch,
+    conjunction,
+    conjuncts,
     const,
     indices,
     postorder,
     ref,
     refs,
-    transform,
+    substitute,
     with_args,
 )
-from ...expr.sizes import certain, tidy
 from ...ir import Tensor
+from ...ir.reads import Conditions, evaluated, negation
 from ...ops import OPS
-from ..conditions import Precondition, precondition, restricted, unconditional_preconditions
-from .affine import Sizes
+from ..conditions import Precondition, precondition, restricted
+from .affine import Extents, Sizes
 from .layout import pack_of
 from .taking import as_number
 from .tree import (
@@ -43,99 +45,130 @@ from .tree import (
 
 
 class Branches(ABC):
-    """Keeps the branches of a `where` to what can be evaluated everywhere; the parameters are those of an Evaluator."""
+    """Keeps what is evaluated under conditions to what can be evaluated everywhere; the parameters are those of an
+    Evaluator."""
 
     def __init__(self, tensors: dict[str, Tensor], sizes: Sizes, pads: dict[str, Array], ties: Collection[str]) -> None:
         self.tensors = tensors
         self.sizes = sizes
         self.pads = pads
         self.ties = ties
-        self.padded: set[str] = set()
 
-    def _safe(self, body: Expr, extents: Mapping[Index, Expr]) -> Expr:
-        """`body`, each `where` with branches that can be evaluated where they are not selected, subscripts included."""
-        anyway = unconditional_preconditions(body)
+    def safe(self, body: Expr, extents: Extents) -> Expr:
+        """`body` with subscripts that stay inside and functions that stay in their domains at all of its places."""
+        return self.safe_parts([(body, ())], extents)[0]
 
-        def guarded(node: Expr, before: Expr) -> Expr:
-            if isinstance(node, Apply) and node.op in ("and", "or"):  # the first may tell without the second
-                first, second = node.args
-                return apply(node.op, first, self._branch(second, first, node.op == "and", extents, None))
-            if not (isinstance(node, Apply) and node.op == "select"):
-                return node
-            condition, then, otherwise = node.args
-            known = anyway.get(before, frozenset())
-            then = self._branch(then, condition, True, extents, known)
-            return apply("select", condition, then, self._branch(otherwise, condition, False, extents, known))
+    def safe_target(self, r: Ref, given: Conditions, extents: Extents) -> tuple[Expr, ...]:
+        """The subscripts of an element that is written to where all of `given` hold."""
+        done = {c: self.safe(c, extents) for c in given}
+        return self.kept_inside(r, [given], extents, done, read=False)
 
+    def safe_parts(self, roots: Sequence[tuple[Expr, Conditions]], extents: Extents) -> list[Expr]:
+        """The same for several, each evaluated under conditions alone."""
+        cases = evaluated(roots)
+        lazy = [c for found in cases.values() for case in found for c in case]
+        if not lazy:
+            return [root for root, _ in roots]
+        first = {c: min(case.index(c) for found in cases.values() for case in found if c in case) for c in lazy}
+        asked: dict[Precondition, list[Conditions]] = {}  # derivatives do not go through what conditions ask
+        for node, found in evaluated(roots, slopes=True).items():
+            if (asks := precondition(node)) is not None:
+                asked.setdefault(asks, []).extend(found)
         done: dict[Expr, Expr] = {}
-        for node in postorder(body):
-            done[node] = guarded(with_args(node, [done[a] for a in node.args]) if node.args else node, node)
-        return done[body]
+        for node in postorder(*sorted(first, key=first.__getitem__), *(root for root, _ in roots)):
+            new = with_args(node, [done[a] for a in node.args]) if node.args else node
+            if isinstance(node, Ref) and isinstance(new, Ref) and () not in cases.get(node, [()]):
+                places = self.kept_inside(node, cases[node], extents, done)
+                moved = [p is not s for p, s in zip(places, new.subscripts, strict=True)]
+                new = self._longer(ref(node.name, *places), moved, extents)
+            elif isinstance(new, Apply) and restricted(node, self.tensors) and (asks := precondition(node)) is not None:
+                mine = cases.get(node, [()])
+                if () not in _joined([*mine, *asked.get(asks, [])]):
+                    new = self._quiet(new, node, mine, done)
+            done[node] = new
+        return [done[root] for root, _ in roots]
 
-    def _branch(
+    def kept_inside(
+        self, r: Ref, cases: Sequence[Conditions], extents: Extents, done: Mapping[Expr, Expr], read: bool = True
+    ) -> tuple[Expr, ...]:
+        """The subscripts of an element that is evaluated in these cases alone, 0 where they are outside in others."""
+        safe = tuple(substitute(s, done) for s in r.subscripts)
+        if r.name in self.pads or r.name not in self.tensors:
+            return safe
+        places = list(safe)
+        pairs = [*zip(r.subscripts, self.tensors[r.name].shape, strict=True)]
+        stays = [self._of_turn(s) or self._number(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
+
+        def keep(several: Iterable[int]) -> None:
+            for k in several:
+                guard = self._guard(cases, done, partial(self.sizes.inside, *pairs[k], extents))
+                places[k] = safe[k] if guard is None else _chosen(guard, safe[k], ZERO)
+
+        keep(k for k, ok in enumerate(stays) if not ok)
+        if read:
+            keep(self.no_slices(ref(r.name, *places), extents))
+        return tuple(places)
+
+    def _quiet(self, new: Apply, node: Apply, cases: Sequence[Conditions], done: Mapping[Expr, Expr]) -> Expr:
+        """A function that is asked for in these cases alone, of something in its domain in others."""
+        place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
+        assert inside is not None
+        if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
+            return new
+        alone = with_args(new, [ONE, new.args[1]]) if place else new
+
+        def told(c: Expr) -> bool:
+            """Whether what it is given is safe already where the condition fails."""
+            negated = isinstance(c, Apply) and c.op == "not"
+            return _is_finite(branch(alone, c.args[0] if negated else c, negated))
+
+        guard = self._guard([tuple(c for c in case if not told(substitute(c, done))) for case in cases], done)
+        if guard is None or told(guard):
+            return new
+        args = [_chosen(guard, a, const(inside)) if k == place else a for k, a in enumerate(new.args)]
+        return with_args(new, args)
+
+    def _guard(
         self,
-        body: Expr,
-        condition: Expr,
-        holds: bool,
-        extents: Mapping[Index, Expr],
-        anyway: Collection[Precondition] | None,
-    ) -> Expr:
-        """A branch that may be evaluated everywhere: functions stay in their domain where it is not selected, but those
-        that are evaluated there `anyway` (None: all of them)."""
+        cases: Sequence[Conditions],
+        done: Mapping[Expr, Expr],
+        enough: Callable[[Conditions], bool] = lambda given: False,
+    ) -> Expr | None:
+        """What holds in these cases alone, or the part of it that is `enough`; None if they are all that there are."""
+        few: list[Conditions] = []
+        for case in cases:
+            if enough(case):
+                for c in case:
+                    others = tuple(o for o in case if o is not c)
+                    case = others if enough(others) else case
+            few.append(case)
+        few = _joined(few)
+        if () in few:
+            return None
+        ways = [conjunction(substitute(c, done) for c in case) for case in few]
+        return reduce(lambda a, b: apply("or", a, b), ways)
 
-        def chosen(s: Expr, instead: Expr) -> Expr:
-            return apply("select", condition, s, instead) if holds else apply("select", condition, instead, s)
-
-        def rewrite(node: Expr) -> Expr:
-            if isinstance(node, Ref):
-                if node.name in self.padded:  # read in a branch of a branch
-                    moved = {s for s in node.subscripts if isinstance(s, Apply) and s.op == "select"}
-                    return ref(node.name, *(chosen(s, ZERO) if s in moved else s for s in node.subscripts))
-                if not node.subscripts or node.name in self.pads:
-                    return node
-                shape = self.tensors[node.name].shape
-                pairs = zip(node.subscripts, shape, strict=True)
-                stays = [self._of_turn(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
-                stays = [ok or self._number(s) for ok, s in zip(stays, node.subscripts, strict=True)]
-                places = [s if ok else chosen(s, ZERO) for s, ok in zip(node.subscripts, stays, strict=True)]
-                own = {i: extents[i] for i in indices(*node.subscripts)}  # where another index has no value, it is read
-                maybe_empty = [
-                    not ok and not isinstance(s, Ref) and not self.never_empty(axis, own)
-                    for s, ok, axis in zip(node.subscripts, stays, shape, strict=True)
-                ]
-                for k in self.no_slices(ref(node.name, *places), extents):
-                    s, axis = places[k], shape[k]
-                    maybe_empty[k] = not self.sizes.positive(axis)
-                    places[k] = _clamped(s, axis, self.sizes.options)
-                return self.pad_for_empty_axis(node, places, maybe_empty)
-            if anyway is None or not restricted(node, self.tensors) or precondition(node) in anyway:
-                return node
-            place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
-            assert inside is not None
-            if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
-                return node
-            if _is_finite(branch(with_args(node, [ONE, node.args[1]]) if place else node, condition, not holds)):
-                return node  # what it is given is safe already
-            args = [chosen(a, const(inside)) if k == place else a for k, a in enumerate(node.args)]
-            return with_args(node, args)
-
-        return transform(body, rewrite)
-
-    def pad_for_empty_axis(self, r: Ref, places: Sequence[Expr], maybe_empty: Sequence[bool]) -> Ref:
-        """The elements of `r` at `places`, which need one element more in the axes that have `maybe_empty`."""
-        if not any(maybe_empty):
-            return ref(r.name, *places)
+    def _longer(self, r: Ref, moved: Sequence[bool], extents: Extents) -> Ref:
+        """The element, of a tensor with one place more in the axes that have no place 0 to be read instead."""
+        if not any(moved):
+            return r
         shape = self.tensors[r.name].shape
-        widths = tuple((ZERO, ONE if more else ZERO) for more in maybe_empty)
+        own = {i: extents[i] for i in indices(*r.subscripts)}  # where another index has no value, it is read
+        more = [
+            m and not _of_data(s) and not self.never_empty(axis, own)
+            for m, s, axis in zip(moved, r.subscripts, shape, strict=True)
+        ]
+        if not any(more):
+            return r
+        widths = tuple((ZERO, ONE if m else ZERO) for m in more)
         array = Pad(Var(r.name), widths, Num(as_number(ZERO)), pack_of(shape) is not None)
         name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
         self.pads[name] = array
-        self.padded.add(name)
-        longer = tuple(axis + 1 if more else axis for axis, more in zip(shape, maybe_empty, strict=True))
+        longer = tuple(axis + 1 if m else axis for axis, m in zip(shape, more, strict=True))
         self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
-        return ref(name, *places)
+        return ref(name, *r.subscripts)
 
-    def no_slices(self, r: Ref, extents: Mapping[Index, Expr]) -> list[int]:
+    def no_slices(self, r: Ref, extents: Extents) -> list[int]:
         """The axes in which `r` is read at a number that may be outside, and not as a slice, of nothing where the axis
         ends before: integer arrays in other axes forbid it."""
         found = [
@@ -150,16 +183,41 @@ class Branches(ABC):
         return not indices(s) and not any(r.name in self.tensors for r in refs(s))
 
     @abstractmethod
-    def viewed(self, r: Ref, extents: Mapping[Index, Expr]) -> bool:
+    def viewed(self, r: Ref, extents: Extents) -> bool:
         """Whether `r` is spelled without integer arrays."""
 
-    def never_empty(self, axis: Expr, extents: Mapping[Index, Expr]) -> bool:
+    def never_empty(self, axis: Expr, extents: Extents) -> bool:
         """Whether an axis has an element wherever the box has a point."""
-        return self.sizes.positive(axis) or any(self.sizes.not_negative(axis - e) for e in extents.values())
+        return self.sizes.not_negative(axis - 1, extents, at=tuple(extents))
 
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
+
+
+def _chosen(guard: Expr, value: Expr, instead: Expr) -> Expr:
+    """`value` where the guard holds."""
+    if isinstance(guard, Apply) and guard.op == "not":
+        return apply("select", guard.args[0], instead, value)
+    return apply("select", guard, value, instead)
+
+
+def _joined(cases: Sequence[Conditions]) -> list[Conditions]:
+    """The cases, two of them as one where they differ in whether a condition holds."""
+    found = list(dict.fromkeys(cases))
+    for case in found:
+        for c in case:
+            rest = tuple(o for o in case if o is not c)
+            others = {*rest, *conjuncts(negation(c))}
+            twin = next((other for other in found if {*other} == others), None)
+            if twin is not None:
+                return _joined([rest if other is case else other for other in found if other is not twin])
+    return [case for case in found if not any({*other} < {*case} for other in found)]
+
+
+def _of_data(s: Expr) -> bool:
+    """Whether a subscript is an element of data, which is checked to be in range: or 0, where that is not asked."""
+    return any(isinstance(a, Ref) for a in ((s, *s.args[1:]) if isinstance(s, Apply) and s.op == "select" else (s,)))
 
 
 def _is_finite(value: Expr) -> bool:
@@ -168,9 +226,3 @@ def _is_finite(value: Expr) -> bool:
         return False
     number = evaluate(value, {}, lambda name, at: mp.nan)
     return bool(mp.isfinite(number) and number)
-
-
-def _clamped(s: Expr, axis: Expr, signed: Collection[str]) -> Expr:
-    """A number as a place in an axis with one element more, which -1 is, too."""
-    s = s if certain(s + 1, signed) is True else apply("maximum", s, ZERO)
-    return s if certain(tidy(axis - s), signed) is True else apply("minimum", s, axis)

@@ -17,17 +17,18 @@ from ...expr import (
     indices,
     ref,
     refs,
+    substitute,
     values,
     with_args,
 )
 from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, dtype_of_part
+from ...ir.reads import Conditions, evaluated
 from ...ops import OPS
 from ..conditions import restricted
 from .layout import plain
 
-Case = tuple[Expr, bool]  # a condition, and whether it holds
-Piece = tuple[Expr, tuple[Case, ...]]  # what is named, and in which cases alone it has a value
+Piece = tuple[Expr, Conditions]  # what is named, and the conditions under which alone it has a value
 
 LONG = 40  # operations, written out, from which an expression is cut at all
 PIECE = 9  # operations, written out, of one piece
@@ -94,8 +95,8 @@ def _pieces(
         words = 1 + sum(length[a] for a in node.args)
         alone = (uses.get(node, 0) > 1 and words >= 2) or words >= PIECE
         if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
-            if where:
-                small = _under(small, [(short[c], holds) for c, holds in where])
+            if where and any(_has_domain(n, tensors) for n in values(small)):
+                small = _under(small, [substitute(c, short) for c in where])
             at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))
@@ -107,28 +108,24 @@ def _pieces(
     return [*result, replace(e, body=short[e.body])]
 
 
-def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, tuple[Case, ...]]:
-    """The cases of a `where` in which alone a node is asked for that may have no value elsewhere."""
-    nodes = values(body)
-    cases: dict[Expr, dict[Case, None]] = {body: {}}
-    for node in reversed(nodes):  # after all that ask for it
-        mine = cases[node]
-        below = node.args if isinstance(node, Apply) else ()
-        for k, a in enumerate(below):
-            more = {(below[0], k == 1): None} if k and isinstance(node, Apply) and node.op == "select" else {}
-            here = {**mine, **more}
-            cases[a] = {c: None for c in cases[a] if c in here} if a in cases else here
+def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:
+    """The conditions under which alone a node is asked for that may have no value elsewhere."""
     partial: set[Expr] = set()
-    for node in nodes:
-        elsewhere = isinstance(node, Ref) and not plain(node)
-        if elsewhere or restricted(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
+    for node in values(body):
+        if _has_domain(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)
-    return {node: tuple(cases[node]) for node in nodes if node in partial and cases[node]}
+    cases = evaluated([(body, ())], cases=1) if partial else {}
+    return {node: given for node, (given,) in cases.items() if node in partial and given}
 
 
-def _under(node: Expr, cases: Sequence[Case]) -> Expr:
-    """`node` in these cases, and any number in others."""
-    held = conjunction([c if holds else apply("not", c) for c, holds in cases])
+def _has_domain(node: Expr, tensors: Collection[str]) -> bool:
+    """Whether a node may have no value where it is not asked for: an element that is not there, a root."""
+    return isinstance(node, Ref) and not plain(node) or restricted(node, tensors)
+
+
+def _under(node: Expr, given: Sequence[Expr]) -> Expr:
+    """`node` where all of `given` hold, and any number elsewhere."""
+    held = conjunction(given)
     return apply("and", held, node) if dtype_of_part(node) == Dtype.BOOL else apply("select", held, node, ONE)
 
 

@@ -350,7 +350,7 @@ class Reader(Evaluator):
         """The items of `target[items] += value`, whether no element is written twice, the axes of value, and those
         along which it is turned round."""
         extents = dict(e.box)
-        target = ref(e.target, *(self._safe(s, extents) for s in e.subscripts))
+        target = ref(e.target, *(self.safe(s, extents) for s in e.subscripts))
         pieces = self.pieces(target, extents)
         runs = [p for p in pieces if isinstance(p, (Point, Perhaps, Run))]
         if len(runs) == len(pieces) and not shared_by(pieces):

@@ -186,20 +186,12 @@ class Stores(Fills):
 
     def _store(self, e: Equation, started: bool) -> Statement:
         """The statement that writes (or adds) one equation."""
-        fills = self._fills(e)
-        guarded, repeats = e.where is not None and not fills, False
-        if guarded:
-            assert e.where is not None
+        fills, guarded, repeats = self._fills(e), False, False
+        if e.where is not None and not fills:
             subscripts = e.subscripts
             numbered = any(r in self.sizes.loops for s in subscripts for r in refs(s))  # asked before: see _turn
-            if not numbered and not self.borders.safe(ref(e.target, *subscripts), dict(e.box)):
-                # where the condition fails, 0 is added to the first element of an axis that has none there
-                shape = self.tensors[e.target].shape
-                inside = [self.sizes.inside(s, axis, dict(e.box)) for s, axis in zip(subscripts, shape, strict=True)]
-                subscripts = tuple(
-                    s if ok or not indices(s) else select(e.where, s, ZERO)
-                    for s, ok in zip(subscripts, inside, strict=True)
-                )
+            if not numbered:  # where the condition fails, 0 is added to the first element of an axis
+                subscripts = self.speller.safe_target(ref(e.target, *subscripts), e.conditions, dict(e.box))
             guarded = subscripts != e.subscripts
             own = [s for s in subscripts if isinstance(s, Index)]  # tell places apart that are 0 in another axis
             repeats = any(i not in own for s in subscripts for i in indices(s))

@@ -99,7 +99,7 @@ class Evaluator(Branches):
 
     def evaluate(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`body` as an array expression over the axes in `order` (those that it mentions)."""
-        return self._evaluated(self._safe(body, extents), order, extents)
+        return self._evaluated(self.safe(body, extents), order, extents)
 
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
