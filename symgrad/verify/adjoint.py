@@ -12,9 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..ir import Function
+from .cases import Case
 from .draws import DRAWS, integers, is_pointwise
 from .sizes import Sizes, boxes, choose, fitting, shape_of
-from .symmetric import made_symmetric, symmetric_inputs
+from .symmetric import directions, made_symmetric, symmetric_inputs
 from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
@@ -34,8 +35,8 @@ class Artefact(Protocol):
         """Return one gradient per input, None where there is none."""
 
 
-def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool = False) -> tuple[str, int] | None:
-    """What is wrong with the adjoint identity, and the attempts made; None if it holds or cannot be asked.
+def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool = False) -> str | None:
+    """What is wrong with the adjoint identity; None if it holds or cannot be asked.
 
     A kink between x - h u and x + h u may spoil an attempt: it fails only if three do.
     """
@@ -46,13 +47,11 @@ def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool 
             found = _attempt(function, artefact, rng, full)
         if found is None:
             return None
-    return (found, 3) if found else None
+    return found
 
 
-def drawn(
-    function: Function, rng: np.random.Generator, full: bool = False
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Inputs and options at real sizes, of one distribution after the other; nothing where that takes too long."""
+def drawn(function: Function, rng: np.random.Generator, full: bool = False) -> Iterator[Case]:
+    """Calls at real sizes, of one distribution after the other; nothing where that takes too long."""
     options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
     packs = dict.fromkeys(function.packs, (3, 17) if is_pointwise(function) else (3,))
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
@@ -68,8 +67,8 @@ def draws_at(
     sizes: Sizes,
     options: Mapping[str, Any],
     kinds: Sequence[str] = ("normal", "above", "unit"),
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Inputs and options at these sizes, of one distribution after the other."""
+) -> Iterator[Case]:
+    """Calls at these sizes without cotangents, of one distribution after the other."""
     symmetric = symmetric_inputs(function)
     for kind in kinds:
         inputs: dict[str, Any] = {}
@@ -83,32 +82,30 @@ def draws_at(
                 low, high = integers(function, name, sizes, options)
                 dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
                 inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(dtype)
-        yield inputs, dict(options)
+        yield Case(inputs, options, {})
 
 
 def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:
-    for inputs, options in drawn(function, rng, full):
-        out, saved = artefact.forward(*inputs.values(), **options)
+    for case in drawn(function, rng, full):
+        inputs: Mapping[str, Any] = case.inputs
+        out, saved = artefact.forward(*inputs.values(), **case.options)
         outs = out if len(function.outputs) > 1 else (out,)
         if all(np.all(np.isfinite(o)) for o in outs):
             break
     else:
         return None
-    names = differentiable(function)
     real = [function.table[n].dtype == "real" for n in function.outputs]
     seeds = [np.asarray(rng.standard_normal(np.shape(o))) if r else None for r, o in zip(real, outs, strict=True)]
     given = tuple(seeds) if len(seeds) > 1 else seeds[0]
     grads = artefact.backward(saved, given, (True,) * len(function.inputs))
-    steps = {n: np.asarray(rng.standard_normal(np.shape(inputs[n]))) for n in names}
-    symmetric = symmetric_inputs(function)
-    steps = {n: made_symmetric(u, symmetric[n][0], False) if n in symmetric else u for n, u in steps.items()}
+    steps, symmetric = directions(function, differentiable(function), inputs, rng), symmetric_inputs(function)
     found = dict(zip(function.inputs, grads, strict=True))
     for name, u in steps.items():  # an element that the range of floating point spoils says nothing of the others
         spoiled = ~np.isfinite(np.asarray(found[name]))
         if name not in symmetric and not np.all(spoiled):
             steps[name], found[name] = np.where(spoiled, 0.0, u), np.where(spoiled, 0.0, found[name])
-    left, size = _slope(function, artefact, inputs, options, steps, seeds, 1e-5)
-    other, _ = _slope(function, artefact, inputs, options, steps, seeds, 2e-5)
+    left, size = _slope(artefact, case, steps, seeds, 1e-5)
+    other, _ = _slope(artefact, case, steps, seeds, 2e-5)
     right, scale = 0.0, size
     for name, u in steps.items():
         right += float(np.sum(np.asarray(found[name]) * u))
@@ -121,20 +118,14 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
 
 
 def _slope(
-    function: Function,
-    artefact: Artefact,
-    inputs: dict[str, Any],
-    options: dict[str, Any],
-    steps: dict[str, Any],
-    seeds: list[Any],
-    h: float,
+    artefact: Artefact, case: Case, steps: Mapping[str, Any], seeds: list[Any], h: float
 ) -> tuple[float, float]:
     """<J u, v> by differences of the artefact's own forward, and the magnitude of its terms and of their rounding."""
     ends = []
     for sign in (h, -h):
-        moved = {n: inputs[n] + sign * steps[n] if n in steps else inputs[n] for n in inputs}
-        end, _ = artefact.forward(*moved.values(), **options)
-        ends.append(end if len(function.outputs) > 1 else (end,))
+        moved = {n: np.asarray(v) + sign * steps[n] if n in steps else v for n, v in case.inputs.items()}
+        end, _ = artefact.forward(*moved.values(), **case.options)
+        ends.append(end if len(seeds) > 1 else (end,))
     terms = [
         (np.asarray(up) - np.asarray(down)) / (2 * h) * seed
         for up, down, seed in zip(*ends, seeds, strict=True)

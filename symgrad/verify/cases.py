@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,12 +56,11 @@ def in_single(case: Case) -> Case | None:
     if case.single or case.strided:
         return case if case.single else None
 
-    def rounded(values: Values) -> dict[str, Any]:
-        real = {n: v for n, v in values.items() if v is not None and np.asarray(v).dtype.kind == "f"}
-        return {**values, **{n: np.asarray(v).astype(np.float32).astype(np.float64) for n, v in real.items()}}
+    def single(array: Array) -> Array:
+        return array.astype(np.float32).astype(np.float64)
 
     with np.errstate(all="ignore"):
-        inputs, seeds = rounded(case.inputs), rounded(case.seeds)
+        inputs, seeds = _reals(case.inputs, single), _reals(case.seeds, single)
     for value in (*inputs.values(), *seeds.values()):
         size = np.abs(np.asarray(0.0 if value is None else value, dtype=np.float64))
         if not np.all((size == 0) | (SINGLE.tiny < size) & (size < SINGLE.huge)):
@@ -75,13 +74,16 @@ def in_normal(case: Case) -> Case:
         return case
     least = SINGLE.tiny if case.single else DOUBLE.tiny
 
-    def moved(value: Any) -> Any:
-        if value is None or np.asarray(value).dtype.kind != "f":
-            return value
-        array = np.asarray(value)
+    def normal(array: Array) -> Array:
         return np.where((array != 0) & (np.abs(array) < least), np.copysign(least, array), array)
 
-    return replace(case, inputs={n: moved(v) for n, v in case.inputs.items()})
+    return replace(case, inputs=_reals(case.inputs, normal))
+
+
+def _reals(values: Values, change: Callable[[Array], Array]) -> dict[str, Array | None]:
+    """The arrays, those of real numbers changed."""
+    real = {n: np.asarray(v) for n, v in values.items() if v is not None and np.asarray(v).dtype.kind == "f"}
+    return {**values, **{n: change(v) for n, v in real.items()}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,16 +318,16 @@ class _Checking:
 
     def _sanitized(self, text: CText) -> None:
         """Every case, and one at real sizes, under the compiler's sanitizers."""
-        calls = [(case.inputs, case.options, case.seeds) for case in self.cases]
-        for inputs, options in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
-            shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
-            calls.append((inputs, options, {n: np.ones(s) for n, s in shapes.items()}))
+        calls = list(self.cases)
+        for call in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
+            shapes = {n: full_shape(self.function, n, call.inputs, call.options) for n in self.function.outputs}
+            calls.append(replace(call, seeds={n: np.ones(s) for n, s in shapes.items()}))
         found = sanitized(self.function, text, self.files, calls)
         if found is not None:
             said, number = found
             case = self.cases[number] if number < len(self.cases) else None
             if case is None:
-                shapes = {n: np.shape(v) for n, v in calls[-1][0].items() if v is not None}
+                shapes = {n: np.shape(v) for n, v in calls[-1].inputs.items() if v is not None}
                 said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
             self.found.fail("sanitizer", self.function.name, said, case)
 
@@ -344,4 +344,4 @@ class _Checking:
             self.found.fail("adjoint", self.function.name, f"raises {type(error).__name__}: {error}", None)
             return
         if found is not None:
-            self.found.fail("adjoint", "J^T v", found[0], None)
+            self.found.fail("adjoint", "J^T v", found, None)

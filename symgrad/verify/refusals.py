@@ -97,7 +97,7 @@ def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
     sizes where that can be."""
     function, rng = declaration.function, np.random.default_rng(13)
     for wrong in leaving(function, bind(function, case.inputs, case.options), case.options):
-        drawn = [inputs for inputs, _ in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
+        drawn = [dict(c.inputs) for c in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
         start = coarse(drawn[0])
         near = at_kinks(declaration, start, case.options, rng, EVALUATIONS, COMPARISONS)
         found = next(

@@ -13,7 +13,7 @@ import shlex
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ import numpy as np
 from ..ir import Dtype, Function, bind
 from ..source.tree import REAL, Parameter
 from .c_text import CText
+from .cases import Case
 from .sizes import boxes, count
-from .text import Values, full_shape
+from .text import full_shape
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -108,8 +109,9 @@ class Driver:
             header=header, body="\n    ".join(lines), count=len(self.slots), none=NONE, given=GIVEN
         )
 
-    def call(self, inputs: Values, options: Mapping[str, Any], seeds: Values) -> bytes:
+    def call(self, case: Case) -> bytes:
         """One call as the program reads it."""
+        inputs, options, seeds = case.inputs, case.options, case.seeds
         function, sizes = self.function, bind(self.function, inputs)
         numbers = {n: count(s) for n, s in sizes.items()}
         points = max([prod(max(n, 1) for n in numbers.values()), *map(prod, boxes(function, sizes, options))])
@@ -161,7 +163,7 @@ def _given(value: Any, dtype: Any) -> bytes:
 
 
 def sanitized(
-    function: Function, text: CText, files: Mapping[str, str], calls: list[tuple[Values, Mapping[str, Any], Values]]
+    function: Function, text: CText, files: Mapping[str, str], calls: Sequence[Case]
 ) -> tuple[str, int] | None:
     """What the sanitizers say of the calls, and the number of the call; None if nothing, or if there are none."""
     names = {name.rpartition("/")[2]: content for name, content in files.items()}
@@ -178,7 +180,7 @@ def sanitized(
         try:
             if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
                 return None
-            folder.joinpath("calls").write_bytes(b"".join(driver.call(*c) for c in calls))
+            folder.joinpath("calls").write_bytes(b"".join(map(driver.call, calls)))
             done = subprocess.run(
                 [str(folder / "driver"), "calls"],
                 cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=LIMIT,

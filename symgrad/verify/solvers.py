@@ -15,11 +15,12 @@ from mpmath import mp
 
 from ..ir import Function, single
 from .adjoint import draws_at
+from .cases import Case
 from .numpy_text import NumpyText
 from .reference import Declaration
 from .rounding import DOUBLE, lift, rounding
 from .sizes import choose, cost, fitting
-from .symmetric import made_symmetric, symmetric_inputs
+from .symmetric import directions
 from .text import Array, moved
 
 DIGITS = 200
@@ -43,9 +44,9 @@ class Solvers:
 
     def faults(self, text: NumpyText, module: Any) -> Iterator[tuple[str, str, str]]:
         """What is wrong: (stage, where, what), at one point of each kind of numbers."""
-        for inputs, options in self._points():
+        for case in self._points():
             try:
-                asked = _Asked(self, inputs, options)
+                asked = _Asked(self, case)
             except ArithmeticError:
                 continue
             if not asked.finite:
@@ -56,7 +57,7 @@ class Solvers:
                 yield from asked.compared("float64", vars(module), _own, FLOATS)
                 yield from asked.shared(vars(module))
 
-    def _points(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    def _points(self) -> Iterator[Case]:
         # not the defaults: that an option is passed on is seen only where it has another value
         options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
         sizes = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
@@ -67,16 +68,14 @@ class Solvers:
 class _Asked:
     """One point: what is asked there, and what should come of it."""
 
-    def __init__(self, solvers: Solvers, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def __init__(self, solvers: Solvers, case: Case) -> None:
         self.function, self.declaration, self.unknowns = solvers.function, solvers.declaration, solvers.unknowns
-        self.output, self.is_scalar, self.inputs, self.options = solvers.output, solvers.is_scalar, inputs, options
-        symmetric = symmetric_inputs(self.function)
-        self.steps: dict[str, Array] = {}
-        for n in self.unknowns:
-            drawn = np.asarray(solvers.rng.standard_normal(np.shape(inputs[n])))
-            self.steps[n] = made_symmetric(drawn, symmetric[n][0], False) if n in symmetric else drawn
+        self.output, self.is_scalar = solvers.output, solvers.is_scalar
+        self.inputs: Mapping[str, Any] = case.inputs
+        self.options = case.options
+        self.steps = directions(self.function, self.unknowns, self.inputs, solvers.rng)
         with mp.workdps(DIGITS):
-            trace = self.declaration.trace(inputs, options)
+            trace = self.declaration.trace(self.inputs, self.options)
             self.value = trace.arrays[self.output]
             self.seed = np.ones(()) if self.is_scalar else np.asarray(solvers.rng.standard_normal(self.value.shape))
             self.gradient = _flat(self._pulled(trace))

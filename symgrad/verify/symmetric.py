@@ -3,6 +3,9 @@ factor. All other matrices are drawn as any array is; singular ones have no valu
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import numpy as np
 
 from ..expr import Index, Ref
@@ -38,6 +41,15 @@ def _follow(
         rows, columns = (writers[0].subscripts[a] for a in at)
         if isinstance(rows, Index) and isinstance(columns, Index):
             _follow(function, writers[0].body, rows, columns, definite, found)
+
+
+def directions(
+    function: Function, names: Iterable[str], inputs: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, Array]:
+    """A direction at random for each of some inputs; of one that is symmetric, it is so too."""
+    symmetric = symmetric_inputs(function)
+    found: dict[str, Array] = {n: np.asarray(rng.standard_normal(np.shape(inputs[n]))) for n in names}
+    return {n: made_symmetric(u, symmetric[n][0], False) if n in symmetric else u for n, u in found.items()}
 
 
 def made_symmetric(array: Array, axes: Axes, definite: bool) -> Array:

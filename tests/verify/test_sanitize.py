@@ -45,7 +45,7 @@ def test_a_mistake_at_real_sizes_is_found(row):
 def test_the_driver_runs_every_call(name):
     function = FUNCTIONS[name]()
     executed = CText(function, c_files(name), heads(function, c_files(name)))
-    calls = [(c.inputs, c.options, c.seeds) for c in sample(Declaration(function)).cases]
+    calls = sample(Declaration(function)).cases
     assert sanitize.sanitized(function, executed, c_files(name), calls) is None
     each = 2 if sanitize.Driver(function, executed, f"{name}.h").saved else 1
     start = C[name].index("{\n", C[name].index(f"{name}_forward(")) + 2

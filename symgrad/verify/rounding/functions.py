@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -68,34 +67,6 @@ def _tangent(function: Callable[..., Any], values: tuple[Any, ...], which: int, 
     return spread(function, values, which, err) if turns[0] == turns[1] else INF
 
 
-# the slopes of the usual functions at x, with value y: in floats, where a change of relative size u stays in range
-SLOPES: Mapping[str, Callable[[float, float], float]] = {
-    "exp": lambda x, y: y,
-    "expm1": lambda x, y: abs(y + 1),
-    "sin": lambda x, y: abs(math.cos(x)),
-    "cos": lambda x, y: abs(math.sin(x)),
-    "log": lambda x, y: 1 / abs(x),
-    "log1p": lambda x, y: 1 / abs(1 + x),
-    "sqrt": lambda x, y: 0.5 / y,
-    "tanh": lambda x, y: abs(1 - y * y),
-    "atan": lambda x, y: 1 / (1 + x * x),
-    "sinh": lambda x, y: math.cosh(x),
-    "cosh": lambda x, y: abs(math.sinh(x)),
-}
-
-
-def _quickly(slope: Callable[[float, float], float], x: Number, y: Any) -> float | None:
-    """The error of y = f(x) by the slope of f, plus twice the change that the slope itself may see; None if unsafe."""
-    change = x.err * now.unit
-    if not (change < 1e-4 * x.size and 1e-100 < x.size < 300.0 and x.size - 1.0 not in (0.0, -1.0)):
-        return None
-    value = to_float(y._mpf_)
-    if not 1e-100 < abs(value) < 1e100 or now.bits < 53:
-        return None
-    near = slope(to_float(x.value._mpf_), value)
-    return float((near * (1 + 1e-3) + 2 * change * (1 + abs(value))) * x.err)
-
-
 Spread = Callable[[Callable[..., Any], tuple[Any, ...], int, float], float]
 SPREADS: Mapping[str, Spread] = {"sin": _wave, "cos": _wave, "tan": _tangent}
 
@@ -103,17 +74,7 @@ SPREADS: Mapping[str, Spread] = {"sin": _wave, "cos": _wave, "tan": _tangent}
 def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Callable[..., Number]:
     """The function on Numbers; `own` is its rounding in units of u."""
     guarded = _guarded(function)
-    slope = SLOPES.get(name)
     spread_of: Spread = SPREADS.get(name, spread)
-
-    def quick(arg: Any) -> Number:
-        x = arg if type(arg) is Number else lift(arg)
-        value = guarded(x.value)
-        if not x.err:
-            return rounded(value, 0.0, own)
-        assert slope is not None
-        err = _quickly(slope, x, value)
-        return rounded(value, spread_of(guarded, (x.value,), 0, x.err) if err is None else err, own)
 
     def applied(*args: Any) -> Number:
         numbers = [lift(a) for a in args]
@@ -126,7 +87,7 @@ def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Ca
             now.notes.floor = max(now.notes.floor, own)
         return rounded(guarded(*values), err, own)
 
-    return applied if slope is None else quick
+    return applied
 
 
 def _log(x: Any) -> Any:
@@ -161,7 +122,7 @@ def _pow(x: Any, n: Any) -> Any:
 
 
 _power = _guarded(_pow)
-_sqrt = of(mp.sqrt, 1.0, "sqrt")
+_sqrt = of(mp.sqrt, 1.0)
 
 
 def power(x: Any, n: Any) -> Number:
@@ -296,14 +257,14 @@ _KNOWN: dict[str, Callable[..., Any]] = {
         name: of(getattr(mp, name), name=name)
         for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
     },
-    "exp": of(_EXP, name="exp"),
+    "exp": of(_EXP),
     "asinh": of(mp.asinh),
     "acosh": of(mp.acosh),
     "atanh": of(_atanh),
     "atan2": _atan2,
     "exp2": of(lambda x: mpmath.mpf(2) ** x),
-    "log": of(_log, name="log"),
-    "log1p": of(_log1p, name="log1p"),
+    "log": of(_log),
+    "log1p": of(_log1p),
     "log2": of(lambda x: _log(x) / mp.ln2),
     "log10": of(lambda x: _log(x) / mp.ln10),
     "sqrt": _sqrt,
