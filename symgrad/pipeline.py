@@ -25,7 +25,6 @@ import sympy
 from .backends import BACKENDS, OPTIONS, Backend, asked, header, takers
 from .backends.base import Artefact
 from .backends.header import CHECKSUM
-from .backends.python_names import PythonLanguage, linked, quoted
 from .declare import Declared, to_sympy
 from .differentiate import differentiate, entries, jacobian_equations, tangent
 from .errors import CheckError, TargetError, UnsupportedError
@@ -81,13 +80,8 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
         name = to if language is backend else language.name
-        python = isinstance(language, PythonLanguage)
-        spelled, own = quoted(function) if python else function, program
-        if spelled is not function:
-            places = [function.inputs.index(n) for n in program.unknowns]
-            own = _planned(spelled, backend, [spelled.inputs[k] for k in places])
-        head = header(own, command(function, name, language), entries(own.derivative), real)
-        files |= {path: linked(text) if python else text for path, text in language.render(own, head).items()}
+        head = header(program, command(function, name, language), entries(program.derivative), real)
+        files |= language.render(program, head)
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
 

@@ -23,3 +23,6 @@ ROWS = {
     "a series": "f(near, series) = near*series + sin(near)/near",
     "the function": "f(f, x) = f*x",
 }
+
+FUNCTIONS = """np jnp jax torch math main zip max range _inputs _real _cotangent forward backward saved
+    grad_output Tensor""".split()

@@ -39,6 +39,11 @@ def template(name: str) -> jinja2.Template:
     return environment().get_template(name)
 
 
+def source(name: str) -> str:
+    """The text of a file among the templates."""
+    return _folder().joinpath(name).read_text(encoding="utf-8")
+
+
 class Artefact(Protocol):
     """Printed code that runs: a module, or compiled C behind the same two calls."""
 

@@ -3,29 +3,23 @@ with a removable singularity (series.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ..accuracy.removable import Filled
 from ..expr import Apply, Expr, postorder, ref
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
+from ..source.python import Assign, Def, For, Given, Name, Number, Operation, Return, Several, Statement, Word, words_in
 from . import series
-from .python_names import names_in
-from .python_text import ArrayPrinter, assigned
-from .series import as_array, documented, returned
-
-ROOM = 80  # columns for coefficients
+from .python_expressions import Expressions
+from .series import as_array
 
 
-def python_helpers(text: str, printer: ArrayPrinter, program: Program) -> list[list[str]]:
-    """The functions that `text`, printed from `program`, calls, and those that they call, in a language of arrays."""
-
-    def made(op: str) -> list[str]:
-        return series.python_helper(op, printer) if isinstance(op, Filled) else _python(OPS[op], printer)
-
+def python_helpers(words: Collection[str], tree: Expressions, program: Program) -> list[Def]:
+    """Those of `words`, which functions printed from `program` speak of, that are such functions; and those that they
+    call."""
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
-    words = {word: op for op in rows if (word := OPS[op].word(printer.target))}
-    return [*_called(text, words, made, set())]
+    return [*_called(words, {word: op for op in rows if (word := OPS[op].word(tree.target))}, tree, set())]
 
 
 def formulas(program: Program) -> tuple[Filled, ...]:
@@ -41,17 +35,16 @@ def formulas(program: Program) -> tuple[Filled, ...]:
     return tuple(found)
 
 
-def _called(
-    text: str, words: Mapping[str, str], made: Callable[[str], list[str]], known: set[str]
-) -> Iterator[list[str]]:
-    """What is made of the operators whose functions `text` calls, in the order of their `words`."""
-    for word in sorted(names_in(text) & words.keys()):
+def _called(words: Collection[str], ops: Mapping[str, str], tree: Expressions, known: set[str]) -> Iterator[Def]:
+    """What is made of the operators whose functions are called, in the order of their words."""
+    for word in sorted(ops.keys() & words):
         if word in known:
             continue
         known.add(word)
-        lines = made(words[word])
-        yield from _called("\n".join(lines[1:]), words, made, known)
-        yield lines
+        op = ops[word]
+        made = series.python_helper(op, tree) if isinstance(op, Filled) else _python(OPS[op], tree)
+        yield from _called(words_in(made.body), ops, tree, known)
+        yield made
 
 
 def steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
@@ -62,29 +55,19 @@ def steps(row: Op) -> tuple[Helper, list[tuple[str, Expr | Polynomial]], Expr]:
     return row.helper, lines, result
 
 
-def _python(row: Op, printer: ArrayPrinter) -> list[str]:
+def _python(row: Op, tree: Expressions) -> Def:
     helper, before, result = steps(row)
     names: Mapping[Expr, str] = {ref(name): name for name in (*helper.arguments, *(name for name, _ in before))}
-    lines = []
+    body: list[Statement] = []
     for name, value in before:
         if isinstance(value, Polynomial):
-            lines += [f"{name} = 0.0", "for c in ("]
-            lines += [f"    {line}" for line in _rows(repr(c) for c in value.coefficients)]
-            lines += ["):", f"    {name} = {name} * {names[value.variable]} + c"]
+            product = Operation("mul", (Name(name), Name(names[value.variable])))
+            body.append(Assign(Name(name), Number("0.0")))
+            numbers = Several(tuple(Number(repr(c)) for c in value.coefficients))
+            body.append(For(Word("c"), numbers, [Assign(Name(name), Operation("add", (product, Word("c"))))]))
         else:
-            lines += assigned(name, printer(as_array(value, names, printer.target)), 4)
-    lines += returned(printer(as_array(result, names, printer.target)))
-    head = f"def {row.word(printer.target)}({', '.join(helper.arguments)}):"
-    return [head, *documented(helper.about), *(f"    {line}" for line in lines)]
-
-
-def _rows(numbers: Iterable[str]) -> list[str]:
-    """Numbers with commas, as many in a line as there is room for."""
-    lines = [""]
-    for number in numbers:
-        longer = f"{lines[-1]} {number},".lstrip()
-        if len(longer) + 8 > ROOM:
-            lines.append(f"{number},")
-        else:
-            lines[-1] = longer
-    return lines
+            body.append(Assign(Name(name), tree(as_array(value, names, tree.target))))
+    body.append(Return(tree(as_array(result, names, tree.target))))
+    given = tuple(Given(Name(a)) for a in helper.arguments)
+    word = Word(row.word(tree.target) or row.name)
+    return Def(word, given, body, series.documented(helper.about), stands_for=row.name)

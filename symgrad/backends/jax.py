@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Tensor
 from ..plan import Program
-from ..plan.arrays.commands import Guard
 from ..plan.build import SCIPY
-from .base import template
+from ..source import python as py
+from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
 from .frameworks import JaxArtefact
-from .jax_text import JaxLines, JaxPrinter
+from .handwritten import handwritten
+from .jax_statements import JaxExpressions, JaxStatements
 from .python_checks import checked_options, inputs_helper, promoted, range_refused, type_helpers
-from .python_file import FrameworkFile, TangentFile, module_from
-from .python_lines import (
+from .python_expressions import dtype_of
+from .python_file import FrameworkFile, TangentFile
+from .python_names import PythonLanguage
+from .python_statements import (
+    SAVED,
     as_stored,
-    constraint_lines,
-    count_lines,
-    in_docstring,
+    counted,
+    flag_of,
+    is_given,
+    named,
     present,
-    size_lines,
+    read_only,
+    returned,
+    sized,
     tuple_of,
     unpacked,
-    where_told,
 )
-from .python_names import PythonLanguage, names_in
-from .python_text import assigned, called, pack_name, parameters, returned, unset
 
 
 class Jax(PythonLanguage):
@@ -38,82 +43,77 @@ class Jax(PythonLanguage):
     executed = "numpy"
     style = "arrays"
 
-    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
-        """Return {file name: text}."""
+    def module(self, program: Program, header: Sequence[str]) -> Module:
+        """The file as a tree."""
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
         made = _ForwardMode if self.options.jvp else _File
-        return {f"{primal.name}_jax.py": made(program).text(header)}
+        return made(program).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> JaxArtefact:
-        """Import the printed text as a module, without writing it anywhere."""
-        ((path, text),) = files.items()
-        return JaxArtefact(program.derivative.primal, module_from(path, text))
+        """Import the printed text as a module."""
+        return JaxArtefact(program.derivative.primal, self.module_of(program, files))
 
 
 class _File(FrameworkFile):
+    rule = "jax.custom_vjp"
+
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.seeds = [s for _, s in program.derivative.seeds]
+        self.own = Word(f"_{self.primal.name}")
 
-    def printer(self, like: str) -> JaxPrinter:
-        return JaxPrinter(f"{like}.dtype", self.options, self.needs)
+    def tree(self, like: str) -> JaxExpressions:
+        return JaxExpressions(dtype_of(like), self.options, self.needs)
 
-    template = "jax.j2"
-    rule = "jax.custom_vjp"
-
-    def text(self, header: Sequence[str]) -> str:
+    def module(self, header: Sequence[str]) -> Module:
+        """The file as a tree."""
         functions = self.functions()
-        body = "\n".join(line for lines in functions.values() if not isinstance(lines, str) for line in lines)
-        refused = range_refused("_outside({name}, {extent})", self.printer(""))
+        refused = range_refused(lambda name, extent: [call("_outside", name, extent)], self.tree(""))
         checks = inputs_helper(self.program, refused, promoted(self.primal))
-        own = [["@jax.ensure_compile_time_eval()", *checks] if self.program.indexed else checks]
-        own += [*type_helpers(self.primal, "jnp"), *([list(PROMOTED)] if promoted(self.primal) else [])]
-        helpers, used = self.completed(body, own, HELPERS)
-        imports = ["import functools"] if self.options else []
-        imports += ["import math"] if "math" in used else []
-        modules = [m for m in SCIPY if m in used]
-        every = [*self.primal.inputs, *self.options]
-        count = len(self.primal.inputs)
-        places = ", ".join(str(count + k) for k in range(len(self.options)))
-        places += "," if len(self.options) == 1 else ""
-        decorator = f"functools.partial({self.rule}, nondiff_argnums=({places}))" if places else self.rule
-        checked = ", ".join([*self.primal.inputs, *checked_options(self.program)])
-        return template(self.template).render(
-            header=[in_docstring(line) for line in header],
-            imports=[*imports, ""] if imports else [],
-            modules=[
-                *(["import numpy as np"] if "np" in used else []),
-                *([f"from jax.scipy import {', '.join(sorted(modules))}"] if modules else []),
-            ],
-            name=self.primal.name,
-            parameters=parameters(self.primal.name, self.parameters()),
-            doc=[self.results_doc(), *self.arguments_doc()],
-            call=[*assigned(", ".join(self.primal.inputs), f"_inputs({checked})", 4), *self.call("return ")],
-            decorator=decorator,
-            all_parameters=parameters(f"_{self.primal.name}", every),
-            helpers=helpers,
-            **functions,
+        if self.program.indexed:
+            checks = replace(checks, decorators=(call("jax.ensure_compile_time_eval"),))
+        own: list[py.Definition] = [checks, *type_helpers(self.primal, "jnp")]
+        helpers, used = self.completed(functions, own, handwritten("jax"))
+        python = [*(["functools"] if self.options else []), *(["math"] if "math" in used else [])]
+        modules = [Import(m, source="jax.scipy") for m in sorted(SCIPY) if m in used]
+        numpy = [Import("numpy", "np")] if "np" in used else []
+        inputs = named(self.primal.inputs)
+        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
+        public = Def(
+            Name(self.primal.name),
+            tuple(self.parameters()),
+            [Assign(bare(inputs), checked), Return(self.call())],
+            (self.results_doc(), *self.arguments_doc()),
+            public=True,
         )
+        exported = (public.name, *(f.name for f in functions if isinstance(f, Def) and f.public))
+        imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
+        return Module(tuple(header), (tuple(map(Import, python)), imports), exported, (public, *functions, *helpers))
 
-    def call(self, before: str) -> list[str]:
+    def call(self) -> Expression:
         """The call of the function that has a derivative of its own."""
-        return called(f"{before}_{self.primal.name}({', '.join([*self.primal.inputs, *self.options])})", 4)
+        return call(self.own, *self.arguments())
 
-    def functions(self) -> dict[str, str | list[str]]:
-        """What the template places: the lines of functions, and their parameters."""
-        every = [*self.primal.inputs, *self.options]
-        result = called(f"return forward({', '.join(every)})", 7)
-        result[-1] += "[0]"
-        return {
-            "result": result,
-            "exported": ", ".join(f'"{n}"' for n in sorted(["backward", "forward", self.primal.name])),
-            "forward_parameters": parameters("forward", every),
-            "forward": self._forward(),
-            "backward_parameters": parameters("backward", [*self.options, "saved", "grad_output"]),
-            "backward": self._backward(),
-        }
+    def ruled(self, body: py.Block) -> Def:
+        """That function; options are no arrays."""
+        count = len(self.primal.inputs)
+        places = tuple_of([py.integer(count + k) for k in range(len(self.options))])
+        rule: Expression = Word(self.rule)
+        if self.options:
+            rule = call("functools.partial", rule, nondiff_argnums=places)
+        return Def(self.own, tuple(self.inner()), body, decorators=(rule,))
+
+    def inner(self) -> list[Given]:
+        """Its parameters, and those of forward."""
+        return self.given([*self.primal.inputs, *self.options])
+
+    def functions(self) -> list[Def | py.Statement]:
+        """What stands between the function and its helpers."""
+        forward = py.Element(call("forward", *self.arguments()), (py.integer(0),))
+        rule = py.Do(call(Attribute(self.own, "defvjp"), Word("forward"), Word("backward")))
+        return [self.ruled([Return(forward)]), self._forward(), self._backward(), py.Space(), py.Space(), rule]
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -127,31 +127,25 @@ class _File(FrameworkFile):
             said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)
 
-    def computed(self) -> list[str]:
-        """The lines of forward before its return."""
-        lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(self.primal, self.needs)
-        lines += count_lines(self.forward.counts)
-        lines += [""] if lines else []
-        return [*lines, *self.lines()(self.forward.statements)]
+    def computed(self) -> list[py.Statement]:
+        """The statements of forward before its return."""
+        return self.begun(self.lines())
 
-    def lines(self) -> JaxLines:
-        """What prints statements on the inputs."""
-        printer = self.printer(self.like or self.primal.inputs[0])
-        return JaxLines(printer, lambda guard: " and ".join(present(guard, None)))
+    def lines(self) -> JaxStatements:
+        """What makes trees of statements on the inputs."""
+        return JaxStatements(self.tree(self.like or self.primal.inputs[0]), lambda guard: present(guard, None))
 
-    def outputs(self) -> str:
+    def outputs(self) -> Expression:
         """The result."""
-        return tuple_of(self.primal.outputs) if len(self.primal.outputs) > 1 else self.primal.outputs[0]
+        return tuple_of(named(self.primal.outputs)) if len(self.primal.outputs) > 1 else Name(self.primal.outputs[0])
 
-    def _forward(self) -> list[str]:
+    def _forward(self) -> Def:
         program = self.program
-        static = [self._size(d) for d in self.sizes_kept()] + [f"{n} is not None" for n in program.saved_presence]
-        saved = [*program.saved, *([f"_Static({tuple_of(static)})"] if static else [])]
-        return [*self.computed(), *returned(f"{self.outputs()}, {tuple_of(saved)}", 4)]
-
-    def _size(self, name: str) -> str:
-        return pack_name(name) if name in self.forward_sizes() else where_told(name, self.sure)
+        static = [*map(self.size_kept, self.sizes_kept()), *map(is_given, program.saved_presence)]
+        saved = [*named(program.saved), *([call("_Static", tuple_of(static))] if static else [])]
+        body = [*self.computed(), Return(bare([self.outputs(), tuple_of(saved)]))]
+        about = ("Return the result, and what backward needs.",)
+        return Def(Word("forward"), tuple(self.inner()), body, about, role="forward", public=True)
 
     def telling(self) -> list[Tensor]:
         """The arrays with which backward always works, in the shapes that they have there."""
@@ -160,96 +154,67 @@ class _File(FrameworkFile):
         return [as_stored(table[n], self.forward.kept.get(n)) for n in (*always, *self.seeds)]
 
     @cached_property
-    def body(self) -> list[str]:
+    def body(self) -> list[py.Statement]:
         """The statements of backward."""
+        tree = JaxStatements(self.tree(self.seeds[0]), lambda guard: present(guard, self.program))
+        return tree(self.backward.statements)
 
-        def asked(guard: Guard) -> str:
-            return " and ".join(present(guard, self.program))
-
-        return JaxLines(self.printer(self.seeds[0]), asked)(self.backward.statements)
-
-    def _backward(self) -> list[str]:
+    def _backward(self) -> Def:
         primal, program = self.primal, self.program
-        static = [*map(pack_name, self.sizes_kept()), *(f"has_{n}" for n in program.saved_presence)]
-        lines: list[str] = []
-        if static:
-            last = tuple_of(static) if len(static) == 1 else f"({', '.join(static)})"
-            lines += unpacked([*program.saved, last], "saved")
-        elif program.saved:
-            lines += unpacked(program.saved, "saved")
-        sized = size_lines([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
+        static = [*named(self.sizes_kept()), *map(flag_of, program.saved_presence)]
+        kept = [*named(program.saved), *([tuple_of(static)] if static else [])]
+        body: list[py.Statement] = [unpacked(kept)] if kept else []
+        sizes = sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
+        grad = Word("grad_output") if self.seeds != ["grad_output"] else Name("grad_output")
         if len(self.seeds) > 1:
-            used = names_in("\n".join([*sized, *self.body]))
-            lines += assigned(", ".join(s if s in used else "_" for s in self.seeds), "grad_output", 4)
-        lines += [*sized, *count_lines(self.backward.counts)]
-        lines += unset([g for n in primal.optional if (g := self.gradient_of(n)) is not None], 4)
-        result = [self.gradient_of(n) or "None" for n in primal.inputs]
-        return [*lines, *self.body, *returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)]
+            body.append(Assign(bare(read_only(named(self.seeds), sizes, self.body)), grad))
+        elif self.seeds != ["grad_output"]:
+            body.append(Assign(Name(self.seeds[0]), grad))
+        body += [*sizes, *counted(self.backward.counts)]
+        optional = [g for n in primal.optional if (g := self.gradient_of(n)) is not None]
+        body += [py.Unset(tuple(named(optional)))] if optional else []
+        given = (Given(SAVED, None, "saved", fixed=True), Given(grad, None, "cotangent", fixed=True))
+        return Def(
+            Word("backward"),
+            (*self.given(self.options), *given),
+            [*body, *self.body, returned(self.gradients())],
+            ("Return J.T @ grad_output: one gradient per input, None where it has none.",),
+            role="backward",
+            public=True,
+        )
 
 
 class _ForwardMode(_File):
     """Forward mode: a `jax.custom_jvp`, which JAX transposes for its backward."""
 
-    template = "jax_jvp.j2"
     rule = "jax.custom_jvp"
 
-    def functions(self) -> dict[str, str | list[str]]:
-        return {
-            "exported": f'"{self.primal.name}"',
-            "result": [*self.computed(), *returned(self.outputs(), 4)],
-            "jvp_parameters": parameters("_jvp", [*self.options, "primals", "tangents"]),
-            "jvp": self._jvp(),
-        }
+    def functions(self) -> list[Def | py.Statement]:
+        return [self.ruled([*self.computed(), Return(self.outputs())]), self._jvp()]
 
-    def _jvp(self) -> list[str]:
+    def _jvp(self) -> Def:
         assert self.program.product is not None, "the pipeline plans it"
         pushed = _Tangents(self.program.product)
-        inner = [*pushed.sized(4), *self.lines()(pushed.statements)]
-        results = pushed.results(self.primal.outputs, "np.zeros({}.shape, jax.dtypes.float0)")
-        used = names_in("\n".join([*inner, *results]))
-        names = [pushed.tangents.get(n, "_") for n in self.primal.inputs]
-        lines = unpacked(self.primal.inputs, "primals")
-        lines += unpacked([n if n in used else "_" for n in names], "tangents")
+        inner = [*pushed.sizes(), *self.lines()(pushed.statements)]
+        float0 = Word("jax.dtypes.float0")
+        results = pushed.results(
+            self.primal.outputs, lambda n: call("np.zeros", Attribute(Name(n), "shape"), float0)
+        )
+        tangents = [Name(pushed.tangents[n]) if n in pushed.tangents else Word("_") for n in self.primal.inputs]
+        body: list[py.Statement] = [unpacked(named(self.primal.inputs), Word("primals"))]
+        body.append(unpacked(read_only(tangents, inner, results), Word("tangents")))
+        body += inner
         values = tuple_of(results) if len(results) > 1 else results[0]
-        call = "".join(self.call(""))
-        if values.count(".shape") == 0:
-            return [*lines, *inner, *returned(f"{call}, {values}", 4)]
-        result = assigned(", ".join(self.primal.outputs), call, 4)
-        return [*lines, *inner, *result, *returned(f"{self.outputs()}, {values}", 4)]
+        result = self.call()
+        if any(isinstance(r, py.Call) for r in results):
+            body.append(Assign(bare(named(self.primal.outputs)), result))
+            result = self.outputs()
+        given = (*self.given(self.options), Given(Word("primals")), Given(Word("tangents")))
+        about = ("Return the result, and J @ tangents.",)
+        decorators = (Attribute(self.own, "defjvp"),)
+        return Def(Word("_jvp"), given, [*body, Return(bare([result, values]))], about, decorators)
 
 
 class _Tangents(TangentFile):
-    def printer(self, like: str) -> JaxPrinter:
-        return JaxPrinter(f"{like}.dtype", self.options)
-
-
-PROMOTED = (
-    "def _promoted(*arrays):",
-    '    """Return the arrays in the one dtype that they promote to."""',
-    "    dtype = jnp.result_type(*(x for x in arrays if x is not None))",
-    "    return [None if x is None else x.astype(dtype) for x in arrays]",
-)
-HELPERS: Mapping[str, tuple[str, ...]] = {
-    "_Static": (
-        "@jax.tree_util.register_static",
-        "class _Static(tuple):",
-        '    """Sizes and flags that backward needs: constants to jax.jit, no arrays."""',
-    ),
-    "_outside": (
-        "def _outside(subscripts, extent):",
-        '    """Whether a subscript is out of range; of what JAX traces nobody knows."""',
-        "    if isinstance(subscripts, jax.core.Tracer) or not subscripts.size:",
-        "        return False",
-        "    values = np.asarray(subscripts)",
-        "    return values.min() < 0 or values.max() >= extent",
-    ),
-    "_windows": (
-        "def _windows(x, axis, size, step=1, dilation=1):",
-        '    """Return the windows of x along `axis`, each in a new last axis."""',
-        "    axis %= x.ndim",
-        "    span = dilation * (size - 1) + 1",
-        "    count = max((x.shape[axis] - span) // step + 1, 0)",
-        "    places = step * jnp.arange(count)[:, None] + dilation * jnp.arange(size)",
-        "    return jnp.moveaxis(x[(slice(None),) * axis + (places,)], axis + 1, -1)",
-    ),
-}
+    def tree(self, like: str) -> JaxExpressions:
+        return JaxExpressions(dtype_of(like), self.options)

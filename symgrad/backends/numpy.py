@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
 
 from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
@@ -12,35 +11,43 @@ from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.build import SCIPY
+from ..source import python as py
 from ..source.layout import cut_text
-from .base import template
+from ..source.python import Assign, Def, Do, Expression, Given, Import, Module, Name, Return, Several, Word, bare, call
+from .handwritten import handwritten
 from .python_checks import (
-    RANGE,
-    WINDOWS,
     checked_options,
     cotangent_helper,
     cotangents_helper,
     inputs_helper,
+    outside,
     range_refused,
     type_helpers,
 )
-from .python_file import PythonFile, module_from
-from .python_lines import (
-    Lines,
+from .python_expressions import Expressions, dtype_of
+from .python_file import PythonFile
+from .python_names import PythonLanguage
+from .python_print import flat
+from .python_sizes import shape
+from .python_statements import (
+    SAVED,
+    Statements,
     as_stored,
     conditions,
-    constraint_lines,
-    count_lines,
-    in_docstring,
-    size_lines,
+    counted,
+    flag_of,
+    is_given,
+    named,
+    read_only,
+    returned,
+    sized,
     tuple_of,
     unpacked,
-    with_return,
 )
-from .python_names import PythonLanguage, names_in
-from .python_text import ArrayPrinter, assigned, called, pack_name, parameters, returned, sizes, unset
 
 MANY = 8  # inputs, from which their flags are not written out
+ROOM = 84  # columns for outputs that stand in the return itself
+NEEDS, DTYPE = Word("needs_input_grad"), Word("dtype")
 
 
 class NumPy(PythonLanguage):
@@ -50,90 +57,74 @@ class NumPy(PythonLanguage):
     executed = "numpy"
     style = "arrays"
 
-    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
-        """Return {file name: text}."""
-        function = program.derivative.primal.name
-        return {f"{function}_numpy.py": NumPyFile(program).text(header)}
+    def module(self, program: Program, header: Sequence[str]) -> Module:
+        """The file as a tree."""
+        return NumPyFile(program).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
-        """Import the printed text as a module, without writing it anywhere."""
-        ((path, text),) = files.items()
-        return module_from(path, text)
+        """Import the printed text as a module."""
+        return self.module_of(program, files)
 
 
-class NumPyLines(Lines):
-    def add_at(self, s: AddAt, indent: int) -> list[str]:
-        inner = self.text.items(s.items)
-        index = f"({inner})" if len(s.items) > 1 else inner
-        index = f"np.s_[{inner}]" if any(isinstance(i, Slice) for i in s.items) else index
+class NumPyStatements(Statements):
+    def add_at(self, s: AddAt) -> py.Block:
+        items = self.tree.items(s.items)
+        index = items[0] if len(items) == 1 else Several(items)
+        index = py.Element(Word("np.s_"), items) if any(isinstance(i, Slice) for i in s.items) else index
         value: Array = s.value
         if s.lacks and len(s.items) == 1:  # NumPy 2.4 reads behind a vector that is added at a matrix of places
             value = Take(value, (None,) * s.lacks)
-        return called(f"np.add.at({s.name}, {index}, {self.text(value)})", indent)
+        return [Do(call("np.add.at", Name(s.name), index, self.tree(value)))]
 
 
 class NumPyFile(PythonFile):
-    def printer(self, like: str) -> ArrayPrinter:
-        return ArrayPrinter(f"{like}.dtype", self.options, self.needs)
+    def tree(self, like: str) -> Expressions:
+        return Expressions(dtype_of(like), self.options, self.needs)
 
-    def text(self, header: Sequence[str]) -> str:
+    def module(self, header: Sequence[str]) -> Module:
+        """The file as a tree."""
         functions = self.functions()
-        body = "\n".join(line for f in functions for line in f["lines"])
-        helpers, used = self.completed(body, self._helpers(), {"_windows": WINDOWS})
-        imports = ["import math", ""] if "math" in used else []
-        imports.append("import numpy as np")
-        modules = [m for m in SCIPY if m in used]
-        if modules:
-            imports.append(f"from scipy import {', '.join(sorted(modules))}")
-        public = sorted(f["name"] for f in functions if not f["name"].startswith("_"))
-        return template("numpy.j2").render(
-            header=[in_docstring(line) for line in header],
-            imports=[*imports, *self.imports(functions)],
-            exported=", ".join(f'"{name}"' for name in public),
-            functions=functions,
-            helpers=helpers,
+        helpers, used = self.completed(functions, self._helpers(), handwritten("numpy"))
+        modules = [Import(m, source="scipy") for m in sorted(SCIPY) if m in used]
+        return Module(
+            tuple(header),
+            ((Import("math"),) if "math" in used else (), (Import("numpy", "np"), *modules, *self.imports())),
+            tuple(f.name for f in functions if f.public),
+            (*functions, *helpers),
         )
 
-    def functions(self) -> list[dict[str, Any]]:
-        """The functions that are printed, each its name, parameters, docstring and lines."""
+    def functions(self) -> list[Def]:
+        """The functions that are printed."""
         return [self._forward(), self._backward()]
 
-    def imports(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
+    def imports(self) -> list[Import]:
         """What they import besides NumPy."""
         return []
 
     # forward
 
-    def _forward(self) -> dict[str, Any]:
-        lines = with_return(self.computed(), self.primal.outputs, self.program.saved, tuple_of(self.kept()))
-        doc = [self.results_doc(", and what backward needs"), *self.arguments_doc()]
-        return {"name": "forward", "parameters": parameters("forward", self.parameters()), "doc": doc, "lines": lines}
+    def _forward(self) -> Def:
+        body = _with_return(self.computed(), self.primal.outputs, self.program.saved, tuple_of(self.kept()))
+        about = (self.results_doc(", and what backward needs"), *self.arguments_doc())
+        return Def(Word("forward"), tuple(self.parameters()), body, about, role="forward", public=True)
 
     def checked(self) -> list[str]:
         """The options that `_inputs` is given."""
         return checked_options(self.program)
 
-    def computed(self) -> list[str]:
-        """The lines of forward before its return."""
-        primal = self.primal
-        lines: list[str] = []
-        if primal.inputs:
-            names = ", ".join(primal.inputs)
-            lines += assigned(names, f"_inputs({', '.join([*primal.inputs, *self.checked()])})", 4)
-        sized = size_lines(self.forward_sizes(), self.sure)
-        sized += constraint_lines(primal, self.needs)
-        sized += count_lines(self.forward.counts)
-        lines += [*sized, ""] if sized else []
-        return lines + NumPyLines(self._typed(), lambda guard: conditions(guard, {}, None, ""))(self.forward.statements)
+    def computed(self) -> list[py.Statement]:
+        """The statements of forward before its return."""
+        inputs = named(self.primal.inputs)
+        first = [Assign(bare(inputs), call("_inputs", *inputs, *named(self.checked())))] if inputs else []
+        return self.begun(NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS)), first)
 
-    def _typed(self) -> ArrayPrinter:
-        return self.printer(self.like) if self.like else ArrayPrinter("np.float64", self.options, self.needs)
+    def _typed(self) -> Expressions:
+        return self.tree(self.like) if self.like else Expressions(Word("np.float64"), self.options, self.needs)
 
-    def kept(self) -> list[str]:
+    def kept(self) -> list[Expression]:
         """What forward saves."""
-        saved = [*self.program.saved]
-        saved += [self.size_text(d, self.sure) for d in self.program.saved_sizes]
-        saved += [*self.program.saved_options, *(f"{n} is not None" for n in self.program.saved_presence)]
+        saved = [*named(self.program.saved), *map(self.size_kept, self.program.saved_sizes)]
+        saved += [*named(self.program.saved_options), *map(is_given, self.program.saved_presence)]
         return [*saved, self._typed().dtype] if self._saves_dtype() else saved
 
     def _saves_dtype(self) -> bool:
@@ -161,95 +152,107 @@ class NumPyFile(PythonFile):
 
     # backward
 
-    def _backward(self) -> dict[str, Any]:
+    def _backward(self) -> Def:
         primal, program = self.primal, self.program
-        derivative = program.derivative
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
-        dtype = f"{reals[0]}.dtype" if reals else "dtype" if self._saves_dtype() else f"{derivative.seeds[0][1]}.dtype"
-        dtype = dtype if primal.inputs else "np.float64"
-        printer = ArrayPrinter(dtype, self.options, self.needs)
-        names = [*program.saved, *(pack_name(d) for d in program.saved_sizes), *program.saved_options]
-        names += [f"has_{n}" for n in program.saved_presence]
-        if self._saves_dtype():
-            names.append("dtype")
+        dtype = dtype_of(reals[0] if reals else program.derivative.seeds[0][1])
+        dtype = DTYPE if self._saves_dtype() else dtype if primal.inputs else Word("np.float64")
+        names = self.names_kept()
         told = [program.table[n] for n in program.saved if not program.table[n].optional]
-        kept = self.forward.kept
         needed = [d for d in self.backward.sizes if d not in program.saved_sizes]
         shapes, more = self._seed_shapes(told)
         needed = [d.name for d in primal.dims if d.name in needed or d.name in more]
-        lines = size_lines(needed, [as_stored(t, kept.get(t.name)) for t in told])
-        lines += count_lines(self.backward.counts)
-        lines += self._cotangent_lines(shapes, dtype)
+        body = sized(needed, [as_stored(t, self.forward.kept.get(t.name)) for t in told])
+        body += [*counted(self.backward.counts), *self._cotangents(shapes, dtype)]
         gradients = {g: k for k, g in enumerate(self.gradient_of(n) for n in primal.inputs) if g is not None}
-        if gradients:
-            lines += unset([*gradients], 4)
+        body += [py.Unset(tuple(named([*gradients])))] if gradients else []
 
-        def asked(guard: Guard) -> str:
-            return conditions(guard, gradients, program, "needs_input_grad")
+        def asked(guard: Guard) -> Sequence[Expression]:
+            return conditions(guard, gradients, program, NEEDS)
 
-        lines += NumPyLines(printer, asked)(self.backward.statements)
-        used = names_in("\n".join(lines))
-        names = [n if n in program.saved or n in used else "_" for n in names]
-        lines = [*(unpacked(names) if names else []), *lines]
-        result = [self.gradient_of(n) or "None" for n in primal.inputs]
-        lines += returned(tuple_of(result) if len(result) < 2 else ", ".join(result), 4)
+        body += NumPyStatements(Expressions(dtype, self.options, self.needs), asked)(self.backward.statements)
+        kept = [*named(program.saved), *read_only(names[len(program.saved) :], body)]
         count = len(primal.inputs)
-        default = f"(True,) * {count}" if count > MANY else tuple_of(["True"] * count)
-        return {
-            "name": "backward",
-            "parameters": parameters("backward", ["saved", "grad_output=None", f"needs_input_grad={default}"]),
-            "doc": self._backward_doc(),
-            "lines": lines,
-        }
+        flags: Expression = Several((Word("True"),) * count)
+        if count > MANY:
+            flags = py.Operation("mul", (Several((Word("True"),)), py.integer(count)))
+        return Def(
+            Word("backward"),
+            (
+                Given(SAVED, None, "saved", fixed=True),
+                Given(self.given_seed(), py.NONE, "cotangent", fixed=True),
+                Given(NEEDS, flags, "needed", fixed=True),
+            ),
+            [*([unpacked(kept)] if kept else []), *body, returned(self.gradients())],
+            self._backward_doc(),
+            role="backward",
+            public=True,
+        )
 
-    def _backward_doc(self) -> list[str]:
+    def names_kept(self) -> list[Expression]:
+        """What forward has saved, by the names that it has in backward."""
+        program = self.program
+        kept: list[Expression] = [*named(program.saved), *named(program.saved_sizes), *named(program.saved_options)]
+        kept += map(flag_of, program.saved_presence)
+        return [*kept, DTYPE] if self._saves_dtype() else kept
+
+    def _backward_doc(self) -> tuple[str, ...]:
         first = "Return J.T @ grad_output: one gradient per input, None where it is not needed."
         ((output, _), *others) = seeds = self.program.derivative.seeds
         if self._whole_output():
             said = f"{output} is no real number: grad_output does not count."
         elif others:
-            said = f"grad_output is {tuple_of([s for _, s in seeds])}; None in it counts as zero."
+            said = f"grad_output is ({', '.join(s for _, s in seeds)}); None in it counts as zero."
         else:
             shape = self.primal.table[output].shape
             said = f"grad_output has the shape of {output}, {show_shape(self.primal.table[output])}; "
             said = said if shape else f"grad_output is a scalar, as {output} is; "
             said = f"{said}left out, it is 1." if not shape else f"{said[:-2]}."
-        return [first, "", *(f"    {part.strip()}" for part in cut_text(said, 0, 84)), "    "]
+        return (first, "", *(part.strip() for part in cut_text(said, 0, 84)))
 
-    def _seed_shapes(self, told: Sequence[Tensor]) -> tuple[list[str], set[str]]:
-        """The text of the shape of each cotangent, and the sizes that this text mentions."""
-        texts, mentioned = [], set[str]()
+    def _seed_shapes(self, told: Sequence[Tensor]) -> tuple[list[Expression], set[str]]:
+        """The shape of each cotangent, and the sizes that these mention."""
+        shapes, mentioned = list[Expression](), set[str]()
         kept = self.forward.kept
         for output, _ in self.program.derivative.seeds:
-            shape = self.primal.table[output].shape
-            same = next((t.name for t in told if t.shape == shape and t.name not in kept and shape), None)
+            extents = self.primal.table[output].shape
+            same = next((t.name for t in told if t.shape == extents and t.name not in kept and extents), None)
             if same is not None:
-                texts.append(f"{same}.shape")
+                shapes.append(py.Attribute(Name(same), "shape"))
             else:
                 known = {extent.key: ref(name) for name, extent in self.backward.counts}
-                shape = tuple(known.get(e.key, e) for e in shape)
-                texts.append(sizes.shape(shape))
-                names = {n.name for e in shape for n in postorder(e) if isinstance(n, Ref)}
+                extents = tuple(known.get(e.key, e) for e in extents)
+                shapes.append(shape(extents))
+                names = {n.name for e in extents for n in postorder(e) if isinstance(n, Ref)}
                 mentioned |= names - set(self.program.saved_sizes)
-        return texts, mentioned
+        return shapes, mentioned
 
-    def _cotangent_lines(self, shapes: Sequence[str], dtype: str) -> list[str]:
-        seeds = [s for _, s in self.program.derivative.seeds]
+    def given_seed(self) -> Name | Word:
+        """What the interface calls `grad_output`: the cotangent itself, unless that is what the user calls another."""
+        return Name("grad_output") if self.seeds == ["grad_output"] else Word("grad_output")
+
+    @property
+    def seeds(self) -> list[str]:
+        """The cotangents."""
+        return [s for _, s in self.program.derivative.seeds]
+
+    def _cotangents(self, shapes: Sequence[Expression], dtype: Expression) -> py.Block:
         if self._whole_output():
             return []
-        extra = f", {dtype}" if self._scalar_output() or len(seeds) > 1 else ""
-        if len(seeds) == 1:
-            return assigned("grad_output", f"_cotangent(grad_output, {shapes[0]}{extra})", 4)
+        one, *others = seeds = self.seeds
+        extra = [dtype] if self._scalar_output() or others else []
+        if not others:
+            return [Assign(Name(one), call("_cotangent", self.given_seed(), *shapes, *extra))]
         read = {r.name for e in self.program.backward.equations for r in e.reads}
-        seeds = [s if s in read else "_" for s in seeds]
-        return [*assigned(", ".join(seeds), f"_cotangents(grad_output, ({', '.join(shapes)}){extra})", 4)]
+        names = [Name(s) if s in read else Word("_") for s in seeds]
+        return [Assign(bare(names), call("_cotangents", self.given_seed(), tuple_of(shapes), *extra))]
 
     # helpers
 
-    def _helpers(self) -> list[list[str]]:
-        helpers = []
+    def _helpers(self) -> list[py.Definition]:
+        helpers: list[py.Definition] = []
         if self.primal.inputs:
-            helpers.append(inputs_helper(self.program, range_refused(RANGE, ArrayPrinter(""))))
+            helpers.append(inputs_helper(self.program, range_refused(outside, Expressions(Word("")))))
         helpers += type_helpers(self.primal, "np")
         seeds = self.program.derivative.seeds
         if self._whole_output():
@@ -261,3 +264,22 @@ class NumPyFile(PythonFile):
             scalar = "always" if always else "sometimes" if self._scalar_output() else ""
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         return helpers
+
+
+def _with_return(
+    body: Sequence[py.Statement], outputs: Sequence[str], saved: Sequence[str], kept: Expression
+) -> list[py.Statement]:
+    """The statements and the return; outputs that are only returned stand in the return itself while that is short."""
+    last: dict[str, Expression] = {}
+    for s in reversed(body):
+        match s:
+            case Assign(Name(name), value, "=") if name in outputs and name not in saved and len(flat(value)) <= ROOM:
+                last[name] = value
+            case _:
+                break
+    values = [last.get(o, Name(o)) for o in outputs]
+    if len(outputs) > 1 and len(last) == len(outputs) and py.names_in(values).isdisjoint(outputs):
+        result = Return(bare([tuple_of(values), kept]))
+        if len(flat(result.value)) + len("return ") <= ROOM:
+            return [*body[: len(body) - len(last)], result]
+    return [*body, Return(bare([tuple_of(named(outputs)) if len(outputs) > 1 else Name(outputs[0]), kept]))]

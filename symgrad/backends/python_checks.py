@@ -1,6 +1,6 @@
 """The private functions of a printed Python file: what refuses inputs and gradients that do not fit.
 
-Each is a list of lines; the messages name the function, the tensor, the size, and who told it first.
+The messages name the function, the tensor, the size, and who told it first.
 """
 
 from __future__ import annotations
@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..expr import ZERO, Apply, Const, Expr, Ref, ref, refs, show, substitute, transform
+from ..expr import ZERO, Apply, Const, Expr, Ref, refs, show, transform
+from ..expr import ref as reference
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.taking import as_number
 from ..plan.arrays.tree import Array, Elementwise, Num, SizeOf, Var
-from .python_text import WIDTH, ArrayPrinter, assigned, if_lines, parameters, returned
-
-RANGE = "{name}.size and not (0 <= {name}.min() and {name}.max() < {extent})"
+from ..source import python as py
+from ..source.layout import LIMIT
+from ..source.python import NONE, Assign, Attribute, Def, Expression, Given, If, Name, Operation, Statement, Word, call
+from .python_expressions import Expressions, all_but
+from .python_print import flat
+from .python_sizes import size
+from .python_statements import is_given, named
 
 
 def promoted(primal: Function) -> list[str]:
@@ -29,136 +34,133 @@ class RangeCheck:
     """That the integers in an input are subscripts of an axis.
 
     name    the input
-    given   what asks whether it is there; empty for one that always is
-    extent  the text of how long the axis is
+    given   whether it may be left out, and is asked for
+    extent  how long the axis is
     asked   the condition under which its elements are read; None if all are
     said    what they must be, in words
     """
 
     name: str
-    given: str
-    extent: str
+    given: bool
+    extent: Expression
     asked: Array | None
     said: str
 
 
-Refuse = Callable[[Function, RangeCheck], list[str]]
+Refuse = Callable[[Function, RangeCheck], py.Block]
+CONVERTED = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
 
 
-def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[str] = ()) -> list[str]:
+def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[str] = ()) -> Def:
     """`_inputs`, which checks types and shapes.
 
-    refuse    the lines that refuse subscripts out of range; None if they are refused later
+    refuse    what refuses subscripts out of range; None if they are refused later
     one_type  inputs that get one dtype
     """
     primal = program.derivative.primal
     options = checked_options(program) if refuse is not None else []
-    lines = [
-        f"def _inputs({parameters('_inputs', [*primal.inputs, *options])}):",
-        '    """Return the inputs as arrays; refuse what is of another type or shape."""',
-    ]
-    words = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
+    body: list[Statement] = []
     for name in primal.inputs:
         tensor = primal.table[name]
-        value = f'{words[tensor.dtype]}("{name}", {name})'
-        value = f"None if {name} is None else {value}" if tensor.optional else value
-        lines.append(f"    {name} = {value}")
-    bound: dict[str, tuple[str, str]] = {}
+        value: Expression = call(CONVERTED[tensor.dtype], py.text(name), Name(name))
+        if tensor.optional:
+            value = Operation("select", (is_given(name, False), NONE, value))
+        body.append(Assign(Name(name), value))
+    bound: dict[str, tuple[Expression, list[str | Expression]]] = {}
     for name in sorted(primal.inputs, key=lambda name: primal.table[name].optional):  # who is sure to be there tells
-        checks = _shape_checks(primal, primal.table[name], bound)
-        if primal.table[name].optional and checks:
-            checks = [f"if {name} is not None:", *(f"    {line}" for line in checks)]
-        lines += [f"    {line}" for line in checks]
+        checks = list(_shape_checks(primal, primal.table[name], bound))
+        body += [If(is_given(name), checks)] if primal.table[name].optional and checks else checks
     if refuse is not None:
         told = {size: where for size, (where, _) in bound.items()}
-        lines += [f"    {line}" for check in _range_checks(program, told) for line in refuse(primal, check)]
+        body += [s for check in _range_checks(program, told) for s in refuse(primal, check)]
     if one_type:
-        names = ", ".join(one_type)
-        lines += [f"    {line}" for line in assigned(names, f"_promoted({names})", 4)]
-    return [*lines, *(f"    {line}" for line in returned(", ".join(primal.inputs), 4))]
+        body.append(Assign(py.bare(named(one_type)), call("_promoted", *named(one_type))))
+    return Def(
+        Word("_inputs"),
+        tuple(Given(Name(n)) for n in (*primal.inputs, *options)),
+        [*body, py.Return(py.bare(named(primal.inputs)))],
+        ("Return the inputs as arrays; refuse what is of another type or shape.",),
+    )
 
 
-def _shape_checks(primal: Function, tensor: Tensor, bound: dict[str, tuple[str, str]]) -> list[str]:
-    """Lines that compare the shape of an input with what earlier inputs told; `bound` is (text, place) by size."""
-    name, indent = tensor.name, 8 if tensor.optional else 4
-    extents = list(tensor.shape)
-    pack = extents[0] if extents and isinstance(extents[0], Ref) and extents[0].name in primal.packs else None
-    rank = len(extents) - (pack is not None)
-    lines: list[str] = []
-    wanted = show_shape(tensor)
-    if pack is None or rank:
-        test = f"{name}.ndim {'!=' if pack is None else '<'} {rank}"
-        lines += [
-            f"if {test}:",
-            *raised("ValueError", f"{primal.name}: {name} has shape {{{name}.shape}}, expected {wanted}", indent),
-        ]
+def _shape_checks(
+    primal: Function, tensor: Tensor, bound: dict[str, tuple[Expression, list[str | Expression]]]
+) -> Iterator[Statement]:
+    """What compares the shape of an input with what earlier inputs told; `bound` is (expression, place) by size."""
+    name, extents = tensor.name, tensor.shape
+    shape = Attribute(Name(name), "shape")
+    packed = bool(extents) and isinstance(extents[0], Ref) and extents[0].name in primal.packs
+    rank = len(extents) - packed
+    if rank or not packed:
+        test = Operation("lt" if packed else "ne", (Attribute(Name(name), "ndim"), py.integer(rank)))
+        yield refusal(test, f"{primal.name}: {name} has shape ", shape, f", expected {show_shape(tensor)}")
     for place, extent in enumerate(extents):
-        first = pack is not None and place == 0
-        axis = place if pack is None else place - len(extents)
-        text = f"{name}.shape[{axis}]"
-        if first:
-            text = f"{name}.shape[:-{rank}]" if rank else f"{name}.shape"
-        where = "leading axes" if first else f"axis {axis}"
-        lines += _axis_check(primal.name, tensor, extent, text, where, bound)
-    return lines
+        axis = place - len(extents) if packed else place
+        found: Expression = py.Element(shape, (py.integer(axis),))
+        where, told = f"axis {axis}", f"{name} has {show(extent)} = "
+        after = f" ({where})"
+        if packed and place == 0:
+            found, where, after = all_but(shape, rank), "leading axes", ""
+            told = f"{name} has {'leading axes' if rank else 'shape'} "
+        if isinstance(extent, Const):
+            expected = (f" in {where}, expected {show(extent)}",)
+            yield refusal(Operation("ne", (found, size(extent))), f"{primal.name}: {name} has ", found, *expected)
+            continue
+        assert isinstance(extent, Ref)
+        said: list[str | Expression] = [told, found, *([after] if after else [])]
+        if extent.name not in bound:
+            bound[extent.name] = (found, said)
+            continue
+        other, first = bound[extent.name]
+        yield refusal(Operation("ne", (found, other)), f"{primal.name}: ", *first, ", ", *said)
 
 
-def _axis_check(
-    function: str, tensor: Tensor, extent: Expr, text: str, where: str, bound: dict[str, tuple[str, str]]
-) -> list[str]:
-    name, indent = tensor.name, 8 if tensor.optional else 4
-    if isinstance(extent, Const):
-        return [
-            *if_lines(f"{text} != {show(extent)}", indent),
-            *raised("ValueError", f"{function}: {name} has {{{text}}} in {where}, expected {show(extent)}", indent),
-        ]
-    assert isinstance(extent, Ref)
-    told = f"{name} has {extent.name} = {{{text}}} ({where})"
-    if not extent.name.isidentifier():
-        told = f"{name} has {'shape' if text.endswith('shape') else 'leading axes'} {{{text}}}"
-    if extent.name not in bound:
-        bound[extent.name] = (text, told)
-        return []
-    other, first = bound[extent.name]
-    message = f"{function}: {first}, {told}"
-    return [*if_lines(f"{text} != {other}", indent), *raised("ValueError", message, indent)]
+def refusal(test: Expression, *message: str | Expression, kind: str = "ValueError") -> If:
+    """`if test: raise kind(message)`."""
+    return If(test, [py.Raise(kind, py.Text(message))])
 
 
-def _range_checks(program: Program, told: Mapping[str, str]) -> Iterator[RangeCheck]:
-    """What is asked of the integers in inputs; `told` is the text of each size."""
+def _range_checks(program: Program, told: Mapping[str, Expression]) -> Iterator[RangeCheck]:
+    """What is asked of the integers in inputs; `told` is where each size is read from."""
     primal = program.derivative.primal
     options = [o.name for o in primal.options]
     for subscript in program.indexed:
         name, extent = subscript.element.name, subscript.extent
         if name not in primal.inputs:
             continue
-        limit = show(substitute(extent, {r: ref(told[r.name]) for r in refs(extent) if r.name in told}))
+        limit = size(extent, told)
         asked, said = None, f"range({show(extent)})"
         if subscript.where is not None:
-            condition = transform(subscript.where, lambda n: ref(n.name) if isinstance(n, Ref) else n)
+            condition = transform(subscript.where, lambda n: reference(n.name) if isinstance(n, Ref) else n)
             asked, said = _array(condition, options), f"{said} where {show(condition)}"
-        given = f"{name} is not None" if primal.table[name].optional else ""
-        yield RangeCheck(name, given, limit, asked, said)
+        yield RangeCheck(name, primal.table[name].optional, limit, asked, said)
 
 
-def range_refused(outside: str, text: ArrayPrinter) -> Refuse:
-    """Subscripts are looked at: `outside` asks whether those in `name` reach out of range(`extent`)."""
+def outside(name: Expression, extent: Expression) -> list[Expression]:
+    """Whether an array of subscripts reaches out of range(extent)."""
+    least, most = (py.method(name, n) for n in ("min", "max"))
+    inside = Operation("and", (Operation("le", (py.integer(0), least)), Operation("lt", (most, extent))))
+    return [Attribute(name, "size"), Operation("not", (inside,))]
 
-    def lines(primal: Function, check: RangeCheck) -> list[str]:
-        name, given, block = check.name, check.given, []
+
+def range_refused(outside: Callable[[Expression, Expression], list[Expression]], tree: Expressions) -> Refuse:
+    """Subscripts are looked at: `outside` asks whether those in an array reach out of a range."""
+
+    def refuse(primal: Function, check: RangeCheck) -> py.Block:
+        name: Expression = Name(check.name)
+        block: list[Statement] = []
         if check.asked is not None:
-            name = "places"
+            name = Word("places")
             places = Elementwise("select", (check.asked, Var(check.name), Num(as_number(ZERO))))
-            block = assigned(name, text(places), 8 if given else 4)
-        test = outside.format(name=name, extent=check.extent)
-        nested = bool(given and block)
-        indent = 8 if nested else 4
-        message = f"{primal.name}: {check.name} must be in {check.said}, here range({{{check.extent}}})"
-        block += if_lines(f"{given} and {test}" if given and not nested else test, indent)
-        block += raised("IndexError", message, indent)
-        return [f"if {given}:", *(f"    {line}" for line in block)] if nested else block
+            block.append(Assign(name, tree(places)))
+        test = outside(name, check.extent)
+        if check.given and not block:
+            test = [is_given(check.name), *test]
+        said = f"{primal.name}: {check.name} must be in {check.said}, here range("
+        block.append(refusal(py.joined("and", test), said, check.extent, ")", kind="IndexError"))
+        return [If(is_given(check.name), block)] if check.given and check.asked is not None else block
 
-    return lines
+    return refuse
 
 
 def _array(condition: Expr, options: Sequence[str]) -> Array:
@@ -183,139 +185,99 @@ def checked_options(program: Program) -> list[str]:
     return [o.name for o in primal.options if o.name in reached]
 
 
-def raised(kind: str, message: str, indent: int = 4) -> list[str]:
-    """`raise kind(f"...")`, one column in; a long message in several strings. `indent` is that of the `if`."""
-    line = f"    raise {kind}({_string(message)})"
-    if len(line) + indent <= WIDTH:
-        return [line]
-    strings = _strings(message, WIDTH - indent - 8)
-    return [f"    raise {kind}(", *(f"        {text}" for text in strings), "    )"]
-
-
-def _strings(message: str, room: int) -> list[str]:
-    """A message as neighbouring strings of at most `room` columns, cut behind the commas of its sentence, or else
-    between words; never in what is computed."""
-    parts, depth = [""], 0
-    for letter in message:
-        depth += (letter in "{([") - (letter in "})]")
-        if letter == " " and not depth and parts[-1].endswith((",", ";")):
-            parts[-1] += letter
-            parts.append("")
-        else:
-            parts[-1] += letter
-    lines = [""]
-    for part in parts:
-        if len(lines[-1] + part) + 3 <= room or not lines[-1]:
-            lines[-1] += part
-        else:
-            lines.append(part)
-    return [_string(piece) for line in lines for piece in _words(line, room - 3)]
-
-
-def _words(line: str, room: int) -> list[str]:
-    """A line cut between words, outside of what is computed, where it is too long."""
-    pieces, depth, start = [], 0, 0
-    place = 0
-    for k, letter in enumerate(line):
-        depth += (letter == "{") - (letter == "}")
-        if k - start >= room and place > start:
-            pieces.append(line[start:place])
-            start = place
-        if letter == " " and not depth:
-            place = k + 1
-    return [*pieces, line[start:]]
-
-
-def _string(text: str) -> str:
-    return f'f"{text}"' if "{" in text else f'"{text}"'
-
-
-def type_helpers(primal: Function, module: str) -> list[list[str]]:
+def type_helpers(primal: Function, module: str) -> list[Def]:
     """What makes arrays of the inputs, and refuses those of another type; `module` is np or jnp."""
     kinds = {primal.table[n].dtype for n in primal.inputs}
     rows = (
-        (Dtype.REAL, "_real", "floating point", "floating"),
-        (Dtype.INT, "_integer", "integer", "integer"),
-        (Dtype.BOOL, "_boolean", "boolean", "bool_"),
+        (Dtype.REAL, "floating point", "floating"),
+        (Dtype.INT, "integer", "integer"),
+        (Dtype.BOOL, "boolean", "bool_"),
     )
+    value, array = Word("value"), Word("array")
+    dtype = Attribute(array, "dtype")
     found = []
-    for dtype, word, kind, check in rows:
-        message = f"{primal.name}: {{name}} has dtype {{array.dtype}}, expected {kind}"
-        lines = [
-            f"def {word}(name, value):",
-            f'    """Return `value` as an array, which must be {kind}."""',
-            f"    array = {module}.asarray(value)",
-            f"    if not {module}.issubdtype(array.dtype, {module}.{check}):",
-            *(f"    {line}" for line in raised("TypeError", message)),
-            "    return array",
+    for kind, said, check in rows:
+        right = call(f"{module}.issubdtype", dtype, Word(f"{module}.{check}"))
+        body: list[Statement] = [
+            Assign(array, call(f"{module}.asarray", value)),
+            wrong_type(primal.name, Operation("not", (right,)), dtype, said),
+            py.Return(array),
         ]
-        found += [lines] if dtype in kinds else []
+        found += [type_helper(kind, said, body, "as an array, which")] if kind in kinds else []
     return found
 
 
+def type_helper(kind: str, said: str, body: py.Block, which: str) -> Def:
+    """A function that returns a value of a type or refuses it."""
+    about = f"Return `value`{'' if which[0] == ',' else ' '}{which} must be {said}."
+    return Def(Word(CONVERTED[Dtype(kind)]), (Given(Word("name")), Given(Word("value"))), body, (about,))
+
+
+def wrong_type(function: str, test: Expression, dtype: Expression, expected: str) -> If:
+    """The refusal of another type."""
+    said = (f"{function}: ", Word("name"), " has dtype ", dtype, f", expected {expected}")
+    return refusal(test, *said, kind="TypeError")
+
+
 NO_COTANGENT = "grad can be implicitly created only for scalar outputs"
+GRAD, SHAPE, DTYPE = Word("grad_output"), Word("shape"), Word("dtype")
 
 
-def cotangent_helper(function: str, output: str, scalar: str) -> list[str]:
+def cotangent_helper(function: str, output: str, scalar: str) -> Def:
     """`scalar`: whether the output is "always" a scalar, is "sometimes" (a pack of no axes), or never ("")."""
-    lines = [
-        f"def _cotangent(grad_output, shape{', dtype' if scalar else ''}):",
-        f'    """Return grad_output as an array of the shape of {output}."""',
-        "    if grad_output is None:",
-    ]
-    message = f"{function}: {NO_COTANGENT}; pass grad_output of shape {{shape}}, the shape of {output}"
+    missing = py.Raise(
+        "ValueError",
+        py.Text((f"{function}: {NO_COTANGENT}; pass grad_output of shape ", SHAPE, f", the shape of {output}")),
+    )
+    ones = py.Return(call("np.ones", SHAPE, dtype=DTYPE))
+    none: list[Statement] = [missing]
     if scalar == "always":
-        lines.append("        return np.ones(shape, dtype=dtype)")
+        none = [ones]
     elif scalar:
-        refusal = raised("ValueError", message, 8)
-        lines += ["        if shape != ():", *(f"        {line}" for line in refusal)]
-        lines.append("        return np.ones(shape, dtype=dtype)")
-    else:
-        lines += [f"    {line}" for line in raised("ValueError", message)]
-    differs = f"{function}: grad_output has shape {{grad_output.shape}}, {output} has shape {{shape}}"
-    return [
-        *lines,
-        "    grad_output = np.asarray(grad_output)",
-        "    if grad_output.shape != shape:",
-        *(f"    {line}" for line in raised("ValueError", differs)),
-        "    return grad_output",
+        none = [If(Operation("ne", (SHAPE, Word("()"))), [missing]), ones]
+    own = Attribute(GRAD, "shape")
+    differs = (f"{function}: grad_output has shape ", own, f", {output} has shape ", SHAPE)
+    body: list[Statement] = [
+        If(Operation("is", (GRAD, NONE)), none),
+        Assign(GRAD, call("np.asarray", GRAD)),
+        refusal(Operation("ne", (own, SHAPE)), *differs),
+        py.Return(GRAD),
     ]
+    given = tuple(Given(w) for w in (GRAD, SHAPE, *([DTYPE] if scalar else [])))
+    return Def(Word("_cotangent"), given, body, (f"Return grad_output as an array of the shape of {output}.",))
 
 
-def cotangents_helper(function: str, outputs: Sequence[str]) -> list[str]:
-    count = len(outputs)
-    names = "(" + ", ".join(f'"{o}"' for o in outputs) + ")"
-    head = f"for name, g, shape in zip({names}, grad_output, shapes, strict=True):"
-    loop = [head] if len(head) + 4 <= WIDTH else [*assigned("names", names, 4), head.replace(names, "names")]
-    missing = f"{function}: {NO_COTANGENT}; pass a tuple of {count} gradients of the shapes {{shapes}}"
-    number = f"{function}: {{len(grad_output)}} gradients given for {count} outputs"
-    differs = f"{function}: grad_{{name}} has shape {{g.shape}}, {{name}} has shape {{shape}}"
-    return [
-        "def _cotangents(grad_output, shapes, dtype):",
-        '    """Return the gradients of the outputs as arrays; None counts as zero."""',
-        "    if grad_output is None:",
-        *(f"    {line}" for line in raised("ValueError", missing)),
-        f"    if len(grad_output) != {count}:",
-        *(f"    {line}" for line in raised("ValueError", number)),
-        "    gradients = []",
-        *(f"    {line}" for line in loop),
-        "        g = np.zeros(shape, dtype=dtype) if g is None else np.asarray(g)",
-        "        if g.shape != shape:",
-        *(f"        {line}" for line in raised("ValueError", differs, 8)),
-        "        gradients.append(g)",
-        "    return gradients",
+def cotangents_helper(function: str, outputs: Sequence[str]) -> Def:
+    """The same for several outputs."""
+    g, name, names, shapes, gradients = map(Word, ("g", "name", "names", "shapes", "gradients"))
+    found: Expression = py.Several(tuple(map(py.text, outputs)))
+    length, own = call("len", GRAD), Attribute(g, "shape")
+    missing = f"{function}: {NO_COTANGENT}; pass a tuple of {len(outputs)} gradients of the shapes "
+    differs = (f"{function}: grad_", name, " has shape ", own, ", ", name, " has shape ", SHAPE)
+    zeros = call("np.zeros", SHAPE, dtype=DTYPE)
+    value = Operation("select", (Operation("is", (g, NONE)), zeros, call("np.asarray", g)))
+    before: list[Statement] = []
+    turns = call("zip", found, GRAD, shapes, strict=Word("True"))
+    if len(flat(turns)) > LIMIT - len("    for name, g, shape in :"):
+        before, turns = [Assign(names, found)], call("zip", names, GRAD, shapes, strict=Word("True"))
+    body: list[Statement] = [
+        refusal(Operation("is", (GRAD, NONE)), missing, shapes),
+        refusal(
+            Operation("ne", (length, py.integer(len(outputs)))),
+            *(f"{function}: ", length, f" gradients given for {len(outputs)} outputs"),
+        ),
+        Assign(gradients, Word("[]")),
+        *before,
+        py.For(
+            py.bare([name, g, SHAPE]),
+            turns,
+            [
+                Assign(g, value),
+                refusal(Operation("ne", (own, SHAPE)), *differs),
+                py.Do(py.method(gradients, "append", g)),
+            ],
+        ),
+        py.Return(gradients),
     ]
-
-
-WINDOWS = (
-    "def _windows(x, axis, size, step=1, dilation=1):",
-    '    """Return a view of the windows of x along `axis`, each in a new last axis."""',
-    "    axis %= x.ndim",
-    "    span = dilation * (size - 1) + 1",
-    "    count = max((x.shape[axis] - span) // step + 1, 0)",
-    "    if count == 0 or size == 0:",
-    "        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)",
-    "        return np.empty(shape, dtype=x.dtype)",
-    "    windows = np.lib.stride_tricks.sliding_window_view(x, span, axis)",
-    "    return windows[(slice(None),) * axis + (slice(None, None, step),)][..., ::dilation]",
-)
+    about = "Return the gradients of the outputs as arrays; None counts as zero."
+    return Def(Word("_cotangents"), (Given(GRAD), Given(shapes), Given(DTYPE)), body, (about,))

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import linecache
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from types import ModuleType
+from typing import Any
 
 from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
+from ..source import python as py
 from ..source.layout import cut_text
+from ..source.python import Expression, Given, Name, Number, Space, Verbatim, names_in, words_in
 from .helpers import python_helpers
-from .python_lines import count_lines, listed, number_of, size_lines, where_told
-from .python_names import names_in
-from .python_text import ArrayPrinter, pack_name
+from .python_expressions import Expressions
+from .python_print import flat
+from .python_sizes import name, pack_name
+from .python_statements import Statements, counted, listed, refused, sized, where_told
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
-
-
-def module_from(path: str, text: str) -> ModuleType:
-    """A module of that text; its lines show up in tracebacks."""
-    stem = path.rsplit("/", 1)[-1].removesuffix(".py")
-    module = ModuleType(stem)
-    module.__file__ = f"<symgrad {path}>"
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
-    exec(compile(text, module.__file__, "exec"), module.__dict__)  # symgrad's own text, of checked names
-    return module
 
 
 class PythonModule:
@@ -57,18 +49,27 @@ class PythonModule:
         """The gradient of an input; None if it has none."""
         return dict(self.program.derivative.gradients).get(name)
 
-    def parameters(self) -> list[str]:
+    def gradients(self) -> list[Expression]:
+        """What backward returns."""
+        return [py.NONE if g is None else Name(g) for g in map(self.gradient_of, self.primal.inputs)]
+
+    def parameters(self) -> list[Given]:
         """The parameters of a call: inputs, then options by name."""
-        primal = self.primal
-        parts = []
+        found = []
         optional = False
-        for name in primal.inputs:
-            optional = optional or primal.table[name].optional
-            parts.append(f"{name}=None" if optional else name)
-        if primal.options:
-            parts.append("*")
-            parts += [f"{o.name}={number_of(o.default)}" for o in primal.options]
-        return parts
+        for n in self.primal.inputs:
+            optional = optional or self.primal.table[n].optional
+            found.append(Given(Name(n), py.NONE if optional else None, "input", n))
+        return [*found, *(Given(Name(o.name), Number(repr(o.default)), "option", o.name) for o in self.primal.options)]
+
+    def arguments(self, options: bool = True) -> list[Expression]:
+        """What is passed on: the inputs, and the options."""
+        return [Name(n) for n in (*self.primal.inputs, *(self.options if options else []))]
+
+    def given(self, names: Sequence[str]) -> list[Given]:
+        """Parameters that have no default: inputs and options, as they are passed on."""
+        roles = dict.fromkeys(self.primal.inputs, "input") | dict.fromkeys(self.options, "option")
+        return [Given(Name(n), None, roles.get(n, ""), n) for n in names]
 
     # docstrings
 
@@ -92,7 +93,7 @@ class PythonModule:
         kinds = {primal.table[n].dtype for n in primal.inputs}
         said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {listed(arguments)}."
         lines = [part.strip() for line in (said, *self.errors) for part in cut_text(line, 0, 84)]
-        return ["", *(f"    {line}" for line in lines), "    "]
+        return ["", *lines]
 
     def results_doc(self, rest: str = "") -> str:
         """`Return out (n, m)`, with the shapes where there is room."""
@@ -114,43 +115,47 @@ class PythonFile(PythonModule, ABC):
         self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
 
     @abstractmethod
-    def printer(self, like: str) -> ArrayPrinter:
+    def tree(self, like: str) -> Expressions:
         """What spells array expressions; new arrays have the type of the array `like`."""
 
     def _fits(self, statement: Statement) -> bool:
-        return max(len(line) for line in self._flat(statement, self.printer("x"))) <= INLINE
+        return self._width(statement, self.tree("x")) <= INLINE
 
-    def _flat(self, s: Statement, text: ArrayPrinter) -> list[str]:
-        if isinstance(s, Guard):
-            return [line for inner in (*s.body, *s.otherwise) for line in self._flat(inner, text)]
-        if isinstance(s, For):
-            return [line for inner in s.body for line in self._flat(inner, text)]
-        return [f"{s.name} = {text(s.value)}"]
+    def _width(self, s: Statement, tree: Expressions) -> int:
+        if isinstance(s, (Guard, For)):
+            inner = (*s.body, *s.otherwise) if isinstance(s, Guard) else s.body
+            return max(self._width(x, tree) for x in inner)
+        return len(f"{s.name} = {flat(tree(s.value))}")
 
     def completed(
-        self, body: str, first: Sequence[list[str]], table: Mapping[str, Sequence[str]]
-    ) -> tuple[list[list[str]], frozenset[str]]:
-        """The private functions of a file, and the names that are used in it.
+        self, body: Sequence[Any], first: Sequence[py.Definition], table: Mapping[str, Verbatim]
+    ) -> tuple[list[py.Definition], Collection[str]]:
+        """The private functions of a file, and the words that are used in it.
 
-        body   the lines of its other functions
+        body   its other functions
         first  the private functions that it has anyway
         table  those that it has where they are called, by name
         """
-        used = names_in("\n".join([body, *(line for lines in first for line in lines)]))
-        helpers = [*first, *(list(lines) for name, lines in table.items() if name in used)]
-        helpers += python_helpers(body, self.printer("x"), self.program)
-        return helpers, names_in("\n".join([body, *(line for lines in helpers for line in lines)]))
+        helpers = [*first]
+        while more := [h for word, h in table.items() if word in words_in(body, helpers) and h not in helpers]:
+            helpers += more
+        helpers += python_helpers(words_in(body), self.tree("x"), self.program)
+        return helpers, words_in(body, helpers)
 
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
         mentioned = {r.name for c in self.needs for r in refs(c)} | set(self.forward.sizes)
         return [d.name for d in self.primal.dims if d.name in mentioned]
 
-    def size_text(self, name: str, tensors: Sequence[Tensor]) -> str:
+    def size_kept(self, of: str) -> Expression:
         """A size that is saved: its local if forward has one, else where it is read from."""
-        if name in self.forward_sizes():
-            return pack_name(name)
-        return where_told(name, tensors)
+        return name(of) if of in self.forward_sizes() else where_told(of, self.sure)
+
+    def begun(self, tree: Statements, reserve: Sequence[py.Statement] = ()) -> list[py.Statement]:
+        """The statements of forward before its return."""
+        sizes = [*sized(self.forward_sizes(), self.sure), *refused(self.primal, self.needs)]
+        sizes += counted(self.forward.counts)
+        return [*reserve, *sizes, *([Space()] if sizes else []), *tree.whole(self.forward.statements)]
 
 
 class TangentFile(PythonFile):
@@ -161,23 +166,22 @@ class TangentFile(PythonFile):
         """The tangent of each input that has one."""
         return dict(self.program.derivative.seeds)
 
-    def results(self, outputs: Sequence[str], missing: str) -> list[str]:
+    def results(self, outputs: Sequence[str], missing: Callable[[str], Expression]) -> list[Expression]:
         """The tangent of each output; `missing` for what is no real number."""
         found = dict(self.program.derivative.gradients)
         table = self.program.derivative.function.table
-        return [found[n] if table[n].dtype == Dtype.REAL else missing.format(n) for n in outputs]
+        return [Name(found[n]) if table[n].dtype == Dtype.REAL else missing(n) for n in outputs]
 
     @property
     def statements(self) -> list[Statement]:
         """What is computed."""
         return [*self.forward.statements, *self.backward.statements]
 
-    def sized(self, indent: int) -> list[str]:
-        """The lines about sizes."""
+    def sizes(self) -> list[py.Statement]:
+        """What is said about sizes."""
         needed = {*self.forward.sizes, *self.backward.sizes}
         counts = dict.fromkeys((*self.forward.counts, *self.backward.counts))
-        lines = size_lines([d.name for d in self.primal.dims if d.name in needed], self.sure)
-        return [*lines, *count_lines([*counts], indent)]
+        return [*sized([d.name for d in self.primal.dims if d.name in needed], self.sure), *counted([*counts])]
 
 
 class FrameworkFile(PythonFile):
@@ -185,7 +189,7 @@ class FrameworkFile(PythonFile):
 
     @cached_property
     @abstractmethod
-    def body(self) -> list[str]:
+    def body(self) -> list[py.Statement]:
         """The statements of backward."""
 
     @abstractmethod
@@ -202,9 +206,9 @@ class FrameworkFile(PythonFile):
         return [d for d in self.sizes_used() if d not in told]
 
     def used(self, name: str) -> bool:
-        """Whether the lines of backward mention a name."""
+        """Whether backward mentions a size or an option."""
         return name in self._used
 
     @cached_property
     def _used(self) -> frozenset[str]:
-        return names_in("\n".join([*self.body, *count_lines(self.backward.counts)]))
+        return names_in(self.body, counted(self.backward.counts))

@@ -1,301 +1,187 @@
 """The names of a printed Python file: the interface's are fixed, the user's are kept, all others yield to them.
 
-While a file is printed, a user's name that Python or the file itself may use for something else is written in letters
-of its own (`quoted`), one for each letter, so that lines break where they would. In the text every name has one owner
-then. `linked` writes all of them in plain letters: an import, a private function or a local of the file that has the
-name of something of the user's gets another one; a builtin is taken from the module `builtins`. Only where a parameter
-of the interface is in the way (`saved` in backward) does the user's name yield, inside of that function.
+A tree says which names are the declaration's (`Name`) and which are the file's (`Word`). Where one name is both in a
+function, an import, a private function or a local of the file gets another one; a builtin is taken from the module
+`builtins`. Only where a parameter of the interface is in the way (`saved` in backward) does the user's name yield,
+inside of that function.
 """
 
 from __future__ import annotations
 
-import ast
 import builtins
-import io
 import keyword
-import re
-import sys
-import tokenize
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from string import ascii_lowercase, ascii_uppercase, digits
+import linecache
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
 
-from ..expr import Expr, Index, Ref, index, ref, transform
-from ..ir import Equation, Function
+from ..plan import Program
 from ..source.names import Scope, refuse_keywords
+from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, names_in, words_in
+from ..source.tree import Function
 from .base import Language
+from .handwritten import respelled
+from .options import DEFAULT, Options
+from .python_print import module as printed
 
-_PLAIN = ascii_lowercase + ascii_uppercase + digits + "_"
-_LETTERS = [chr(0x1D5BA + k) for k in range(26)] + [chr(0x1D5A0 + k) for k in range(26)]  # mathematical, without serifs
-_OTHERS = [chr(0x1D7E2 + k) for k in range(10)] + ["\u01c0"]
-_QUOTE = str.maketrans(_PLAIN, "".join([*_LETTERS, *_OTHERS]))
-_UNQUOTE = {to: plain for plain, to in _QUOTE.items()}
 _BUILTINS = frozenset(dir(builtins))
-_WORDS = _BUILTINS | frozenset(  # what printed Python has besides: interface, modules, locals
-    """forward backward saved grad_output needs_input_grad ctx inputs output jvp setup_context
-    np jnp jax torch math special linalg functools LinearOperator builtins primals tangents
-    dtype places zero batch state fun_and_grad hessp residuals jac matvec rmatvec""".split()
-)
-_MADE = re.compile(r"_.*|(has|count|grad|step)_.*|.*_(rows|part)")
-_IN_BRACES = re.compile(r"(?<!\{)\{([^{}]*)\}")
-_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
-_STRING = re.compile(r'''(?<![\w"'])(f?)("""[\s\S]*?"""|"[^"\n]*")''')
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names that lines of Python speak of, no attributes among them: each has one owner, so these are all uses."""
-    return frozenset(_NAME.findall(_STRING.sub(_holes, text)))
-
-
-def _holes(string: re.Match[str]) -> str:
-    """What is computed in a string."""
-    return ", ".join(_IN_BRACES.findall(string[2])) if string[1] else ""
 
 
 class PythonLanguage(Language):
-    """A language whose files are Python: printed with `quoted` names, and `linked`."""
+    """A language whose files are Python."""
+
+    name: str
+
+    def __init__(self, options: Options = DEFAULT) -> None:
+        super().__init__(options)
+        self._last: tuple[Program, Module] | None = None  # printed, and checked then
+
+    @abstractmethod
+    def module(self, program: Program, header: Sequence[str]) -> Module:
+        """The file as a tree."""
+
+    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
+        """Return {file name: text}."""
+        refuse_keywords(program.derivative.primal, "Python", keyword.kwlist, inside=True)
+        module = resolved(self.module(program, header))
+        self._last = program, module
+        return {f"{program.derivative.primal.name}_{self.name}.py": printed(module)}
+
+    def module_of(self, program: Program, files: Mapping[str, str]) -> ModuleType:
+        """The printed text as a module, without writing it anywhere; it knows its heads."""
+        ((path, text),) = files.items()
+        module = module_from(path, text)
+        module.__dict__["heads"] = self.heads(program)
+        return module
+
+    def heads(self, program: Program) -> tuple[Function, ...]:
+        """What each function is called, stands for and takes."""
+        if self._last is None or self._last[0] is not program:
+            self._last = program, resolved(self.module(program, ()))
+        return tuple(f.head for f in self._last[1].body if isinstance(f, Def))
 
 
-def quoted(function: Function) -> Function:
-    """The function, with other letters for the names that a printed file may use for something else.
-
-    Raises UnsupportedError for keywords.
-    """
-    refuse_keywords(function, "Python", keyword.kwlist, inside=True)
-    names = [t.name for t in function.tensors] + [d.name for d in function.dims] + [o.name for o in function.options]
-    names += [i.name for e in function.statements for i, _ in e.box]
-    found = {n: n.translate(_QUOTE) for n in names if n.lstrip("*") in _WORDS or _MADE.fullmatch(n.lstrip("*"))}
-    return _respelled(function, found) if found else function
+def module_from(path: str, text: str) -> ModuleType:
+    """A module of that text; its lines show up in tracebacks."""
+    stem = path.rsplit("/", 1)[-1].removesuffix(".py")
+    module = ModuleType(stem)
+    module.__file__ = f"<symgrad {path}>"
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
+    exec(compile(text, module.__file__, "exec"), module.__dict__)  # symgrad's own text, of checked names
+    return module
 
 
-def _respelled(function: Function, names: Mapping[str, str]) -> Function:
-    """The function with other names for tensors, sizes, options and indices."""
-
-    def new(name: str) -> str:
-        return names.get(name, name)
-
-    def leaf(node: Expr) -> Expr:
-        if isinstance(node, Ref):
-            return ref(new(node.name), *node.subscripts)
-        return index(new(node.name)) if isinstance(node, Index) else node
-
-    def put(node: Expr) -> Expr:
-        return transform(node, leaf)
-
-    def written(e: Equation) -> Equation:
-        box = []
-        for i, extent in e.box:
-            renamed = put(i)
-            assert isinstance(renamed, Index)
-            box.append((renamed, put(extent)))
-        return replace(
-            e,
-            target=new(e.target),
-            subscripts=tuple(map(put, e.subscripts)),
-            body=put(e.body),
-            box=tuple(box),
-            where=None if e.where is None else put(e.where),
-            when=tuple((new(n), given) for n, given in e.when),
-        )
-
-    return replace(
-        function,
-        dims=tuple(replace(d, name=new(d.name)) for d in function.dims),
-        tensors=tuple(replace(t, name=new(t.name), shape=tuple(map(put, t.shape))) for t in function.tensors),
-        statements=tuple(map(written, function.statements)),
-        inputs=tuple(map(new, function.inputs)),
-        outputs=tuple(map(new, function.outputs)),
-        options=tuple(replace(o, name=new(o.name)) for o in function.options),
-        constraints=tuple(map(put, function.constraints)),
-    )
+def resolved(module: Module) -> Module:
+    """The file, in which each name has one meaning in each function."""
+    return _Names(module).module()
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A name in the text: where it stands, and how.
-
-    keyword    it is that of an argument, and stands for nothing
-    parameter  it is in the head of a function
-    statement  what the line begins with, if it is an import
-    """
-
-    start: int
-    text: str
-    region: int
-    keyword: bool = False
-    parameter: bool = False
-    imported: str = ""
-
-    @property
-    def user(self) -> bool:
-        """Whether it is the user's, and not made of such a one, as `grad_x` is."""
-        return all(ord(letter) in _UNQUOTE for letter in self.text)
-
-    @property
-    def plain(self) -> str:
-        """The name in plain letters."""
-        return self.text.translate(_UNQUOTE)
-
-
-@dataclass
-class _Region:
-    """A function of the file, with those inside of it."""
-
-    public: bool
-    users: set[str] = field(default_factory=set)
-    ours: set[str] = field(default_factory=set)
-    made: set[str] = field(default_factory=set)  # of the user's, as they are written
-    parameters: set[str] = field(default_factory=set)
-    given: set[str] = field(default_factory=set)  # the user's among the parameters
-
-
-def linked(text: str) -> str:
-    """The text of a file in plain letters, in which each name has one meaning in each function."""
-    if not any(chr(letter) in text for letter in _UNQUOTE):
-        return text
-    tree = ast.parse(text)
-    functions = list(_functions(tree))
-    public = _exported(tree)
-    regions = [_Region(True)] + [_Region(f.name in public or inner) for f, inner in functions]
-    spans = [(min([f.lineno, *(d.lineno for d in f.decorator_list)]), f.end_lineno or 0) for f, _ in functions]
-    tokens = list(_tokens(text, spans))
-    for t in tokens:
-        region = regions[t.region]
-        if t.user:
-            region.users.add(t.plain)
-            region.given |= {t.plain} if t.parameter else set()
-        elif t.plain != t.text:
-            region.made.add(t.text)
-        elif not t.keyword:
-            region.ours.add(t.text)
-            region.parameters |= {t.text} if t.parameter else set()
-    modules = {t.text for t in tokens if t.imported and not t.user}
-    own = {s.name for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
-    names = _Names(Scope({t.plain for t in tokens}, _BUILTINS), modules, own - public, own & public)
-    for number, region in enumerate(regions[1:], 1):
-        for name in sorted(region.users & (region.ours | modules)):
-            names.separate(name, number, region)
-        names.yield_all(sorted(region.made), number, region.users | region.ours)
-    return names.written(text, tokens)
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, bool]]:
+def _functions(module: Module) -> Iterator[Def]:
     """The functions of the file, and those of its classes."""
-    for s in tree.body:
-        if isinstance(s, ast.FunctionDef):
-            yield s, False
-        elif isinstance(s, ast.ClassDef):
-            yield from ((f, True) for f in s.body if isinstance(f, ast.FunctionDef))
-
-
-def _exported(tree: ast.Module) -> set[str]:
-    values = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "__all__"]
-    return {name for value in values for name in ast.literal_eval(value)}
-
-
-def _tokens(text: str, spans: Collection[tuple[int, int]]) -> Iterator[_Token]:
-    """The names of a text that stand for something, in f-strings too; `spans` are the lines of the functions."""
-    lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    before, depth, statement, head = "", 0, "", False
-    found = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    for number, token in enumerate(found):
-        (row, column), kind, string = token.start, token.type, token.string
-        region = next((k for k, (first, last) in enumerate(spans, 1) if first <= row <= last), 0)
-        start = starts[row - 1] + column
-        if kind == tokenize.STRING and "f" in string[: string.index(string[-1])].lower():
-            for hole in _IN_BRACES.finditer(string):
-                for name in _NAME.finditer(hole[1]):
-                    yield _Token(start + hole.start(1) + name.start(), name[0], region)
-        elif kind == tokenize.NAME:
-            if not before:
-                statement = string if string in ("import", "from") else ""
-            head = head or string == "def"
-            after = found[number + 1].string
-            source = statement and (before == "from" or after == "." or (before == "import" and after == "as"))
-            if before != "." and string not in ("as", "import", "from", "def", "class") and not source:
-                parameter = head and depth == 1 and before in ("(", ",", "*")
-                keyword = depth > 0 and after == "=" and not head
-                imported = "as" if statement and before == "as" else statement
-                yield _Token(start, string, 0 if before in ("def", "class") else region, keyword, parameter, imported)
-        elif kind == tokenize.OP:
-            depth += (string in "([{") - (string in ")]}")
-            head = head and not (string == ":" and not depth)
-        if kind in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
-            before = ""
-        elif kind not in (tokenize.NL, tokenize.COMMENT):
-            before = string
+    for part in module.body:
+        if isinstance(part, Def):
+            yield part
+        elif isinstance(part, Class):
+            yield from part.functions
 
 
 class _Names:
     """Who is called how.
 
-    everywhere  the new names of imports and private functions
-    inside      those of the file's locals, and builtins, in one function
+    everywhere  the new names of what the whole file knows
+    inside      those of words in one function
     yielding    those of the user's in one function
+    aliases     of what others call by its name, where a function has that name for something else
     """
 
-    def __init__(self, scope: Scope, modules: set[str], private: set[str], public: set[str]) -> None:
-        self.scope, self.modules, self.private, self.public = scope, modules, private, public
+    def __init__(self, module: Module) -> None:
+        self.file = module
+        self.scope = Scope(names_in(module), words_in(module), _BUILTINS)
         self.everywhere: dict[str, str] = {}
-        self.inside: dict[tuple[int, str], str] = {}
-        self.yielding: dict[tuple[int, str], str] = {}
+        self.inside: dict[int, dict[str, str]] = {}
+        self.yielding: dict[int, dict[str, str]] = {}
         self.aliases: dict[str, str] = {}
         self.builtins = ""
+        parts = [part for part in module.body if isinstance(part, (Def, Class, Verbatim))]
+        self.own = {i.name or i.module for group in module.imports for i in group}
+        self.public = {name.name for name in module.exported if isinstance(name, Word)}
+        self.own |= {part.name.name for part in parts if isinstance(part.name, Word)} - self.public
+        self.functions = {part.name.name for part in parts if isinstance(part.name, Name)}
+        for name in sorted(self.functions & (self.own | self.public)):
+            self.everywhere[name] = self.scope.new(f"{name}_")
+        for name in sorted(self.functions & _BUILTINS & words_in(module)):
+            self.everywhere[name] = self._builtin(name)
+        for function in _functions(module):
+            for name in sorted(names_in(function.parameters, function.body) & words_in(function)):
+                self._separate(name, function)
 
-    def separate(self, name: str, number: int, region: _Region) -> None:
+    def _builtin(self, name: str) -> str:
+        self.builtins = self.builtins or self.scope.new("builtins", "builtins_")
+        return f"{self.builtins}.{name}"
+
+    def _separate(self, name: str, function: Def) -> None:
         """A name that is the user's and the file's in one function."""
-        if name in self.modules | self.private:
-            if name not in self.everywhere:
-                self.everywhere[name] = self.scope.new(f"{name}_")
-        elif name in region.parameters or (name in self.public and not (region.public and name in region.given)):
-            self.yielding[number, name] = self.scope.new(f"{name}_")
+        inside = self.inside.setdefault(id(function), {})
+        if any(p.fixed and p.name == Word(name) for p in function.parameters):
+            self.yielding.setdefault(id(function), {})[name] = self.scope.new(f"{name}_")
+        elif name in self.everywhere:
+            return
+        elif name in self.own:
+            self.everywhere[name] = self.scope.new(f"{name}_")
         elif name in self.public:
             if name not in self.aliases:
                 self.aliases[name] = self.scope.new(f"_{name}")
-            self.inside[number, name] = self.aliases[name]
-        elif name in _BUILTINS:
-            self.builtins = self.builtins or self.scope.new("builtins", "builtins_")
-            self.inside[number, name] = f"{self.builtins}.{name}"
+            inside[name] = self.aliases[name]
         else:
-            self.inside[number, name] = self.scope.new(f"{name}_")
+            inside[name] = self._builtin(name) if name in _BUILTINS else self.scope.new(f"{name}_")
 
-    def yield_all(self, made: Sequence[str], number: int, taken: Collection[str]) -> None:
-        """Names that are made of the user's in one function."""
-        for name in made:
-            plain = name.translate(_UNQUOTE)
-            self.inside[number, name] = self.scope.new(f"{plain}_") if plain in taken else plain
+    def module(self) -> Module:
+        """The file with these names."""
+        if not (self.everywhere or self.inside or self.yielding):
+            return self.file
+        imports = [tuple(map(self._imported, group)) for group in self.file.imports]
+        if self.builtins:
+            first = (*imports[0], Import("builtins", self.builtins))
+            imports[0] = tuple(sorted(first, key=lambda i: i.module))
+        body = [self._part(part) for part in self.file.body]
+        for name, alias in self.aliases.items():
+            body += [Space(), Space(), Assign(Word(alias), Word(name))]
+        exported = tuple(n if isinstance(n, Name) else self._word(n, self.everywhere) for n in self.file.exported)
+        return replace(self.file, imports=tuple(imports), body=tuple(body), exported=exported)
 
-    def written(self, text: str, tokens: Collection[_Token]) -> str:
-        """The text with these names."""
-        pieces, end = [], 0
-        for t in tokens:
-            if t.user:
-                name = t.plain if t.keyword else self.yielding.get((t.region, t.plain), t.plain)
-            else:
-                name = self.inside.get((t.region, t.text)) or self.everywhere.get(t.text, t.plain)
-                name = t.plain if t.keyword else name
-                if t.imported in ("import", "from") and name != t.text:
-                    name = f"{t.text} as {name}"
-            pieces += [text[end : t.start], name]
-            end = t.start + len(t.text)
-        result = "".join([*pieces, text[end:]]).translate(_UNQUOTE)
-        result += "".join(f"\n\n{alias} = {name}\n" for name, alias in self.aliases.items())
-        return _with_builtins(result, self.builtins) if self.builtins else result
+    def _imported(self, i: Import) -> Import:
+        name = i.name or i.module
+        return replace(i, name=self.everywhere.get(name, name))
 
+    def _part(self, part: Any) -> Any:
+        """A part of the file with these names."""
+        if isinstance(part, Verbatim):
+            return respelled(part, self.everywhere)
+        if isinstance(part, Class):
+            functions = tuple(map(self._function, part.functions))
+            rest = mapped(replace(part, functions=()), lambda n: self._renamed(n, self.everywhere, {}))
+            return replace(rest, functions=functions)
+        return self._function(part)
 
-def _with_builtins(text: str, name: str) -> str:
-    """The text with `import builtins` among its imports."""
-    line = "import builtins\n" if name == "builtins" else f"import builtins as {name}\n"
-    first = [s for s in ast.parse(text).body if isinstance(s, (ast.Import, ast.ImportFrom))]
-    own = [s for s in first if isinstance(s, ast.Import) and s.names[0].name in sys.stdlib_module_names]
-    place = next((s for s in own if s.names[0].name > "builtins"), None)
-    lines = text.splitlines(keepends=True)
-    if place is not None or not own:
-        at = (place or first[0]).lineno - 1
-        lines[at:at] = [line] + ([] if own else ["\n"])
-    else:
-        lines.insert(own[-1].lineno, line)
-    return "".join(lines)
+    def _function(self, part: Any) -> Any:
+        words = self.everywhere | self.inside.get(id(part), {})
+        names = self.yielding.get(id(part), {})
+        if not isinstance(part, Def):
+            return mapped(part, lambda n: self._renamed(n, words, names))
+        name = self._word(part.name, self.everywhere) if isinstance(part.name, Word) else part.name
+        new = {
+            which: mapped(value, lambda n: self._renamed(n, words, names))
+            for which, value in (("parameters", part.parameters), ("body", part.body), ("decorators", part.decorators))
+        }
+        return replace(part, name=name, **new)
+
+    def _renamed(self, node: Any, words: Mapping[str, str], names: Mapping[str, str]) -> Any:
+        if isinstance(node, Word):
+            return self._word(node, words)
+        return Name(names.get(node.name, node.name)) if isinstance(node, Name) else None
+
+    def _word(self, word: Word, words: Mapping[str, str]) -> Word:
+        first, dot, rest = word.name.partition(".")
+        return Word(f"{words.get(first, first)}{dot}{rest}")

@@ -10,26 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
-from typing import Any
 
 from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, total
+from ..expr.names import fresh
 from ..expr.sizes import tidy
 from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
-from .numpy import NumPyFile, NumPyLines
-from .python_checks import checked_options, raised
-from .python_file import module_from
-from .python_lines import as_stored, count_lines, listed, present, size_lines, tuple_of, unpacked, where_told
-from .python_names import PythonLanguage, names_in
-from .python_text import assigned, if_lines, pack_name, parameters, returned, sizes
-
-Printed = dict[str, Any]
-
-FLAT = (
-    "def _flat(*arrays):",
-    '    """Return the elements of the arrays in one new vector."""',
-    "    return np.concatenate([np.ravel(array) for array in arrays])",
+from ..source import python as py
+from ..source.python import Assign, Attribute, Def, Element, Expression, Given, Name, Return, Space, Word, bare, call
+from .handwritten import handwritten
+from .numpy import NumPyFile, NumPyStatements
+from .python_checks import checked_options, refusal
+from .python_names import PythonLanguage
+from .python_sizes import axis, name, pack_name, shape, size
+from .python_statements import (
+    SAVED,
+    as_stored,
+    counted,
+    listed,
+    named,
+    present,
+    sized,
+    tuple_of,
+    unpacked,
+    where_told,
 )
+
+ROOM = 84  # columns of a docstring
 
 
 class SciPy(PythonLanguage):
@@ -41,14 +48,13 @@ class SciPy(PythonLanguage):
     products = True
     style = "arrays"
 
-    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
-        """Return {file name: text}."""
-        return {f"{program.derivative.primal.name}_scipy.py": _File(program).text(header)}
+    def module(self, program: Program, header: Sequence[str]) -> py.Module:
+        """The file as a tree."""
+        return _File(program).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
-        """Import the printed text as a module, without writing it anywhere; it says what its unknowns are."""
-        ((path, text),) = files.items()
-        module = module_from(path, text)
+        """Import the printed text as a module; it says what its unknowns are."""
+        module = self.module_of(program, files)
         module.__dict__["unknowns"] = program.unknowns
         return module
 
@@ -66,27 +72,22 @@ class _Product(NumPyFile):
     def _saves_dtype(self) -> bool:
         return False  # the vector has one
 
-    def prepared(self) -> Printed:
-        lines = [*self.computed(), *returned(tuple_of(self.kept()), 4)]
-        doc = ["Return what _product needs."]
-        head = parameters("_prepared", self.parameters())
-        return {"name": "_prepared", "parameters": head, "doc": doc, "lines": lines}
+    def prepared(self) -> Def:
+        body = [*self.computed(), Return(tuple_of(self.kept()))]
+        return Def(Word("_prepared"), tuple(self.parameters()), body, ("Return what _product needs.",))
 
-    def product(self, said: str) -> Printed:
-        program = self.program
-        seeds = [s for _, s in program.derivative.seeds]
+    def product(self, said: str) -> Def:
+        program, seeds = self.program, self.seeds
         gradients = [g for _, g in program.derivative.gradients]
-        kept = [*program.saved, *map(pack_name, program.saved_sizes), *program.saved_options]
-        kept += [f"has_{n}" for n in program.saved_presence]
-        lines = unpacked(kept) if kept else []
+        kept = self.names_kept()
         told = [*(n for n in program.saved if not program.table[n].optional), *seeds]
         tensors = [as_stored(program.table[n], self.forward.kept.get(n)) for n in told]
-        lines += size_lines([d for d in self.backward.sizes if d not in program.saved_sizes], tensors)
-        lines += count_lines(self.backward.counts)
-        text = NumPyLines(self.printer(seeds[0]), lambda guard: " and ".join(present(guard, program)))
-        lines += [*text(self.backward.statements), *returned(", ".join(gradients), 4)]
-        head = parameters("_product", ["saved", *seeds])
-        return {"name": "_product", "parameters": head, "doc": [said], "lines": lines}
+        body: list[py.Statement] = [unpacked(kept)] if kept else []
+        body += sized([d for d in self.backward.sizes if d not in program.saved_sizes], tensors)
+        body += counted(self.backward.counts)
+        trees = NumPyStatements(self.tree(seeds[0]), lambda guard: present(guard, program))
+        body += [*trees(self.backward.statements), Return(bare(named(gradients)))]
+        return Def(Word("_product"), (Given(SAVED), *(Given(Name(s)) for s in seeds)), body, (said,))
 
 
 class _File(NumPyFile):
@@ -100,105 +101,107 @@ class _File(NumPyFile):
         self.is_scalar = not self.point.table[self.output].shape
         taken = names_of(program.derivative.function) | names_of(program.product.derivative.function)
         taken |= {t.name for t in (*program.tensors, *program.product.tensors)}
+        # what docstrings speak of
+        self.vector = Name(self.unknowns[0]) if len(self.unknowns) == 1 else Word(fresh("unknown", taken))
+        self.direction = Word(fresh("direction", taken))
+        self.operand, self.out, self.flat, self.size = (Word(w) for w in ("v", "value", "flat", "size"))
+        self.prepared = Word("prepared")
 
-        def new(word: str) -> str:
-            return word if word not in taken else new(f"{word}_")
-
-        self.vector = self.unknowns[0] if len(self.unknowns) == 1 else new("unknown")
-        self.direction, self.operand = new("direction"), new("v")
-        self.out, self.prepared, self.flat = new("value"), new("prepared"), new("flat")
-        self.size = new("size")
-
-    def functions(self) -> list[Printed]:
+    def functions(self) -> list[Def]:
         solver = [self._fun_and_grad(), self._hessp()] if self.is_scalar else [self._residuals(), self._jac()]
         of = "Hessian" if self.is_scalar else "Jacobian"
         own = [self._parts(), self.product.prepared(), self.product.product(f"Return the {of} times a vector.")]
         return [*solver, *super().functions(), *own]
 
-    def imports(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
-        return [] if self.is_scalar else ["from scipy.sparse.linalg import LinearOperator"]
+    def imports(self) -> list[py.Import]:
+        return [] if self.is_scalar else [py.Import("LinearOperator", source="scipy.sparse.linalg")]
 
-    def _helpers(self) -> list[list[str]]:
-        return [list(FLAT), *super()._helpers()]
+    def _helpers(self) -> list[py.Definition]:
+        return [handwritten("numpy")["_flat"], *super()._helpers()]
 
     # what a solver calls
 
-    def _fun_and_grad(self) -> Printed:
-        lines = [*self._unpacked(), *self._called_forward()]
-        lines += self._gradients("")
-        lines += returned(f"float({self.out}), _flat({', '.join(self._own_gradients())})", 4)
+    def _fun_and_grad(self) -> Def:
+        values: list[Expression] = [call("float", self.out), call("_flat", *self._own_gradients())]
+        body: py.Block = [self._unpacked(), self._called_forward(), self._gradients(), Return(bare(values))]
         said = f"Return {self.output} and its gradient, for scipy.optimize.minimize(..., jac=True)."
-        return self._function("fun_and_grad", [self.vector], said, lines)
+        return self._function("fun_and_grad", [self.vector], said, body)
 
-    def _hessp(self) -> Printed:
-        lines = self._unpacked()
-        star = "" if len(self.unknowns) == 1 else "*"
-        lines += assigned(self.prepared, f"_prepared({self._arguments(True)})", 4)
-        call = f"_product({self.prepared}, {star}_parts({self._telling_arguments(self.direction)}))"
-        lines += returned(f"_flat({star}{call})", 4)
-        said = f"Return the Hessian of {self.output} times `{self.direction}`."
-        return self._function("hessp", [self.vector, self.direction], said, lines)
+    def _hessp(self) -> Def:
+        prepare = Assign(self.prepared, call("_prepared", *self._all_arguments()))
+        body: py.Block = [self._unpacked(), prepare, Return(self._multiplied(self.direction))]
+        said = f"Return the Hessian of {self.output} times `{self.direction.name}`."
+        return self._function("hessp", [self.vector, self.direction], said, body)
 
-    def _residuals(self) -> Printed:
-        lines = [*self._unpacked(), *assigned(f"{self.out}, _", f"forward({self._arguments(True)})", 4)]
+    def _multiplied(self, vector: Expression) -> py.Call:
+        """The product with a vector, flat."""
+        parts: Expression = call("_parts", *self._telling_arguments(vector))
+        product: Expression = call("_product", self.prepared, parts)
+        if len(self.unknowns) > 1:
+            product = py.Splat(call("_product", self.prepared, py.Splat(parts)))
+        return call("_flat", product)
+
+    def _residuals(self) -> Def:
+        value = Assign(bare([self.out, Word("_")]), call("forward", *self._all_arguments()))
         said = f"Return {self.output}, flat, for scipy.optimize.least_squares."
-        return self._function("residuals", [self.vector], said, [*lines, *returned(f"_flat({self.out})", 4)])
+        return self._function(
+            "residuals", [self.vector], said, [self._unpacked(), value, Return(call("_flat", self.out))]
+        )
 
-    def _jac(self) -> Printed:
-        star, v = "" if len(self.unknowns) == 1 else "*", self.operand
-        lines = [*assigned(self.size, f"np.size({self.vector})", 4), *self._unpacked(), *self._called_forward()]
-        lines += assigned(self.prepared, f"_prepared({self._arguments(True)})", 4)
-        parts = f"_parts({self._telling_arguments(v)})"
-        lines += ["", f"def matvec({v}):"]
-        lines += [f"    {line}" for line in returned(f"_flat(_product({self.prepared}, {star}{parts}))", 8)]
-        lines += ["", f"def rmatvec({v}):"]
-        inner = [*assigned(v, f"np.reshape({v}, np.shape({self.out}))", 8), *self._gradients(v, 8)]
-        inner += returned(f"_flat({', '.join(self._own_gradients())})", 8)
-        lines += [f"    {line}" for line in inner]
-        shape = f"(np.size({self.out}), {self.size})"
-        lines += ["", *returned(f"LinearOperator({shape}, matvec, rmatvec, dtype={self.out}.dtype)", 4)]
+    def _jac(self) -> Def:
+        v, matvec, rmatvec = self.operand, Word("matvec"), Word("rmatvec")
+        shaped = Assign(v, call("np.reshape", v, call("np.shape", self.out)))
+        back: py.Block = [shaped, self._gradients(v), Return(call("_flat", *self._own_gradients()))]
+        extents = py.Several((call("np.size", self.out), self.size))
+        operator = call("LinearOperator", extents, matvec, rmatvec, dtype=Attribute(self.out, "dtype"))
+        body: py.Block = [
+            Assign(self.size, call("np.size", self.vector)),
+            self._unpacked(),
+            self._called_forward(),
+            Assign(self.prepared, call("_prepared", *self._all_arguments())),
+            Space(),
+            Def(matvec, (Given(v),), [Return(self._multiplied(v))]),
+            Space(),
+            Def(rmatvec, (Given(v),), back),
+            Space(),
+            Return(operator),
+        ]
         said = f"Return the Jacobian of {self.output} as an operator: J @ v, and J.T @ v by rmatvec."
-        return self._function("jac", [self.vector], said, lines)
+        return self._function("jac", [self.vector], said, body)
 
-    def _function(self, name: str, first: Sequence[str], said: str, lines: list[str]) -> Printed:
+    def _function(self, name: str, first: Sequence[Name | Word], said: str, body: py.Block) -> Def:
         primal = self.primal
-        others = [p for p in self.parameters() if p.partition("=")[0] not in self.unknowns]
+        others = [p for p in self.parameters() if p.name.name not in self.unknowns]
         shapes = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
-        vector = f"`{self.vector}` holds {listed(shapes)}, one after the other."
+        vector = f"`{self.vector.name}` holds {listed(shapes)}, one after the other."
         if len(shapes) == 1:
             vector = f"`{shapes[0].replace(' ', '` is ', 1)}, given flat."
         rest = [*map(pack_name, self._asked), *(n for n in primal.inputs if n not in self.unknowns)]
-        given = f" Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
-        doc = [said, "", f"    {vector}{given}" if len(vector + given) < 84 else f"    {vector}"]
-        doc += [f"    {given.strip()}"] if len(vector + given) >= 84 else []
-        head = parameters(name, [*first, *map(pack_name, self._asked), *others])
-        return {"name": name, "parameters": head, "doc": [*doc, "    "], "lines": lines}
+        given = f"Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
+        told = [f"{vector} {given}".strip()] if len(f"{vector} {given}") < ROOM else [vector, given]
+        parameters = (*map(Given, first), *(Given(Name(pack_name(n))) for n in self._asked), *others)
+        return Def(Word(name), parameters, body, (said, "", *told), public=True)
 
     # calls
 
-    def _arguments(self, options: bool) -> str:
-        given = [f"{o}={o}" for o in self.options] if options else []
-        return ", ".join([*self.primal.inputs, *given])
+    def _all_arguments(self) -> list[Expression]:
+        return [*named(self.primal.inputs), *(py.Keyword(o, Name(o)) for o in self.options)]
 
-    def _unpacked(self) -> list[str]:
-        call = f"_parts({self._telling_arguments(self.vector)})"
-        return assigned(", ".join(self.unknowns), call, 4)
+    def _unpacked(self) -> Assign:
+        return Assign(bare(named(self.unknowns)), call("_parts", *self._telling_arguments(self.vector)))
 
-    def _called_forward(self) -> list[str]:
-        return assigned(f"{self.out}, saved", f"forward({self._arguments(True)})", 4)
+    def _called_forward(self) -> Assign:
+        return Assign(bare([self.out, SAVED]), call("forward", *self._all_arguments()))
 
-    def _own_gradients(self) -> list[str]:
-        return [str(self.gradient_of(n)) for n in self.unknowns]
+    def _own_gradients(self) -> list[Expression]:
+        return [Name(str(self.gradient_of(n))) for n in self.unknowns]
 
-    def _gradients(self, seed: str, indent: int = 4) -> list[str]:
+    def _gradients(self, *seed: Expression) -> Assign:
         inputs = self.primal.inputs
         needs = [n in self.unknowns for n in inputs]
-        given = ["saved", *([seed] if seed else [])]
-        if not all(needs):
-            given.append(f"needs_input_grad={tuple_of(list(map(str, needs)))}")
-        targets = [str(self.gradient_of(n)) if n in self.unknowns else "_" for n in inputs]
-        target = f"({targets[0]},)" if len(targets) == 1 else ", ".join(targets)
-        return assigned(target, f"backward({', '.join(given)})", indent)
+        flags = {} if all(needs) else {"needs_input_grad": tuple_of([Word(str(n)) for n in needs])}
+        found = [Name(str(self.gradient_of(n))) if n in self.unknowns else Word("_") for n in inputs]
+        return Assign(py.targets(found), call("backward", SAVED, *seed, **flags))
 
     # the unknown, flat and in its own shapes
 
@@ -241,65 +244,66 @@ class _File(NumPyFile):
         """The sizes that whoever calls must give."""
         return [] if self._counted else self._missing
 
-    def _telling_arguments(self, vector: str) -> str:
-        return ", ".join([vector, *map(pack_name, self._asked), *(t.name for t in self._tellers)])
+    def _telling_arguments(self, vector: Expression) -> list[Expression]:
+        return [vector, *named(self._asked), *(Name(t.name) for t in self._tellers)]
 
-    def _parts(self) -> Printed:
+    def _parts(self) -> Def:
         flat, names = self.flat, {ref(n): ref(pack_name(n)) for n in self._missing}  # a pack is one axis then
         shapes = [tuple(substitute(e, names) for e in t.shape) for t in self._shapes]
         lengths = [product(shape) for shape in shapes]
-        lines = assigned(flat, f"np.array({self.vector}).reshape(-1)", 4)
-        lines += [f"if np.issubdtype({flat}.dtype, np.integer):", f"    {flat} = {flat}.astype(np.float64)"]
-        for name in self._needed:
-            if name not in self._missing:
-                told = where_told(name, self._tellers).partition(".")
-                lines += assigned(pack_name(name), f"np.shape({told[0]}){told[2].removeprefix('shape')}", 4)
-        rest: list[str] = []
+        dtype = Attribute(flat, "dtype")
+        whole = Assign(flat, py.method(flat, "astype", Word("np.float64")))
+        body: list[py.Statement] = [
+            Assign(flat, py.method(call("np.array", self.vector), "reshape", py.integer(-1))),
+            py.If(call("np.issubdtype", dtype, Word("np.integer")), [whole]),
+        ]
+        told = [n for n in self._needed if n not in self._missing]
+        body += [Assign(name(n), where_told(n, self._tellers, of_numbers=True)) for n in told]
+        rest: list[py.Statement] = []
         expected = tidy(total(lengths))
         if expected != ref(pack_name(self._counted or "")):
-            count = f"{{{sizes(expected)}}}" if expected.args or isinstance(expected, Ref) else sizes(expected)
-            formula = f"{show(expected)} = " if count[0] == "{" else ""
-            owner = self.vector if len(self.unknowns) == 1 else "the unknown"
-            message = f"{self.primal.name}: {{{flat}.size}} elements were given, {owner} has {formula}{count}"
-            rest += if_lines(f"{flat}.size != {sizes(expected)}", 4)
-            rest += raised("ValueError", message)
-        rest += self._split(flat, shapes, lengths)
-        if self._counted and pack_name(self._counted) in names_in("\n".join(rest)):
-            lines += self._count(pack_name(self._counted), shapes)
-        lines += rest
+            own = Attribute(flat, "size")
+            owner = self.vector.name if len(self.unknowns) == 1 else "the unknown"
+            said: list[str | Expression] = [f"{self.primal.name}: ", own, f" elements were given, {owner} has "]
+            said += [show(expected)] if isinstance(expected, Const) else [f"{show(expected)} = ", size(expected)]
+            rest.append(refusal(py.Operation("ne", (own, size(expected))), *said))
+        rest.append(self._split(shapes, lengths))
+        if self._counted and pack_name(self._counted) in py.names_in(rest):
+            body.append(self._count(pack_name(self._counted), shapes))
         shown = listed([f"{n} {show_shape(t)}" for n, t in zip(self.unknowns, self._shapes, strict=True)])
-        parameter = parameters("_parts", [self._telling_arguments(self.vector)])
-        doc = [f"Return {shown} of a flat vector, in a new array."]
-        return {"name": "_parts", "parameters": parameter, "doc": doc, "lines": lines}
+        given = [Given(n) for n in self._telling_arguments(self.vector) if isinstance(n, (Name, Word))]
+        return Def(Word("_parts"), tuple(given), [*body, *rest], (f"Return {shown} of a flat vector, in a new array.",))
 
-    def _count(self, name: str, shapes: Sequence[tuple[Expr, ...]]) -> list[str]:
+    def _count(self, name: str, shapes: Sequence[tuple[Expr, ...]]) -> Assign:
         """The size `name`, in a vector of the shapes: what is left is divided among those that have it."""
-        size = ref(name)
-        rest = tidy(total(product(s) for s in shapes if size not in s))
-        each = tidy(total(product(e for e in s if e != size) for s in shapes if size in s))
-        left = f"{self.flat}.size" if rest == ZERO else f"({self.flat}.size - {sizes(rest)})"
+        own = ref(name)
+        rest = tidy(total(product(s) for s in shapes if own not in s))
+        each = tidy(total(product(e for e in s if e != own) for s in shapes if own in s))
+        left: Expression = Attribute(self.flat, "size")
+        left = left if rest == ZERO else py.Operation("sub", (left, size(rest)))
         if each == ONE:
-            return assigned(name, left.removeprefix("(").removesuffix(")"), 4)
-        return assigned(name, f"{left} // {sizes(each) if isinstance(each, Const) else f'max({sizes(each)}, 1)'}", 4)
+            return Assign(Name(name), left)
+        divisor = size(each) if isinstance(each, Const) else call("max", size(each), py.integer(1))
+        return Assign(Name(name), py.Operation("floordiv", (left, divisor)))
 
-    def _split(self, flat: str, shapes: Sequence[tuple[Expr, ...]], lengths: Sequence[Expr]) -> list[str]:
+    def _split(self, shapes: Sequence[tuple[Expr, ...]], lengths: Sequence[Expr]) -> Return:
+        flat = self.flat
         if not any(shapes):
-            return [f"return {flat}[0]" if len(shapes) == 1 else f"return tuple({flat})"]
+            return Return(Element(flat, (py.integer(0),)) if len(shapes) == 1 else call("tuple", flat))
         if len(shapes) == 1:
-            return returned(flat if self._is_flat(shapes[0]) else f"{flat}.reshape({sizes.shape(shapes[0])})", 4)
-        parts, start = [], ZERO
-        for number, (shape, length) in enumerate(zip(shapes, lengths, strict=True), 1):
+            return Return(self._shaped(flat, shapes[0]))
+        parts, start = list[Expression](), ZERO
+        for number, (extents, length) in enumerate(zip(shapes, lengths, strict=True), 1):
             end = tidy(total([start, length]))
-            piece = f"{flat}[{sizes(start)}]"
-            if shape:
-                first, last = "" if start == ZERO else sizes(start), "" if number == len(shapes) else sizes(end)
-                spaced = any(not part.isalnum() for part in (first, last) if part)  # as formatters have it
-                piece = f"{flat}[{first} : {last}]" if spaced else f"{flat}[{first}:{last}]"
-                piece = piece.replace("[ :", "[:").replace(" : ]", " :]")
-                piece += "" if self._is_flat(shape) else f".reshape({sizes.shape(shape)})"
-            parts.append(piece)
+            if extents:
+                first, last = None if start == ZERO else size(start), None if number == len(shapes) else size(end)
+                parts.append(self._shaped(Element(flat, (py.Cut(first, last),)), extents))
+            else:
+                parts.append(Element(flat, (size(start),)))
             start = end
-        return returned(", ".join(parts), 4)
+        return Return(bare(parts))
 
-    def _is_flat(self, shape: tuple[Expr, ...]) -> bool:
-        return len(shape) == 1 and sizes.axis(shape[0])[0] != "*"
+    def _shaped(self, vector: Expression, extents: tuple[Expr, ...]) -> Expression:
+        """A vector in the shape of a part of the unknown."""
+        alone = len(extents) == 1 and not isinstance(axis(extents[0]), py.Splat)
+        return vector if alone else py.method(vector, "reshape", shape(extents))

@@ -29,7 +29,8 @@ from ..expr import (
 from ..ops import OPS, in_others, is_call
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
 from ..source.layout import cut_text
-from .python_text import ArrayPrinter, assigned
+from ..source.python import Assign, Def, Expression, Given, Name, Operation, Return, Word, bare
+from .python_expressions import Expressions
 
 NEAR, FAR, SMALL, DISTANCE = ref("near"), ref("far"), ref("x"), ref("u")
 
@@ -95,45 +96,36 @@ def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
         body = substitute(body, {call: name})
 
 
-def python_helper(op: Filled, printer: ArrayPrinter) -> list[str]:
+def python_helper(op: Filled, tree: Expressions) -> Def:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
     place, found = op.place, series_of(op)
     body = away(op.formula, place)
 
-    def text(node: Expr, names: Mapping[Expr, str]) -> str:
-        return printer(as_array(node, names, printer.target))
+    def built(node: Expr, names: Mapping[Expr, str]) -> Expression:
+        return tree(as_array(node, names, tree.target))
 
     own = SMALL if place == ORIGIN else DISTANCE
-    u = own.name
+    u = Name(own.name)
     names: Mapping[Expr, str] = {NEAR: "near", SMALL: "x", DISTANCE: "u", ARGUMENT: "x"}
-    lines = [f"u = {text(place.distance, names)}"] if own is DISTANCE else []
-    lines += [f"near = {text(condition(own, found.near), names)}"]
+    lines = [Assign(u, built(place.distance, names))] if own is DISTANCE else []
+    lines.append(Assign(Name("near"), built(condition(own, found.near), names)))
     pair = [apply("select", NEAR, *two) for two in ((own, const(0)), (_elsewhere(body, place), clamped(SMALL, body)))]
-    lines += [f"{u}, far = {', '.join(text(p, names) for p in pair)}"]
-    lines += [f"square = {u} * {u}"] if found.even else []
-    for step in found.steps:
-        lines += assigned("series", text(step, {ARGUMENT: u, SQUARE: "square", SERIES: "series"}), 4)
-    calls, rest = named_calls(_in_words(body, printer.target))
+    lines.append(Assign(bare([u, Name("far")]), bare([built(p, names) for p in pair])))
+    lines += [Assign(Name("square"), Operation("mul", (u, u)))] if found.even else []
+    terms: Mapping[Expr, str] = {ARGUMENT: own.name, SQUARE: "square", SERIES: "series"}
+    lines += [Assign(Name("series"), built(step, terms)) for step in found.steps]
+    calls, rest = named_calls(_in_words(body, tree.target))
     names = {NEAR: "near", ref("series"): "series", ARGUMENT: "far", **{n: n.name for n in calls}}
-    for name, call in calls.items():
-        lines += assigned(name.name, text(call, names), 4)
-    value = text(apply("select", NEAR, ref("series"), rest), names)
-    lines += returned(value)
-    word = OPS[op].word(printer.target)
-    return [f"def {word}(x):", *documented(about(op)), *(f"    {line}" for line in lines)]
+    lines += [Assign(Name(name.name), built(call, names)) for name, call in calls.items()]
+    value = Return(built(apply("select", NEAR, ref("series"), rest), names))
+    word = Word(OPS[op].word(tree.target) or op)
+    return Def(word, (Given(Name("x")),), [*lines, value], documented(about(op)), role="series")
 
 
-def documented(about: str) -> list[str]:
+def documented(about: str) -> tuple[str, ...]:
     """The docstring of a function that returns what `about` says."""
-    doc = cut_text(f"Return {about}", 0, 80)
-    doc = [f'    """{doc[0]}', *(f"    {d.strip()}" for d in doc[1:])]
-    return [f'{doc[0]}"""'] if len(doc) == 1 else [*doc, '    """']
-
-
-def returned(value: str) -> list[str]:
-    """The lines that return a value, in the body of a function."""
-    lines = assigned("return", value, 4)
-    return [lines[0].replace("return = ", "return ", 1), *lines[1:]]
+    first, *rest = cut_text(f"Return {about}", 0, 80)
+    return (first, *(line.strip() for line in rest))
 
 
 def _in_words(root: Expr, target: str) -> Expr:

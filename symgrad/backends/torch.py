@@ -10,32 +10,35 @@ from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.commands import Guard
-from .base import template
+from ..source import python as py
+from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
 from .frameworks import TorchArtefact
-from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, raised
-from .python_file import FrameworkFile, TangentFile, module_from
-from .python_lines import (
+from .handwritten import handwritten
+from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
+from .python_expressions import TRUE
+from .python_file import FrameworkFile, TangentFile
+from .python_names import PythonLanguage
+from .python_statements import (
     conditions,
-    constraint_lines,
-    count_lines,
-    in_docstring,
-    indented,
+    counted,
+    flag_of,
+    is_given,
     listed,
+    named,
     needed,
     present,
-    size_lines,
+    read_only,
+    sized,
     tuple_of,
     unpacked,
     where_told,
 )
-from .python_names import PythonLanguage, names_in
-from .python_text import assigned, called, if_lines, pack_name, parameters, returned, unset
-from .torch_lines import HELPERS, TorchLines
-from .torch_text import TorchPrinter
+from .torch_expressions import TorchExpressions
+from .torch_statements import TorchStatements
 
 MANY = 8  # gradients, from which what stands for none of them is not written out
-NEEDS = "ctx.needs_input_grad"
-MATRICES = (" @ ", "_einsum(", "torch.linalg", "_solve_triangular(")  # what autocast would compute in half precision
+LONGEST = 68  # columns of a comment
+CTX, INPUTS, NEEDS = Word("ctx"), Word("inputs"), Word("ctx.needs_input_grad")
 
 
 class Torch(PythonLanguage):
@@ -46,17 +49,16 @@ class Torch(PythonLanguage):
     executed = "numpy"
     style = "arrays"
 
-    def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
-        """Return {file name: text}."""
+    def module(self, program: Program, header: Sequence[str]) -> py.Module:
+        """The file as a tree."""
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        return {f"{primal.name}_torch.py": _File(program, self.options.jvp).text(header)}
+        return _File(program, self.options.jvp).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
-        """Import the printed text as a module, without writing it anywhere."""
-        ((path, text),) = files.items()
-        return TorchArtefact(program.derivative.primal, module_from(path, text))
+        """Import the printed text as a module."""
+        return TorchArtefact(program.derivative.primal, self.module_of(program, files))
 
 
 class _File(FrameworkFile):
@@ -64,55 +66,45 @@ class _File(FrameworkFile):
         super().__init__(program)
         primal = self.primal
         self.forward_mode = forward_mode
-        self.class_name = class_name(primal.name)
+        self.own = Word(class_name(primal.name))
+        self.seeds = [s for _, s in program.derivative.seeds]
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         saved = [n for n in program.saved if n in primal.inputs]
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
             saved = list(primal.inputs)
         self.saved = [*saved, *(n for n in program.saved if n not in primal.inputs)]
 
-    def printer(self, like: str) -> TorchPrinter:
-        return TorchPrinter(like, self.options, self.needs)
+    def tree(self, like: str) -> TorchExpressions:
+        return TorchExpressions(like, self.options, self.needs)
 
-    def text(self, header: Sequence[str]) -> str:
-        forward, setup, backward = self._forward(), self._setup(), self._backward()
-        jvp = self._jvp() if self.forward_mode else []
-        body = "\n".join([*self._call(), *forward, *backward, *jvp])
-        own = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
-        helpers, used = self.completed(body, own, HELPERS)
-        imports = [f"import {m}" for m in ("functools", "math") if m in used]
-        return template("torch.j2").render(
-            header=[in_docstring(line) for line in header],
-            imports=[*imports, ""] if imports else [],
-            name=self.primal.name,
-            class_name=self.class_name,
-            parameters=parameters(self.primal.name, self.parameters()),
-            doc=[self.results_doc(), *self.arguments_doc()],
-            call=self._call(),
-            forward_parameters=parameters("forward", [*self.primal.inputs, *self.options], 4),
-            forward=forward,
-            setup=setup,
-            backward_parameters=parameters("backward", ["ctx", *self._cotangents()], 4),
-            backward=backward,
-            jvp_parameters=parameters("jvp", ["ctx", *self._tangents()], 4) if jvp else "",
-            jvp=jvp,
-            helpers=helpers,
+    def module(self, header: Sequence[str]) -> py.Module:
+        """The file as a tree."""
+        primal = self.primal
+        functions = [self._forward(), self._setup(), self._backward(), *([self._jvp()] if self.forward_mode else [])]
+        about = (self.results_doc(), *self.arguments_doc())
+        public = Def(Name(primal.name), tuple(self.parameters()), self._call(), about, public=True)
+        vmap = [Assign(Word("generate_vmap_rule"), TRUE)]
+        said = (f"{primal.name}, with its own backward.",)
+        own = py.Class(self.own, Word("torch.autograd.Function"), said, vmap, tuple(functions))
+        checks = [inputs_helper(self.program, self._in_range, promoted(primal)), *type_helpers(primal)]
+        helpers, used = self.completed([public, own], checks, handwritten("torch"))
+        imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
+        return py.Module(
+            tuple(header), (imports, (py.Import("torch"),)), (own.name, public.name), (public, own, *helpers)
         )
 
     # the function
 
-    def _call(self) -> list[str]:
-        names = ", ".join(self.primal.inputs)
-        sure = self.like or self.primal.inputs[0]
-        arguments = ", ".join([*self.primal.inputs, *self.options])
+    def _call(self) -> py.Block:
+        inputs = named(self.primal.inputs)
+        sure = Name(self.like or self.primal.inputs[0])
         count = len(self.primal.outputs)
-        shown = "" if not self.hidden else "[0]" if count == 1 else f"[:{count}]"
-        result = called(f"return {self.class_name}.apply({arguments})", 8 + len(shown))
-        result[-1] += shown
+        result: Expression = call(Attribute(self.own, "apply"), *self.arguments())
+        if self.hidden:
+            result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
         return [
-            *assigned(names, f"_inputs({', '.join([*self.primal.inputs, *checked_options(self.program)])})", 4),
-            f"with _no_autocast({sure}):",
-            *(f"    {line}" for line in result),
+            Assign(bare(inputs), call("_inputs", *inputs, *named(checked_options(self.program)))),
+            py.With(call("_no_autocast", sure), [Return(result)]),
         ]
 
     @property
@@ -124,76 +116,73 @@ class _File(FrameworkFile):
             "On a device, compiled, exported or under torch.vmap it is torch that refuses them.",
         )
 
-    def _in_range(self, primal: Function, check: RangeCheck) -> list[str]:
+    def _in_range(self, primal: Function, check: RangeCheck) -> py.Block:
         """Subscripts are refused at once, or made such that torch refuses them."""
-        said = f'"{primal.name}: {check.name}", "{check.said}"'
-        asked = [] if check.asked is None else [self.printer(check.name)(check.asked)]
-        call = f"_in_range({', '.join([check.name, check.extent, said, *asked])})"
-        if not check.given:
-            return assigned(check.name, call, 4)
-        return [f"if {check.given}:", *indented(assigned(check.name, call, 8))]
+        own = Name(check.name)
+        said = [py.text(f"{primal.name}: {check.name}"), py.text(check.said)]
+        asked = [] if check.asked is None else [self.tree(check.name)(check.asked)]
+        found = [Assign(own, call("_in_range", own, check.extent, *said, *asked))]
+        return [If(is_given(check.name), found)] if check.given else found
 
     # the class
 
-    def _forward(self) -> list[str]:
-        lines = size_lines(self.forward_sizes(), self.sure)
-        lines += constraint_lines(self.primal, self.needs, 8)
-        lines += count_lines(self.forward.counts, 8)
-        lines += [""] if lines else []
-        text = self.printer(self.like or self.primal.inputs[0])
+    def _method(self, name: str, first: Sequence[Word], given: Sequence[Given], body: py.Block) -> Def:
+        """A function of the class; what torch calls it with has no name there."""
+        return Def(Word(name), (*map(Given, first), *given), body, decorators=(Word("staticmethod"),), role=name)
+
+    def _forward(self) -> Def:
+        tree = self.tree(self.like or self.primal.inputs[0])
         reads = self._ordered(self.primal.inputs)
         results = [*self.primal.outputs, *self.hidden]
-        printed = TorchLines(text, self._asked_forward, self.forward.statements, reads, self.primal.optional, results)
-        lines += printed.whole(self.forward.statements, 8)
-        return [*lines, *returned(", ".join(results), 8)]
+        statements = self.forward.statements
 
-    def _asked_forward(self, guard: Guard) -> str:
-        return conditions(guard, {}, None, "")
+        def asked(guard: Guard) -> Sequence[Expression]:
+            return present(guard, None)
+
+        trees = TorchStatements(tree, asked, statements, reads, self.primal.optional, results)
+        body = [*self.begun(trees), Return(bare(named(results)))]
+        return self._method("forward", [], self.given([*self.primal.inputs, *self.options]), body)
 
     def _ordered(self, names: Sequence[str]) -> list[str]:
         """The tensors of real numbers first."""
         return sorted(names, key=lambda n: self.program.table[n].dtype != Dtype.REAL)
 
-    def _setup(self) -> list[str]:
+    def _setup(self) -> Def:
         """What is kept for backward."""
         primal = self.primal
         results = [*primal.outputs, *self.hidden]
-        flags = [f"{n} is not None" for n in self._flags()]
+        flags = [is_given(n) for n in self._flags()]
         sizes = [where_told(d, self.sure) for d in self.sizes_kept()]
-        extra = self._options_kept()
-        kept = [self._kept(n) for n in self.saved]
-        pushed = [*primal.inputs] if self.forward_mode else []
-        text = ", ".join([*kept, *flags, *sizes, *extra, *pushed])
-        used = names_in(text)
-        read = [n for n in (*primal.inputs, *self.options) if n in used]
-        lines: list[str] = []
-        if read:
-            names = [n if n in read else "_" for n in (*primal.inputs, *self.options)]
-            lines += assigned(tuple_of(names) if len(names) == 1 else ", ".join(names), "inputs", 8)
-        own = [n for n in results if n in names_in(", ".join(kept))]
-        if own and len(results) > 1:
-            lines += assigned(", ".join(n if n in own else "_" for n in results), "output", 8)
-        elif own:
-            kept = ["output" + k.removeprefix(own[0]) if k.split()[0] == own[0] else k for k in kept]
+        extra = named(self._options_kept())
+        one = Word("output") if len(results) == 1 else None
+        kept = [self._kept(n, one if one and n in results else Name(n)) for n in self.saved]
+        pushed = named(primal.inputs) if self.forward_mode else []
+        read = py.names_in(kept, flags, sizes, extra, pushed)
+        body: list[py.Statement] = []
+        if read & {*primal.inputs, *self.options}:
+            body.append(unpacked(read_only(self.arguments(), kept, flags, sizes, extra, pushed), INPUTS))
+        if not one and read & {*results}:
+            body.append(unpacked(read_only(named(results), kept), Word("output")))
         if self._unasked():
-            lines.append("ctx.set_materialize_grads(False)")
+            body.append(self._told("set_materialize_grads", [Word("False")]))
         if self.forward_mode and self.hidden:  # jvp says nothing of them
-            lines += called(f"ctx.mark_non_differentiable({', '.join(self.hidden)})", 8)
-        if kept:
-            lines += called(f"ctx.save_for_backward({', '.join(kept)})", 8)
-        if pushed:
-            lines += called(f"ctx.save_for_forward({', '.join(pushed)})", 8)
+            body.append(self._told("mark_non_differentiable", named(self.hidden)))
+        body += [self._told("save_for_backward", kept)] if kept else []
+        body += [self._told("save_for_forward", pushed)] if pushed else []
         for word, values in (("sizes", sizes), ("options", extra), ("given", flags)):
             if values:
-                lines += assigned(f"ctx.{word}", tuple_of(values), 8)
-        return lines or ["pass"]
+                body.append(Assign(Word(f"ctx.{word}"), tuple_of(values)))
+        return self._method("setup_context", [CTX, INPUTS, Word("output")], [], body or [Do(Word("pass"))])
 
-    def _kept(self, name: str) -> str:
+    def _told(self, word: str, values: Sequence[Expression]) -> Do:
+        return Do(call(f"ctx.{word}", *values))
+
+    def _kept(self, name: str, own: Expression) -> Expression:
         """A tensor as it is saved: only if a gradient that is needed reads it."""
         asked = self._readers(name)
         if asked is None:
-            return name
-        return f"{name} if {' or '.join(needed(asked, len(self.primal.inputs), NEEDS))} else None"
+            return own
+        return Operation("select", (py.joined("or", needed(asked, len(self.primal.inputs), NEEDS)), own, py.NONE))
 
     def _readers(self, name: str) -> list[int] | None:
         """The inputs for whose gradients alone a tensor is read; None if it is always saved."""
@@ -212,8 +201,7 @@ class _File(FrameworkFile):
         """The tensors with which backward can always work, but those with kept axes."""
         table = self.program.table
         always = [n for n in self.saved if not table[n].optional and self._readers(n) is None]
-        seeds = [s for _, s in self.program.derivative.seeds]
-        return [table[n] for n in (*always, *seeds) if n not in self.forward.kept]
+        return [table[n] for n in (*always, *self.seeds) if n not in self.forward.kept]
 
     def _flags(self) -> list[str]:
         """The optional inputs of which backward asks whether they are given, but for their own gradients."""
@@ -231,114 +219,115 @@ class _File(FrameworkFile):
             return self.options
         return [o for o in self.program.saved_options if self.used(o)]
 
-    def _cotangents(self) -> list[str]:
-        """The parameters of backward: the gradient of each result."""
-        seeds = [s for _, s in self.program.derivative.seeds]
-        return [*seeds, *(["*_"] if self.hidden else [])]
-
     def _unasked(self) -> bool:
         """Whether gradients that are zero come as None, lest zeros are made for what is hidden."""
         return bool(self.hidden) and len(self.program.derivative.seeds) == 1
 
     @cached_property
-    def body(self) -> list[str]:
+    def body(self) -> list[py.Statement]:
         """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
-        seed = self.program.derivative.seeds[0][1]
         inside = self._body_at(8)
-        if not any(word in line for line in inside for word in MATRICES):
+        if not any(map(_of_matrices, py.walk(inside))):
             return inside
-        return [f"with _no_autocast({seed}):", *indented(self._body_at(12))]
+        return [py.With(call("_no_autocast", Name(self.seeds[0])), self._body_at(12))]
 
-    def _body_at(self, indent: int) -> list[str]:
-        seeds = [s for _, s in self.program.derivative.seeds]
+    def _body_at(self, indent: int) -> list[py.Statement]:
         places = {g: k for k, g in enumerate(map(self.gradient_of, self.primal.inputs)) if g is not None}
 
-        def asked(guard: Guard) -> str:
+        def asked(guard: Guard) -> Sequence[Expression]:
             # an input whose gradient is needed is given
             own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
             when = tuple(w for w in guard.when if w not in own)
             return conditions(replace(guard, when=when), places, self.program, NEEDS)
 
-        reads = [*seeds, *self._ordered(self.saved)]
-        printer = self.printer(seeds[0])
-        text = TorchLines(printer, asked, self.backward.statements, reads, self.primal.optional, [*places])
-        return text.whole(self.backward.statements, indent)
+        reads = [*self.seeds, *self._ordered(self.saved)]
+        statements, optional = self.backward.statements, self.primal.optional
+        trees = TorchStatements(self.tree(self.seeds[0]), asked, statements, reads, optional, [*places], indent)
+        return trees.whole(statements)
 
-    def _backward(self) -> list[str]:
+    def _backward(self) -> Def:
         primal, program = self.primal, self.program
-        seeds = [s for _, s in program.derivative.seeds]
-        lines: list[str] = []
+        body: list[py.Statement] = []
         count = len(primal.inputs) + len(self.options)
         if self._unasked():
-            nothing = ", ".join(["None"] * count) if count <= MANY else f"(None,) * {count}"
-            lines += [f"if {seeds[0]} is None:", *indented(returned(nothing, 12))]
+            nothing: Expression = bare([py.NONE] * count)
+            if count > MANY:
+                nothing = Operation("mul", (py.Several((py.NONE,)), py.integer(count)))
+            body.append(If(is_given(self.seeds[0], False), [Return(nothing)]))
         if self.saved:
-            lines += unpacked(self.saved, "ctx.saved_tensors", 8)
+            body.append(unpacked(named(self.saved), Word("ctx.saved_tensors")))
         for word, names in (
-            ("sizes", [pack_name(d) for d in self.sizes_kept()]),
-            ("options", self._options_kept()),
-            ("given", [f"has_{n}" for n in self._flags()]),
+            ("sizes", named(self.sizes_kept())),
+            ("options", named(self._options_kept())),
+            ("given", [flag_of(n) for n in self._flags()]),
         ):
-            if names:
-                lines += unpacked(names, f"ctx.{word}", 8)
-        if self.hidden:
-            lines += self._again()
-        lines += size_lines([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
-        lines += count_lines(self.backward.counts, 8)
-        lines += unset([g for _, g in program.derivative.gradients], 8)
-        result = [self.gradient_of(n) or "None" for n in primal.inputs] + ["None"] * len(self.options)
-        return [*lines, *self.body, *returned(", ".join(result), 8)]
+            body += [unpacked(names, Word(f"ctx.{word}"))] if names else []
+        body += [self._again()] if self.hidden else []
+        body += sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
+        body += counted(self.backward.counts)
+        body.append(py.Unset(tuple(named([g for _, g in program.derivative.gradients]))))
+        result = Return(bare([*self.gradients(), *[py.NONE] * len(self.options)]))
+        given = [Given(Name(s), role="cotangent") for s in self.seeds]
+        return self._method("backward", [CTX], [*given, *self._rest(self.hidden)], [*body, *self.body, result])
+
+    def _rest(self, others: Sequence[str]) -> list[Given]:
+        """A parameter for all that does not count."""
+        return [Given(Word("_"), role="rest")] if others else []
 
     # forward mode
 
-    def _tangents(self) -> list[str]:
-        """The parameters of jvp: the tangent of each argument."""
-        assert self.program.product is not None, "the pipeline plans it"
-        seeds = dict(self.program.product.derivative.seeds)
-        found = [seeds.get(n, f"_{n}") for n in self.primal.inputs]
-        return [*found, *(["*_"] if self.options else [])]
-
-    def _jvp(self) -> list[str]:
+    def _jvp(self) -> Def:
         """J times the tangents, from the inputs; what is None does not move."""
         assert self.program.product is not None, "the pipeline plans it"
         pushed = _Tangents(self.program.product)
         seeds = pushed.tangents
-        lines = unpacked(self.primal.inputs, "ctx.saved_tensors", 8)
-        lines += unpacked(self.options, "ctx.options", 8) if self.options else []
-        lines += [line for n, seed in seeds.items() for line in assigned(seed, f"_tangent({seed}, {n})", 8)]
+        body = [unpacked(named(self.primal.inputs), Word("ctx.saved_tensors"))]
+        body += [unpacked(named(self.options), Word("ctx.options"))] if self.options else []
+        body += [Assign(Name(seed), call("_tangent", Name(seed), Name(n))) for n, seed in seeds.items()]
         reads = [*self._ordered([*self.primal.inputs]), *seeds.values()]
         optional = [*self.primal.optional, *(seeds[n] for n in self.primal.optional if n in seeds)]
-        results = pushed.results(self.primal.outputs, "None")
-        printer = pushed.printer(self.like or self.primal.inputs[0])
+        results = pushed.results(self.primal.outputs, lambda n: py.NONE)
+        tree = pushed.tree(self.like or self.primal.inputs[0])
 
-        def asked(guard: Guard) -> str:
-            return " and ".join(present(guard, None))
+        def asked(guard: Guard) -> Sequence[Expression]:
+            return present(guard, None)
 
-        text = TorchLines(printer, asked, pushed.statements, reads, optional, results)
-        lines += [*pushed.sized(8), *text.whole(pushed.statements, 8)]
-        return [*lines, *returned(", ".join([*results, *["None"] * len(self.hidden)]), 8)]
+        names = [r.name for r in results if isinstance(r, Name)]
+        trees = TorchStatements(tree, asked, pushed.statements, reads, optional, names)
+        body += [*pushed.sizes(), *trees.whole(pushed.statements)]
+        body.append(Return(bare([*results, *[py.NONE] * len(self.hidden)])))
+        given = [Given(Name(seeds[n]) if n in seeds else Word(f"_{n}")) for n in self.primal.inputs]
+        return self._method("jvp", [CTX], [*given, *self._rest(self.options)], body)
 
-    def _again(self) -> list[str]:
+    def _again(self) -> If:
         """The hidden results as functions of the inputs, where backward is differentiated itself."""
-        results = ["_" if n in self.primal.outputs else n for n in (*self.primal.outputs, *self.hidden)]
-        call = f"{self.class_name}.forward({', '.join([*self.primal.inputs, *self.options])})"
-        said = f"# to differentiate this again: {listed(self.hidden)}"
+        results = [Word("_") if n in self.primal.outputs else Name(n) for n in (*self.primal.outputs, *self.hidden)]
+        said = f"to differentiate this again: {listed(self.hidden)}"
         said = f"{said} as {'a function' if len(self.hidden) == 1 else 'functions'} of the inputs"
-        short = said if len(said) <= 70 else "# to differentiate this again: what was saved, as functions of the inputs"
-        asked = "torch.is_grad_enabled()"
+        if len(said) > LONGEST:
+            said = "to differentiate this again: what was saved, as functions of the inputs"
+        asked: Expression = call("torch.is_grad_enabled")
         if self.forward_mode:
-            reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
-            asked += f" or _forward_mode({', '.join(reals)})"
-        return [
-            *if_lines(asked, 8),
-            f"    {short}",
-            *(f"    {line}" for line in assigned(", ".join(results), call, 12)),
-        ]
+            reals = [Name(n) for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
+            asked = Operation("or", (asked, call("_forward_mode", *reals)))
+        value = call(Attribute(self.own, "forward"), *self.arguments())
+        return If(asked, [py.Comment(said), Assign(bare(results), value)])
 
 
 class _Tangents(TangentFile):
-    def printer(self, like: str) -> TorchPrinter:
-        return TorchPrinter(like, self.options)
+    def tree(self, like: str) -> TorchExpressions:
+        return TorchExpressions(like, self.options)
+
+
+def _of_matrices(node: object) -> bool:
+    """Whether it is what autocast would compute in half precision."""
+    match node:
+        case Operation("matmul"):
+            return True
+        case py.Call(Word(word)):
+            return word in ("_einsum", "_solve_triangular") or word.startswith("torch.linalg")
+        case _:
+            return False
 
 
 def class_name(name: str) -> str:
@@ -347,35 +336,22 @@ def class_name(name: str) -> str:
     return found if found != name else f"{found}Function"
 
 
-def type_helpers(primal: Function) -> list[list[str]]:
+def type_helpers(primal: Function) -> list[py.Definition]:
     """What refuses arguments of another type, and gives those of real numbers one dtype."""
     kinds = {primal.table[n].dtype for n in primal.inputs}
-    integer = "value.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)"
-    rows = (
-        (Dtype.REAL, "_real", "a floating-point tensor", "value.is_floating_point()"),
-        (Dtype.INT, "_integer", "a tensor of integers", integer),
-        (Dtype.BOOL, "_boolean", "a tensor of booleans", "value.dtype == torch.bool"),
+    value, dtype = Word("value"), Attribute(Word("value"), "dtype")
+    integers = py.Several(tuple(Word(f"torch.{kind}") for kind in ("uint8", "int8", "int16", "int32", "int64")))
+    rows: tuple[tuple[Dtype, str, Expression, Expression], ...] = (
+        (Dtype.REAL, "a floating-point tensor", py.method(value, "is_floating_point"), value),
+        # torch takes uint8 for a mask
+        (Dtype.INT, "a tensor of integers", Operation("in", (dtype, integers)), py.method(value, "long")),
+        (Dtype.BOOL, "a tensor of booleans", Operation("eq", (dtype, Word("torch.bool"))), value),
     )
-    found = [_type_helper(primal.name, word, kind, test) for dtype, word, kind, test in rows if dtype in kinds]
-    return [*found, *([list(PROMOTED)] if promoted(primal) else [])]
-
-
-def _type_helper(function: str, word: str, kind: str, test: str) -> list[str]:
-    message = f"{function}: {{name}} has dtype {{dtype}}, expected {kind}"
-    return [
-        f"def {word}(name, value):",
-        f'    """Return `value`, which must be {kind}."""',
-        *(f"    {line}" for line in if_lines(f"not (torch.is_tensor(value) and {test})", 4)),
-        "        dtype = getattr(value, \"dtype\", type(value).__name__)",
-        *(f"    {line}" for line in raised("TypeError", message, 8)),
-        f"    return value{'.long()' if word == '_integer' else ''}",  # torch takes uint8 for a mask
-    ]
-
-
-PROMOTED = (
-    "def _promoted(*tensors):",
-    '    """Return the tensors in the one dtype that they promote to."""',
-    "    dtypes = [t.dtype for t in tensors if t is not None]",
-    "    dtype = functools.reduce(torch.promote_types, dtypes)",
-    "    return [None if t is None else t.to(dtype) for t in tensors]",
-)
+    found: list[py.Definition] = []
+    for kind, said, test, result in rows:
+        right = Operation("and", (call("torch.is_tensor", value), test))
+        other = call("getattr", value, py.text("dtype"), Attribute(call("type", value), "__name__"))
+        refused = wrong_type(primal.name, Operation("not", (right,)), Word("dtype"), said)
+        refused = replace(refused, body=[Assign(Word("dtype"), other), *refused.body])
+        found += [type_helper(kind, said, [refused, Return(result)], ", which")] if kind in kinds else []
+    return found

@@ -22,6 +22,7 @@ from ..ir import Equation
 # what values are of: real numbers, sizes and subscripts, signed integers, conditions; then elements in memory
 REAL, SIZE, INT, BOOL = "real", "size", "int", "bool"
 INTEGER, FLAG = "integer", "flag"  # an element of an array of integers; of one of booleans
+OBJECT = "object"  # whatever a language without declarations has
 
 # what a parameter is to who calls the function
 ROLES = "size option presence input saved cotangent output gradient work".split()

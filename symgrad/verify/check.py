@@ -44,9 +44,9 @@ from .text import Array, Fault, Text, full_shape
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head]], Text]] = {
-    "numpy": lambda function, files, heads: NumpyText(function, files),
+    "numpy": NumpyText,
     "c": CText,
-    "scipy": lambda function, files, heads: NumpyText(function, files),
+    "scipy": NumpyText,
 }
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
 ENOUGH = 12  # failures, after which the check stops
@@ -72,7 +72,7 @@ def check(
 
     to       the target of the artefact
     text     the language of `files`, which are executed as text and tell the rounding, if that is another
-    heads    the functions of the text and what their parameters are, where arguments have places; None: the artefact
+    heads    the functions of the text and what their parameters are; None: the artefact
              knows them
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points

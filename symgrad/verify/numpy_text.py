@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
+from ..source.tree import Function as Head
 from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .rounding import lift, literal, power
@@ -52,9 +53,11 @@ _MODULES: Mapping[str, Shim] = {
 
 
 class _Lift(ast.NodeTransformer):
-    """Exact literals, operators that keep two ints exact, and a choice that can be asked for either part."""
+    """Exact literals, operators that keep two ints exact, and, in the functions `near` that print a series,
+    a choice that can be asked for either part."""
 
-    series = False  # in a function that prints a series near a point
+    def __init__(self, near: Collection[str]) -> None:
+        self.near, self.series = near, False
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         return _call(node, "symgrad literal", node) if isinstance(node.value, float) else node
@@ -90,10 +93,7 @@ class _Lift(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        # a function of one number that prints a series near a point; a user's names are never locals of such a one
-        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        alone = node.name.startswith("_") and [a.arg for a in node.args.args] == ["x"]
-        self.series = alone and {NEAR, "series"} <= stored
+        self.series = node.name in self.near
         self.generic_visit(node)
         node.returns = None
         for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -128,12 +128,18 @@ def _power(a: Any, b: Any) -> Any:
 
 
 class NumpyText:
-    """The module of a printed NumPy file; see `Text`."""
+    """The module of a printed NumPy file; see `Text`.
+
+    heads  its functions, without bodies: those of the interface and those that print a series, by their roles
+    """
 
     variants = ("",)
 
-    def __init__(self, function: Function, files: Mapping[str, str]) -> None:
+    def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
         self.function = function
+        self.called = {"forward": "forward", "backward": "backward"}
+        self.called |= {head.role: head.name for head in heads if head.role in self.called}
+        near = {head.name for head in heads if head.role == "series"}
         sources = {name: text for name, text in files.items() if name.endswith(".py")}
         if len(sources) != 1:
             raise Fault(f"expected one Python file, got {', '.join(files) or 'none'}")
@@ -144,7 +150,7 @@ class NumpyText:
             raise Fault(f"{self.file} is not Python: {error}") from error
         self.names = self._imports(tree)
         self.steps = Steps(function)
-        code = compile(ast.fix_missing_locations(_Lift().visit(tree)), self.file, "exec")
+        code = compile(ast.fix_missing_locations(_Lift(near).visit(tree)), self.file, "exec")
         self.module = self._execute(code)
 
     def _imports(self, tree: ast.Module) -> dict[str, Any]:
@@ -191,7 +197,7 @@ class NumpyText:
         for name, function in list(module.items()):
             if isinstance(function, FunctionType) and EITHER in function.__code__.co_names:
                 module[name] = Elementwise(choice.parts(name, function), 1)
-        for name in ("forward", "backward"):
+        for name in self.called.values():
             if name not in module:
                 raise Fault(f"{self.file} has no function {name}")
         return module
@@ -237,7 +243,7 @@ class NumpyText:
         self.steps.count = 0
         try:
             with np.errstate(all="ignore"):
-                return self.module[name](*args, **options)
+                return self.module[self.called[name]](*args, **options)
         except Fault as fault:
             raise type(fault)(f"{name}: {fault}") from fault
         except UnknownName as error:

@@ -3,11 +3,11 @@
 import inspect
 
 import pytest
-from names import NAMES, ROWS
+from names import FUNCTIONS, NAMES, ROWS
 
 import symgrad as sg
-from symgrad.backends.python_names import linked, names_in, quoted
 from symgrad.errors import UnsupportedError
+from symgrad.source.python import Name, Text, Word, call, method, names_in, text, words_in
 
 each = pytest.mark.parametrize("text", ROWS.values(), ids=list(ROWS))
 
@@ -57,21 +57,27 @@ def test_what_is_not_the_users_yields(text, lines):
     assert [line for line in lines if line not in printed.splitlines()] == []
 
 
-def test_a_name_that_nothing_else_has_costs_nothing():
-    function = sg.parse("f(x[n], w) = sum[i](x[i]*w)")
-    assert quoted(function) is function
-    assert linked("import numpy as np\n") == "import numpy as np\n"
+@pytest.mark.parametrize("to", ["numpy", "scipy", "jax", "torch"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_may_have_any_name(name, to):
+    """What the file calls itself, an import or a builtin yields to it."""
+    report = sg.check(sg.parse(f"{name}(x[n], w) = sum[i](exp(x[i])*w)"), to=to)
+    assert report.ok, report
+
+
+X = Name("x")
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("tree", "names", "words"),
     [
-        ("y = x.sum(axis=1) + np.exp(x)", "y x axis np"),
-        ('_real("x", value)', "_real value"),
-        ('raise ValueError(f"{n} of {x.shape[0]}, not math.pi")', "raise ValueError n x"),
-        ('"""Return math.pi."""', ""),
+        (method(X, "sum", axis=Name("k")), ["x", "k"], []),
+        (call("np.exp", X), ["x"], ["np"]),
+        (Text(("of ", X, ", not math.pi")), ["x"], []),
+        (call("_real", text("x"), Word("value")), [], ["_real", "value"]),
     ],
+    ids=["a method", "a module", "a string", "the file's own"],
 )
-def test_names_that_lines_speak_of(text, names):
+def test_names_that_a_tree_speaks_of(tree, names, words):
     """No attributes, and of strings only what is computed in them: a size called `sum` is not read by `x.sum()`."""
-    assert names_in(text) == set(names.split())
+    assert (names_in(tree), words_in(tree)) == (set(names), set(words))

@@ -290,8 +290,6 @@ REFUSED = [
     ("f(x[n+1])[i] = x[i]", "an axis of an input is a name"),
     ("f(x, x) = x", "'x' is taken by an input"),
     ("f(x[x]) = 1", "is taken by a size"),
-    ("math(x) = x", "function 'math' has a meaning in the printed code"),
-    ("os(x) = x", "function 'os' is a module that the printed Python imports"),
     ("f(pi) = 1", "'pi' is a constant"),
     ("f(_X) = 1", "not starting with"),
     ("lambda*x", "Write the function itself"),

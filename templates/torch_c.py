@@ -1,12 +1,9 @@
-"""{{ header | join("\n") }}
-"""
+"""Functions that printed files of torch over C have."""
 
 import atexit
 import contextlib
 import ctypes
-{% for line in imports %}
-import {{ line }}
-{% endfor %}
+import hashlib
 import os
 import pathlib
 import shlex
@@ -17,15 +14,7 @@ import tempfile
 
 import torch
 
-__all__ = ["{{ name }}"]
-
-_NAME = "{{ name }}"
-_OPERATOR = f"symgrad::{__name__.replace('.', '_')}"
-
-
-def {{ name }}({{ parameters }}):
-    """{{ doc | join("\n") }}"""
-{{ call | join("\n") | indent(4, first=True) }}
+_NAME = ""
 
 
 def _library():
@@ -72,82 +61,11 @@ def _compiled(source):
         return made.replace(folder / ready.name)
 
 
-_C = _library()
-{{ types | join("\n") }}
-
-
-@torch.library.custom_op(
-    _OPERATOR,
-    mutates_args=(),
-    device_types="cpu",
-{{ forward_schema | join("\n") | indent(4, first=True) }}
-)
-def _forward({{ forward_parameters }}):
-    """Return the results, and what backward needs."""
-{{ forward | join("\n") | indent(4, first=True) }}
-
-
-@_forward.register_fake
-def _results({{ results_parameters }}):
-    """Return what _forward returns, before anything is computed."""
-{{ results | join("\n") | indent(4, first=True) }}
-
-
-@torch.library.custom_op(
-    f"{_OPERATOR}_backward",
-    mutates_args=(),
-    device_types="cpu",
-{{ backward_schema | join("\n") | indent(4, first=True) }}
-)
-def _backward({{ backward_parameters }}):
-    """Return J.T @ grad_output: one gradient per input, empty if it is not needed."""
-{{ backward | join("\n") | indent(4, first=True) }}
-
-
-@_backward.register_fake
-def _gradients({{ gradients_parameters }}):
-    """Return what _backward returns, before anything is computed."""
-{{ gradients | join("\n") | indent(4, first=True) }}
-
-
-def _keep(ctx, inputs, output):
-{{ keep | join("\n") | indent(4, first=True) }}
-
-
-def _differentiate({{ differentiate_parameters }}):
-{{ differentiate | join("\n") | indent(4, first=True) }}
-
-
 def _refuse(ctx, *_):
     raise NotImplementedError(
         f"{_NAME}: there is no C code for the gradient of a gradient; "
         "what symgrad generate prints --to torch has one"
     )
-
-
-_forward.register_autograd(_differentiate, setup_context=_keep)
-_backward.register_autograd(_refuse)
-{% if optional %}
-
-_NOWHERE = ctypes.c_double()  # a tensor without elements is there, and not NULL
-{% endif %}
-
-
-def _call(function, *arguments):
-    """Call C; tensors are passed as the address of contiguous memory, None as NULL."""
-    arguments = [a.contiguous() if torch.is_tensor(a) else a for a in arguments]
-{% if optional %}
-    nowhere = ctypes.addressof(_NOWHERE)
-    places = [a.data_ptr() or nowhere if torch.is_tensor(a) else a for a in arguments]
-{% else %}
-    places = [a.data_ptr() if torch.is_tensor(a) else a for a in arguments]
-{% endif %}
-{% if subscripts %}
-    if function(*places):
-        raise IndexError(f"{_NAME}: a subscript is out of range")
-{% else %}
-    function(*places)
-{% endif %}
 
 
 def _stored(*tensors):
@@ -166,8 +84,3 @@ def _type(tensor):
     if tensor.is_floating_point():
         return torch.float64
     return torch.bool if tensor.dtype == torch.bool else torch.int64
-{% for helper in helpers %}
-
-
-{{ helper | join("\n") }}
-{% endfor %}

@@ -1,0 +1,389 @@
+"""Array expressions as trees of Python, in the vocabulary of NumPy."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import ClassVar
+
+from ..expr import ONE, Expr
+from ..expr.sizes import never_negative
+from ..ops import OPS, Op
+from ..plan.arrays import tree as arrays
+from ..plan.arrays.below import ARRAYS, below, children, plain_number
+from ..plan.arrays.divisors import not_zero
+from ..plan.arrays.tree import ALL, BACK, Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
+from ..source import python as py
+from ..source.python import Attribute, Cut, Element, Expression, Name, Operation, Several, Word, call, integer, method
+from .python_sizes import axis, number, shape, size
+
+PRODUCTS = 4  # the largest power that is written as products
+OPERATORS: Mapping[str, str] = {
+    "or": "bitor", "and": "bitand", "not": "invert",
+    **{op: op for op in "lt le gt ge eq ne add sub neg mul div floordiv mod".split()},
+}  # fmt: skip
+TRUE = Word("True")
+Child = Callable[[Array], Expression]
+
+
+class Matrix:
+    """How a function of whole matrices is called: its word, the options behind the arguments, the result that is
+    taken."""
+
+    def __init__(self, function: str, result: int | None = None, **options: Expression) -> None:
+        self.function, self.result, self.options = function, result, options
+
+    def __call__(self, arguments: Sequence[Expression], module: str) -> Expression:
+        found = call(self.function.replace("np.", f"{module}."), *arguments, **self.options)
+        return found if self.result is None else Element(found, (integer(self.result),))
+
+
+MATRICES: Mapping[str, Matrix] = {
+    # the whole of a call with several results
+    "slogdet": Matrix("np.linalg.slogdet"),
+    "qr": Matrix("np.linalg.qr"),
+    "eigh": Matrix("np.linalg.eigh"),
+    "svd": Matrix("np.linalg.svd", full_matrices=Word("False")),
+    # one result
+    "inv": Matrix("np.linalg.inv"),
+    "solve": Matrix("np.linalg.solve"),
+    "solve_lower": Matrix("linalg.solve_triangular", lower=TRUE),
+    "solve_upper": Matrix("linalg.solve_triangular"),
+    "det": Matrix("np.linalg.det"),
+    "slogdet_sign": Matrix("np.linalg.slogdet", 0),
+    "slogdet_log": Matrix("np.linalg.slogdet", 1),
+    "cholesky": Matrix("np.linalg.cholesky"),
+    "qr_q": Matrix("np.linalg.qr", 0),
+    "qr_r": Matrix("np.linalg.qr", mode=py.text("r")),
+    "eigh_values": Matrix("np.linalg.eigvalsh"),
+    "eigh_vectors": Matrix("np.linalg.eigh", 1),
+    "svd_u": Matrix("np.linalg.svd", 0, full_matrices=Word("False")),
+    "svd_values": Matrix("np.linalg.svd", compute_uv=Word("False")),
+    "svd_vh": Matrix("np.linalg.svd", 2, full_matrices=Word("False")),
+    "pinv": Matrix("np.linalg.pinv"),
+    "expm": Matrix("linalg.expm"),
+    "argsort": Matrix("np.argsort", axis=integer(-1), kind=py.text("stable")),
+}
+
+
+def given(condition: object, **options: Expression) -> dict[str, Expression]:
+    """Arguments by name, if something holds."""
+    return options if condition else {}
+
+
+class Expressions:
+    """Array expressions in the vocabulary of NumPy.
+
+    dtype    the inputs' type
+    options  the names of numbers that whoever calls the code gives, and that may be negative
+    needs    what the code has checked before
+    """
+
+    target = "numpy"
+    module = "np"
+    slow_from = 3  # the least power that is slower than products: 30 times, of 100,000 numbers
+    refuses_nothing: ClassVar[bool] = True  # the maximum over a whole axis of no elements
+    matrices: ClassVar[Mapping[str, Matrix]] = MATRICES
+
+    def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
+        self.dtype = dtype
+        self.options = options
+        self.needs = needs
+
+    def __call__(self, array: Array) -> Expression:
+        """The tree of `array`."""
+        done: dict[int, Expression] = {}
+        stack: list[tuple[Array, bool]] = [(array, False)]
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in done:
+                continue
+            if ready:
+                done[id(node)] = self._node(node, lambda a: done[id(a)])
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in children(node))
+        return done[id(array)]
+
+    def own(self, function: str, *arguments: Expression, **options: Expression) -> py.Call:
+        """A function of the module."""
+        return call(f"{self.module}.{function}", *arguments, **options)
+
+    def _node(self, node: Array, tree: Child) -> Expression:
+        own = self.own
+        match node:
+            case Var(name):
+                return Name(name)
+            case Num(value):
+                return number(value)
+            case SizeOf(value):
+                return size(value)
+            case arrays.Infinity():
+                return Word(f"{self.module}.inf")
+            case Elementwise(op, args):
+                return self._elementwise(op, args, tree)
+            case Take(base, items):
+                return Element(tree(base), tuple(self._item(i, tree) for i in items))
+            case arrays.Permute(base, axes):
+                return _permuted(tree(base), axes)
+            case Reduce():
+                return self._reduced(node, tree(node.base))
+            case arrays.Scan(op, base, place, reverse):
+                return self._scan(op, tree(base), place, reverse)
+            case arrays.Eye(extent):
+                return own("eye", size(extent), dtype=self.dtype)
+            case arrays.MatrixCall(kind, args):
+                return self.matrices[kind]([tree(a) for a in args], self.module)
+            case arrays.MatMul(left, right):
+                return Operation("matmul", (tree(left), tree(right)))
+            case arrays.Einsum(subscripts, operands):
+                return own("einsum", py.text(subscripts), *map(tree, operands), optimize=TRUE)
+            case arrays.Reshape(base, _, _, rows) as reshaped:
+                entries = [integer(-1) if e is None else size(e) if e is rows else axis(e) for e in reshaped.told]
+                return method(tree(base), "reshape", *entries)
+            case arrays.Range(extent, real):
+                return own("arange", size(extent), **given(real, dtype=self.dtype))
+            case arrays.Stack(items_, place):
+                return own("stack", _list(map(tree, items_)), axis=integer(place))
+            case arrays.Concatenate(items_, place):
+                return own("concatenate", _list(map(tree, items_)), **given(place, axis=integer(place)))
+            case arrays.Windows(base, place, length, step, dilation):
+                rest = given(step is not ONE, step=size(step)) | given(dilation is not ONE, dilation=size(dilation))
+                return call("_windows", tree(base), integer(place), size(length), **rest)
+            case arrays.Pad(base, widths, fill, pack):
+                pairs: list[Expression] = [Several((axis(first), axis(last))) for first, last in widths]
+                if pack:  # how many axes it stands for
+                    several = Operation("sub", (Attribute(tree(base), "ndim"), integer(len(pairs) - 1)))
+                    none = Several((Several((integer(0), integer(0))),), "[")
+                    pairs[0] = py.Splat(Operation("mul", (none, several)))
+                option = given(not is_zero(fill), constant_values=tree(fill))
+                return own("pad", tree(base), pairs[0] if len(pairs) == 1 else Several(tuple(pairs)), **option)
+            case arrays.Places(item):
+                bounds = (item.start, item.stop, item.step)
+                return call("slice", *(Word("None") if e is None else size(e) for e in bounds))
+            case arrays.PackPlaces(extents, after):
+                return py.Splat(all_but(own("indices", shape(extents), sparse=TRUE), after))
+            case arrays.Roll(base, shift, place):
+                return own("roll", tree(base), size(shift), axis=integer(place))
+            case arrays.Triangle(base, lower, offset):
+                return own("tril" if lower else "triu", tree(base), *([integer(offset)] if offset else []))
+            case arrays.Diagonal(base, first, second):
+                option = given((first, second) != (0, 1), axis1=integer(first), axis2=integer(second))
+                return method(tree(base), "diagonal", **option)
+            case arrays.BroadcastTo(base, extents):
+                return own("broadcast_to", tree(base), shape(extents))
+            case arrays.Full(value, extents):
+                if is_zero(value) or is_one(value):
+                    return own("zeros" if is_zero(value) else "ones", shape(extents), dtype=self.dtype)
+                return own("full", shape(extents), tree(value), dtype=self.dtype)
+            case Real(base=base) if plain_number(base):
+                return call("float", tree(base))
+            case Real(base=base):
+                return method(tree(base), "astype", self.dtype)
+            case Copy(base):
+                return method(tree(base), "copy")
+
+    def _reduced(self, node: Reduce, base: Expression) -> Expression:
+        axes = () if node.axes is None else node.axes
+        options = given(node.axes is not None, axis=axes_of(axes)) | given(node.keepdims, keepdims=TRUE)
+        kind = node.kind
+        if kind == "supremum":
+            kind = "max"
+            if not self.refuses_nothing or any(map(_is_part, below(node.base))):  # of nothing it is to be -inf
+                options["initial"] = Operation("neg", (Word(f"{self.module}.inf"),))
+        return method(base, kind, **options)
+
+    def _scan(self, op: str, base: Expression, axis: int | None, reverse: bool) -> Expression:
+        word = {"add": "cumsum", "mul": "cumprod"}.get(op, f"{op}.accumulate")
+        option = given(axis is not None, axis=integer(axis or 0))
+        if not reverse:
+            return self.own(word, base, **option)
+        place = axis or 0
+        turned = Cut(step=integer(-1))
+        items: list[Expression] = [*[Cut()] * place, turned]
+        if place < 0:
+            items = [Word("..."), turned, *[Cut()] * (-1 - place)]
+        return Element(self.own(word, Element(base, tuple(items)), **option), tuple(items))
+
+    def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
+        if op == "add" and isinstance(args[1], Elementwise) and args[1].op == "neg":
+            op, args = "sub", (args[0], args[1].args[0])
+        inner = [tree(a) for a in args]
+        if op in ("div", "pow") and all(map(plain_number, args)) and not self._finite(op, args):
+            word = "divide" if op == "div" else "float_power"  # Python's own raise where there is no finite number
+            return self._called(f"{self.module}.{word}", inner)
+        if op == "pow":
+            base, exponent = inner
+            power = int(exponent.text) if isinstance(exponent, py.Number) and exponent.text.isdecimal() else 0
+            if isinstance(base, Name) and self.slow_from <= power <= PRODUCTS:
+                return _product(base, power)
+            return Operation("pow", (base, exponent))
+        if op == "not" and plain_number(args[0]):  # of a condition on numbers: ~True is -2
+            match args[0]:
+                case Elementwise("eq", compared):
+                    return self._elementwise("ne", compared, tree)
+                case _:
+                    return Operation("not", (tree(args[0]),))
+        if op in OPERATORS:
+            return Operation(OPERATORS[op], tuple(inner))
+        if all(map(plain_number, args)):
+            # of plain numbers: Python's own results, unlike NumPy's, do not widen float32
+            return self._plain(op, args, inner)
+        if op == "select":
+            return self.own("where", *inner)
+        word = OPS[op].word(self.target) or f"{self.module}.{op}"
+        inner = [self.typed(word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
+        return spelled(word, inner)
+
+    def _plain(self, op: str, args: Sequence[Array], inner: Sequence[Expression]) -> Expression:
+        word = OPS[op].word(self.target) or f"{self.module}.{'where' if op == 'select' else op}"
+        if any(map(self.traced, inner)):
+            return self._called(word, inner)
+        if op == "select":
+            return Operation(op, tuple(inner))
+        python = {"abs": "abs", "maximum": "max", "minimum": "min"}.get(op)
+        if python is None and hasattr(math, op) and OPS[op].smooth and (_anywhere(OPS[op]) or self._finite(op, args)):
+            python = f"math.{op}"
+        return self._called(word, inner) if python is None else spelled(python, inner)
+
+    def typed(self, word: str, place: int, number: Expression) -> Expression:
+        """A plain number as an argument of a function that would widen float32 by it."""
+        widens = word.startswith("special.") or (word == "np.clip" and place == 0)
+        return call("np.asarray", number, dtype=self.dtype) if widens and self.target == "numpy" else number
+
+    def traced(self, number: Expression) -> bool:
+        """Whether a plain number is one that Python's own functions refuse."""
+        return False
+
+    def _called(self, word: str, arguments: Sequence[Expression]) -> Expression:
+        """A function of the language, called with plain numbers where Python's own would raise."""
+        return call("float", spelled(word, arguments))
+
+    def items(self, items: Sequence[Item]) -> tuple[Expression, ...]:
+        """What stands in the brackets of an index."""
+        return tuple(self._item(i, self) for i in items)
+
+    def _finite(self, op: str, args: Sequence[Array]) -> bool:
+        return _finite(Elementwise(op, tuple(args)), self.options, self.needs)
+
+    def _item(self, item: Item, tree: Child) -> Expression:
+        if isinstance(item, Slice):
+            return Cut(*(None if e is None else size(e) for e in (item.start, item.stop, item.step)))
+        if item is None:
+            return Word("None")
+        if isinstance(item, str):
+            return Word(item) if item == "..." else Name(item)
+        if isinstance(item, Expr):
+            return size(item)
+        assert isinstance(item, ARRAYS)
+        return tree(item)
+
+
+def spelled(word: str, arguments: Sequence[Expression]) -> Expression:
+    """What a row of `ops` says of a language: the word of a function or of a number, or a template of calls."""
+    if "{" not in word:
+        return call(word, *arguments) if arguments else Word(word)
+    places = {f"_{k}": argument for k, argument in enumerate(arguments)}
+    return _parsed(ast.parse(word.format(*places), mode="eval").body, places)
+
+
+def _parsed(node: ast.expr, places: Mapping[str, Expression]) -> Expression:
+    if isinstance(node, ast.Call):
+        return call(ast.unparse(node.func), *(_parsed(a, places) for a in node.args))
+    return py.Number(ast.unparse(node)) if isinstance(node, ast.Constant) else places[ast.unparse(node)]
+
+
+def axes_of(axes: Sequence[int]) -> Expression:
+    """One axis, or a tuple of them."""
+    return integer(axes[0]) if len(axes) == 1 else Several(tuple(map(integer, axes)))
+
+
+def all_but(value: Expression, rest: int) -> Expression:
+    """A tuple without the last `rest` of its members."""
+    return Element(value, (Cut(stop=integer(-rest)),)) if rest else value
+
+
+def is_zero(a: Array) -> bool:
+    """Whether it is the number 0."""
+    return isinstance(a, Num) and a.value.value == 0
+
+
+def is_one(a: Array) -> bool:
+    """Whether it is the number 1."""
+    return isinstance(a, Num) and a.value.value == 1
+
+
+def dtype_of(name: str) -> Expression:
+    """The type of an array."""
+    return Attribute(Name(name), "dtype")
+
+
+def _list(items: Sequence[Expression] | map[Expression]) -> Expression:
+    return Several(tuple(items), "[")
+
+
+def _finite(a: Array, options: Collection[str], needs: Collection[Expr]) -> bool:
+    """Whether a number of Python's is certain to be one, whatever the sizes are: no 1/n, which raises where n is 0."""
+    if not any(isinstance(b, (SizeOf, Var)) for b in below(a)):  # refused before, but 1/0 where it is not selected
+        return not any(isinstance(b, Elementwise) and b.op == "div" and is_zero(b.args[1]) for b in below(a))
+    match a:
+        case Elementwise("div", (above, divisor)):
+            constant = not any(isinstance(b, (SizeOf, Var)) for b in below(divisor))
+            checked = isinstance(divisor, SizeOf) and not_zero(divisor.value) in needs
+            return _finite(above, options, needs) and (constant or checked)
+        case Elementwise("pow", (base, Num(exponent))):
+            return _finite(base, options, needs) and exponent.value.denominator == 1 and exponent.value > 0
+        case Elementwise("sqrt", (base,)):
+            return _finite(base, options, needs) and _never_negative(base, options)
+        case Elementwise(op, args):
+            return OPS[op].total and all(_finite(x, options, needs) for x in args)
+        case _:
+            return isinstance(a, SizeOf)
+
+
+def _anywhere(row: Op) -> bool:
+    """Whether Python's `math` has a value of it for infinities too: it has a limit there."""
+    return row.total and (bool(row.monotone) or not row.arity)
+
+
+def _never_negative(a: Array, options: Collection[str]) -> bool:
+    match a:
+        case Num(value):
+            return value.value >= 0
+        case SizeOf(value):
+            return never_negative(value, options)
+        case Elementwise("add" | "mul" | "div" | "sqrt", args):
+            return all(_never_negative(x, options) for x in args)
+        case Elementwise(op, _):
+            return op == "pi"
+        case _:
+            return False
+
+
+def _is_part(node: Array) -> bool:
+    """Whether it takes a part of an axis, which may have no elements where the axis has some."""
+    return isinstance(node, Take) and any(isinstance(i, Slice) and i not in (ALL, BACK) for i in node.items)
+
+
+def _permuted(base: Expression, axes: Sequence[int]) -> Expression:
+    if tuple(axes) == (1, 0):
+        return Attribute(base, "T")
+    if last_two(axes):
+        return method(base, "swapaxes", integer(-1), integer(-2))
+    return method(base, "transpose", *map(integer, axes))
+
+
+def last_two(axes: Sequence[int]) -> bool:
+    """Whether only the last two axes change places."""
+    rank = len(axes)
+    return tuple(axes) == (-1, -2) or tuple(axes) == (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _product(base: Expression, exponent: int) -> Expression:
+    """A power as squares and products, none of which is beyond it: `x**2 * x`, `(x**2) ** 2`."""
+    if exponent == 2:
+        return Operation("pow", (base, integer(2)))
+    if exponent % 2:
+        return Operation("mul", (_product(base, exponent - 1), base))
+    return Operation("pow", (_product(base, exponent // 2), integer(2)))

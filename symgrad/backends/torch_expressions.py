@@ -1,0 +1,221 @@
+"""Array expressions in the vocabulary of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
+
+from ..expr import ONE, Expr, is_exact, value_of
+from ..expr.sizes import count
+from ..ops import OPS
+from ..plan.arrays import tree as arrays
+from ..plan.arrays.below import plain_number
+from ..plan.arrays.tree import ALL, BACK, Array, BroadcastTo, Concatenate, Copy, Diagonal, Einsum, Item, Slice, Take
+from ..source import python as py
+from ..source.python import NONE, Attribute, Call, Element, Expression, Name, Several, Word, call, integer, method, text
+from .python_expressions import (
+    MATRICES,
+    OPERATORS,
+    TRUE,
+    Child,
+    Expressions,
+    Matrix,
+    all_but,
+    axes_of,
+    dtype_of,
+    given,
+    is_one,
+    is_zero,
+    last_two,
+    spelled,
+)
+from .python_sizes import axis, shape, size
+
+SCANS = {
+    "add": "cumsum",
+    "mul": "cumprod",
+    "maximum": "cummax",
+    "minimum": "cummin",
+    "logaddexp": "logcumsumexp",
+}
+REDUCED = {"max": "amax", "min": "amin"}
+
+
+class TorchExpressions(Expressions):
+    """`like` is a tensor whose type and device new tensors have."""
+
+    target = "torch"
+    slow_from = 4  # torch knows x**2 and x**3
+    module = "torch"
+    matrices: ClassVar[Mapping[str, Matrix]] = {
+        **MATRICES,
+        "solve_lower": Matrix("_solve_triangular", upper=Word("False")),
+        "solve_upper": Matrix("_solve_triangular", upper=TRUE),
+        "qr_r": Matrix("np.linalg.qr", 1),
+        "svd_values": Matrix("np.linalg.svdvals"),
+        "expm": Matrix("np.linalg.matrix_exp"),
+        "argsort": Matrix("np.argsort", dim=integer(-1), stable=TRUE),
+    }
+
+    def __init__(self, like: str, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
+        super().__init__(dtype_of(like), options, needs)
+        self.like = Name(like)
+        self.device = Attribute(self.like, "device")
+        self.rows: dict[str, Word] = {}  # tensors that are lists of rows at the moment, with the names of the lists
+
+    def _node(self, node: Array, tree: Child) -> Expression:
+        like, own = self.like, self.own
+        match node:
+            case Take(arrays.Var(name), (first, *rest)) if name in self.rows:
+                return self._part(Element(self.rows[name], (self._item(first, tree),)), rest, tree)
+            case Take(base, items) if BACK in items or any(map(perhaps_whole, items)):
+                found, left = tree(base), items
+                if any(map(perhaps_whole, items)):
+                    found, left = self.cut(found, items)
+                if BACK in left:
+                    found = method(found, "flip", *map(integer, backward_axes(left)))
+                    left = tuple(ALL if i == BACK else i for i in left)
+                return self._part(found, left, tree)
+            case arrays.Permute(base, axes) if tuple(axes) != (1, 0):
+                if last_two(axes):
+                    return Attribute(tree(base), "mT")
+                return method(tree(base), "permute", *map(integer, axes))
+            case arrays.Eye(extent):
+                return own("eye", size(extent), dtype=self.dtype, device=self.device)
+            case arrays.MatrixCall():
+                return super()._node(node, tree)
+            case Einsum(subscripts, operands):
+                return call("_einsum", text(subscripts), *map(tree, operands))
+            case arrays.Range(extent, real):
+                end = size(count(extent))  # torch refuses a negative one, which elsewhere is a range of nothing
+                return own("arange", end, **given(real, dtype=self.dtype), device=self.device)
+            case arrays.Stack(items_, place):
+                inner = Several(tuple(self._tensor(i, tree) for i in items_), "[")
+                return own("stack", inner, **given(place, dim=integer(place)))
+            case Concatenate(items_, place):
+                inner = Several(tuple(self._tensor(i, tree) for i in items_), "[")
+                return own("cat", inner, **given(place, dim=integer(place)))
+            case arrays.Pad(base, widths, fill):
+                pairs = [w for pair in reversed(widths) for w in pair]  # torch counts from the last axis
+                while len(pairs) > 2 and all(is_exact(w) and not value_of(w) for w in pairs[-2:]):
+                    pairs = pairs[:-2]
+                option = given(not is_zero(fill), value=tree(fill))
+                return own("nn.functional.pad", tree(base), Several(tuple(map(axis, pairs))), **option)
+            case BroadcastTo(base, extents):
+                if plain_number(base):
+                    return method(like, "new_full", shape(extents), tree(base))
+                return method(tree(base), "expand", shape(extents))
+            case arrays.PackPlaces(extents, after):
+                return py.Splat(all_but(call("_places", shape(extents), self.device), after))
+            case arrays.Roll(base, shift, place):
+                return own("roll", tree(base), size(shift), dims=integer(place))
+            case Diagonal(base, first, second):
+                option = given((first, second) != (0, 1), dim1=integer(first), dim2=integer(second))
+                return method(tree(base), "diagonal", **option)
+            case arrays.Full(value, extents):
+                if is_zero(value):
+                    return method(like, "new_zeros", shape(extents))
+                return method(like, "new_full", shape(extents), tree(value))
+            case arrays.Real(base=base) if not plain_number(base):
+                return method(tree(base), "to", self.dtype)
+            case Copy(base):
+                return method(tree(base), "clone")
+        return super()._node(node, tree)
+
+    def _part(self, found: Expression, items: Sequence[Item], tree: Child) -> Expression:
+        """`found[items]`, or all of it."""
+        return found if is_all(items) else Element(found, tuple(self._item(i, tree) for i in items))
+
+    def cut(self, base: Expression, items: Sequence[Item]) -> tuple[Expression, tuple[Item, ...]]:
+        """`base` cut along the axes where an index may be all that there is, and the rest of the index."""
+        own = [i for i in items if i is not None]
+        cuts = []
+        for k, item in enumerate(own):
+            if perhaps_whole(item):
+                place = integer(k - len(own) if "..." in own[:k] else k)
+                cuts.append(Several((place, slice_of(item) if isinstance(item, Slice) else Name(str(item)))))
+        return call("_cut", base, *cuts), tuple(ALL if perhaps_whole(i) else i for i in items)
+
+    def _scan(self, op: str, base: Expression, axis: int | None, reverse: bool) -> Expression:
+        place = integer(axis or 0)
+        whole = method(base, "flip", place) if reverse else base
+        found: Expression = self.own(SCANS[op], whole, dim=place)
+        found = Attribute(found, "values") if op in ("maximum", "minimum") else found
+        return method(found, "flip", place) if reverse else found
+
+    def _reduced(self, node: arrays.Reduce, base: Expression) -> Expression:
+        word = REDUCED.get(node.kind, node.kind)
+        axes = node.axes or ()
+        keep = given(node.keepdims, keepdim=TRUE)
+        dim = given(node.axes is not None, dim=axes_of(axes))
+        if node.kind == "supremum":
+            return call("_amax", base, **dim, **given(dim, **keep))
+        if node.kind == "prod" and node.axes is not None:  # one axis at a time, the last one first
+            for axis in sorted(axes, reverse=True):
+                base = method(base, "prod", dim=integer(axis), **keep)
+            return base
+        return method(base, word, **dim, **given(dim, **keep))
+
+    def _of_tensors(self, op: str) -> bool:
+        """Whether the word takes a number only beside or instead of tensors, and not everywhere."""
+        row = OPS[op]
+        return row.kind == "function" and row.arity > 1 and row.helper is None
+
+    def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
+        plain = [plain_number(a) for a in args]
+        if op in OPERATORS or op == "pow" or not any(plain) or all(plain):
+            return super()._elementwise(op, args, tree)
+        if op in ("maximum", "minimum"):
+            number, array = sorted(args, key=plain_number, reverse=True)
+            return self.own("clamp", tree(array), **{"min" if op == "maximum" else "max": tree(number)})
+        if op == "clip" and plain == [False, True, True]:
+            return super()._elementwise(op, args, tree)
+        if op == "select" and not plain[0] and is_one(args[1]) and is_zero(args[2]):
+            return method(tree(args[0]), "to", self.dtype)
+        if op == "select" and plain[0]:
+            condition = self.own("tensor", tree(args[0]), device=self.device)
+            return self.own("where", condition, tree(args[1]), tree(args[2]))
+        if self._of_tensors(op) or (op == "select" and plain[1:] == [True, True]):
+            named = {id(a): self._tensor(a, tree) for a in args[1 if op == "select" else 0 :]}
+            return super()._elementwise(op, args, lambda a: named.get(id(a)) or tree(a))
+        return super()._elementwise(op, args, tree)
+
+    def _called(self, word: str, arguments: Sequence[Expression]) -> Expression:
+        return spelled(word, [self._number(a) for a in arguments])
+
+    def _tensor(self, array: Array, tree: Child) -> Expression:
+        """`array`, also a plain number, as a tensor."""
+        return self._number(tree(array)) if plain_number(array) else tree(array)
+
+    def _number(self, number: Expression) -> Call:
+        return self.own("as_tensor", number, dtype=self.dtype, device=self.device)
+
+
+def is_all(items: Sequence[Item]) -> bool:
+    """Whether an index is all that there is."""
+    return all(i in (ALL, "...") for i in items)
+
+
+def slice_of(item: Slice) -> Expression:
+    """A slice as a value."""
+    bounds = [item.start, item.stop] if item.step is None or item.step is ONE else [item.start, item.stop, item.step]
+    if bounds == [None, None]:
+        return call("slice", NONE)
+    return call("slice", *(NONE if b is None else size(b) for b in bounds))
+
+
+def perhaps_whole(item: Item) -> bool:
+    """Whether an entry of an index may be all that there is along an axis: some vmaps of torch refuse such an index."""
+    if isinstance(item, str):
+        return item != "..."
+    if not isinstance(item, Slice) or item in (ALL, BACK):
+        return False
+    bounds = (item.start, item.stop, item.step)
+    start, stop, step = (None if e is None or not is_exact(e) else value_of(e) for e in bounds)
+    return not (start or (stop or 0) < 0 or (step or 1) > 1)
+
+
+def backward_axes(items: Sequence[Item]) -> list[int]:
+    """The axes that an index reads from behind."""
+    own = [i for i in items if i is not None]
+    return [k - len(own) if "..." in own[:k] else k for k, i in enumerate(own) if i == BACK]

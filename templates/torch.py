@@ -1,0 +1,149 @@
+"""Functions that printed files of torch have where they call them."""
+
+import functools
+import math
+
+import torch
+
+
+def _promoted(*tensors):
+    """Return the tensors in the one dtype that they promote to."""
+    dtypes = [t.dtype for t in tensors if t is not None]
+    dtype = functools.reduce(torch.promote_types, dtypes)
+    return [None if t is None else t.to(dtype) for t in tensors]
+
+
+def _forward_mode(*tensors):
+    """Whether one of the tensors is differentiated in forward mode."""
+    dual = torch.autograd.forward_ad.unpack_dual
+    return any(t is not None and dual(t).tangent is not None for t in tensors)
+
+
+def _tangent(tangent, tensor):
+    """Return the tangent of a tensor, which is 0 where there is none."""
+    if tangent is None and tensor is not None:
+        return torch.zeros_like(tensor)
+    return tangent
+
+
+def _no_autocast(tensor):
+    """Return a context in which products have the type of their operands."""
+    device = "cpu" if tensor.is_meta else tensor.device.type
+    return torch.autocast(device, enabled=False)
+
+
+def _in_range(places, extent, name, bounds, asked=True):
+    """Return subscripts; refuse what is not in range(extent) where it is asked for.
+
+    Nobody waits for a device, and while torch traces there are no numbers to look at:
+    what is negative there becomes `extent`, which torch refuses where it is read.
+    """
+    if places.device.type == "cpu" and not torch.compiler.is_compiling():
+        outside = ((places < 0) | (places >= extent)) & asked
+        try:
+            refused = bool(outside.any())
+        except RuntimeError:  # as under torch.vmap
+            pass
+        else:
+            if refused:
+                said = f"{name} must be in {bounds}, here range({extent})"
+                raise IndexError(said)
+            return places
+    return torch.where((places < 0) & asked, extent, places)
+
+
+def _cut(x, *cuts):
+    """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
+    for axis, cut in cuts:
+        x = torch.ops.aten.slice(x, axis, cut.start, cut.stop, cut.step or 1)
+    return x
+
+
+def _zero(*tensors):
+    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
+    tensors = [t for t in tensors if t is not None]
+    return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
+
+
+def _amax(x, dim=(), keepdim=False):
+    """Return the maximum along `dim`, which is -inf where there is nothing."""
+    if x.numel() == 0:
+        return x.sum(dim, keepdim) - math.inf
+    return x.amax(dim, keepdim)
+
+
+def _with(array, index, value):
+    """Return a copy of `array` in which `value` stands at `index`."""
+    array = array.clone()
+    array[index] = value
+    return array
+
+
+def _stacked(rows, array):
+    """Return the rows of `array` as one tensor; without rows, `array` itself."""
+    return torch.stack(rows) if rows else array
+
+
+def _added(array, index, value):
+    """Return `array` with `value` added at `index`, where elements may repeat."""
+    places = torch.arange(array.numel(), device=array.device)
+    places = places.reshape(array.shape)[index]
+    value = value.expand(places.shape).reshape(-1)
+    added = array.reshape(-1).index_add(0, places.reshape(-1), value)
+    return added.reshape(array.shape)
+
+
+def _einsum(subscripts, *operands):
+    """Return torch.einsum as products of matrices, which every vmap of torch knows."""
+    names, out = subscripts.split("->")
+    names = names.split(",")
+    pairs = zip(names, operands, strict=True)
+    ranks = [x.ndim + 3 - len(n) for n, x in pairs if "..." in n]
+    pack = "ABCDEFGHIJKLMNOP"[: max(ranks, default=0)]
+    names = [n.replace("...", pack) for n in names]
+    out = out.replace("...", pack)
+    left, x = names[0], operands[0]
+    for k, (right, y) in enumerate(zip(names[1:], operands[1:], strict=True)):
+        later = out + "".join(names[k + 2 :])
+        batch = [i for i in left if i in right and i in later]
+        both = [i for i in left if i in right and i not in later]
+        rows = [i for i in left if i not in right]
+        columns = [i for i in right if i not in left]
+        size = dict(zip([*left, *right], [*x.shape, *y.shape], strict=True))
+        sizes = [size[i] for i in batch]
+        n, k, m = [math.prod([size[i] for i in s]) for s in (rows, both, columns)]
+        x = x.permute([left.index(i) for i in (*batch, *rows, *both)])
+        y = y.permute([right.index(i) for i in (*batch, *both, *columns)])
+        x = x.reshape(*sizes, n, k) @ y.reshape(*sizes, k, m)
+        left = [*batch, *rows, *columns]
+        x = x.reshape([size[i] for i in left])
+    alone = [k for k, i in enumerate(left) if i not in out]
+    x = x.sum(dim=alone) if alone else x
+    left = [i for i in left if i in out]
+    return x.permute([left.index(i) for i in out])
+
+
+def _places(shape, device):
+    """Return the places along each axis of `shape`, in arrays that broadcast."""
+    ones = (1,) * len(shape)
+    ranges = [torch.arange(n, device=device) for n in shape]
+    return [r.reshape(-1, *ones[k + 1 :]) for k, r in enumerate(ranges)]
+
+
+def _solve_triangular(a, b, upper):
+    """Return x with a x = b for a triangular `a`; b is a vector or a matrix."""
+    if b.ndim < a.ndim:
+        b = b[..., None]
+        return torch.linalg.solve_triangular(a, b, upper=upper)[..., 0]
+    return torch.linalg.solve_triangular(a, b, upper=upper)
+
+
+def _windows(x, axis, size, step=1, dilation=1):
+    """Return a view of the windows of x along `axis`, each in a new last axis."""
+    span = dilation * (size - 1) + 1
+    if x.shape[axis] < span or size == 0:
+        shape = list(x.shape)
+        shape[axis] = max((x.shape[axis] - span) // step + 1, 0)
+        return x.new_zeros((*shape, size))
+    windows = x.unfold(axis, span, step)
+    return windows if dilation == 1 else windows[..., ::dilation]
