@@ -61,13 +61,10 @@ def quaternion_rotate(q: sg.Tensor["... 4"], v: sg.Tensor["... 3"]):
 def quaternion_to_matrix(q: sg.Tensor["4"]):
     """The rotation matrix of a unit quaternion."""
     w, x, y, z = q
-    return sg.stack(
-        [
-            sg.stack([1 - 2 * (y**2 + z**2), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
-            sg.stack([2 * (x * y + w * z), 1 - 2 * (x**2 + z**2), 2 * (y * z - w * x)]),
-            sg.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x**2 + y**2)]),
-        ]
-    )
+    row_x = sg.stack([1 - 2 * (y**2 + z**2), 2 * (x * y - w * z), 2 * (x * z + w * y)])
+    row_y = sg.stack([2 * (x * y + w * z), 1 - 2 * (x**2 + z**2), 2 * (y * z - w * x)])
+    row_z = sg.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x**2 + y**2)])
+    return sg.stack([row_x, row_y, row_z], axis=0)
 
 
 @sg.function
@@ -280,14 +277,10 @@ def se3_exponential_transform(w: sg.Tensor["3"], shift: sg.Tensor["3"], p: sg.Te
     x, y, z = w
     angle = sg.sqrt(x**2 + y**2 + z**2)
     c, s, k = sg.cos(angle), sg.sin(angle) / angle, (1 - sg.cos(angle)) / angle**2
-    rotation = sg.stack(
-        [
-            sg.stack([c + k * x * x, k * x * y - s * z, k * x * z + s * y]),
-            sg.stack([k * x * y + s * z, c + k * y * y, k * y * z - s * x]),
-            sg.stack([k * x * z - s * y, k * y * z + s * x, c + k * z * z]),
-        ],
-        axis=0,
-    )
+    row_x = sg.stack([c + k * x * x, k * x * y - s * z, k * x * z + s * y])
+    row_y = sg.stack([k * x * y + s * z, c + k * y * y, k * y * z - s * x])
+    row_z = sg.stack([k * x * z - s * y, k * y * z + s * x, c + k * z * z])
+    rotation = sg.stack([row_x, row_y, row_z], axis=0)
     return p @ rotation.T + shift
 
 

@@ -274,7 +274,8 @@ def factorization_machine(
     x: sg.Tensor["n d"], bias: sg.Tensor[""], weight: sg.Tensor["d"], factors: sg.Tensor["d k"]
 ):
     """bias + x @ weight + sum over i < j of (factors[i] . factors[j]) x[i] x[j] (Rendle, 2010)."""
-    squares = (x @ factors) ** 2 - x**2 @ factors**2
+    x_squared, factors_squared = x**2, factors**2
+    squares = (x @ factors) ** 2 - x_squared @ factors_squared
     return bias + x @ weight + squares.sum(axis=1) / 2
 
 

@@ -11,6 +11,7 @@ import pytest
 from mathematics import interpret
 
 import symgrad.declare as sg
+from symgrad import library
 from symgrad.errors import DeclarationError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir import Function
 
@@ -266,7 +267,13 @@ def copies(x):
 
 X, W, B = normal(3, 4), normal(2, 4), normal(2)
 LONG, SHORT = normal(7), normal(5)
+TURN = np.array([0.5, -0.1, 0.7, 0.5])  # a unit quaternion
 Q, K, V = normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 3)
+
+
+def turned(v: np.ndarray) -> np.ndarray:
+    found = interpret(library.quaternion_rotate.function, dict(q=TURN, v=v), {})["out"]
+    return np.asarray(found, dtype=float).ravel()
 
 
 def np_softmax(x: np.ndarray) -> np.ndarray:
@@ -356,6 +363,9 @@ CASES: dict[str, Callable[[], Case]] = {
         {},
         LONG + 2 * B.sum() * (np.arange(7) == 1),
     ),
+    "a matrix of rows": lambda: (
+        library.quaternion_to_matrix.function, dict(q=TURN), {},
+        np.stack([turned(v) for v in np.eye(3)], axis=1)),
     "interleave": lambda: (interleave.function, dict(x=B), {}, np.stack([B, B**2], -1).ravel()),
     "split axis": lambda: (heads.function, dict(x=X, w=X[:2, :2]), {}, X.reshape(3, 2, 2) * X[:2, :2]),
     "reshape": lambda: (
