@@ -13,9 +13,8 @@ from ..accuracy.floating import bits_lost
 from ..ir import Function
 from .adjoint import Artefact
 from .calls import Call
-from .cases import Case
+from .cases import Case, one_point, refuses_infinity, refuses_nothing
 from .execution import expected_of
-from .points import one_point, refuses_infinity, refuses_nothing
 from .reference import Declaration
 from .report import brief
 from .sampling import sample

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..ir import Function
 from .adjoint import Artefact
-from .cases import Case
-from .points import refuses_infinity
+from .cases import Case, refuses_infinity
 from .text import Array, gradient_key, together
 
 

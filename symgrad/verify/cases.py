@@ -1,4 +1,5 @@
-"""One call of a sample, and what the samples of every kind of function share: random numbers, options, grad_output."""
+"""One call of a sample, its points one by one, and what may be asked and refused there; then what the samples of every
+kind of function share: random numbers, options, grad_output."""
 
 from __future__ import annotations
 
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import Function
 from .draws import edges
 from .reference import Declaration
 from .rounding import DOUBLE, SINGLE
 from .symmetric import symmetric_inputs
-from .text import Array, Values, full_shape
+from .text import Array, Values, differentiable, full_shape
 
 LONG = 1500  # operations from which on one point takes a second
 NOTHING: Mapping[str, bool] = {}  # is said of which inputs are given: they all are
@@ -84,6 +86,53 @@ def _reals(values: Values, change: Callable[[Array], Array]) -> dict[str, Array 
     """The arrays, those of real numbers changed."""
     real = {n: np.asarray(v) for n, v in values.items() if v is not None and np.asarray(v).dtype.kind == "f"}
     return {**values, **{n: change(v) for n, v in real.items()}}
+
+
+def combinations(function: Function, full: bool = False) -> list[tuple[bool, ...]]:
+    """What may be asked of backward: every subset of up to three gradients, else none, each alone, all but each.
+
+    `full` asks for every subset of up to six.
+    """
+    names = differentiable(function)
+    if len(names) <= (6 if full else 3):
+        subsets = [dict(zip(names, bits, strict=True)) for bits in itertools.product((False, True), repeat=len(names))]
+    else:
+        subsets = [{}, *({name: True} for name in names), *({n: n != name for n in names} for name in names)]
+    return [tuple(bool(s.get(n, False)) for n in function.inputs) for s in subsets]
+
+
+def parts(case: Case, gradients: Mapping[str, Array], most: int) -> Iterator[tuple[Case, Mapping[str, Array]]]:
+    """The case and its gradients, or single points of it where it holds many: each is a test of its own size."""
+    if not case.packed:
+        yield case, gradients
+        return
+    for k in np.linspace(0, case.count - 1, min(case.count, most)).astype(int).tolist():
+        inputs = {n: None if v is None else v[k] for n, v in case.inputs.items()}
+        seeds = {n: None if v is None else v[k] for n, v in case.seeds.items()}
+        part = replace(case, inputs=inputs, seeds=seeds, label=f"{case.label}, point {k}", count=1, packed=False)
+        yield part, {n: g[k : k + 1] for n, g in gradients.items()}
+
+
+def refuses_nothing(case: Case, error: Exception) -> bool:
+    """Whether the code refuses a maximum over nothing, as NumPy does; a softmax of no elements may."""
+    said = ("zero-size array to reduction", "Expected reduction dim")  # of NumPy and JAX, of torch
+    return case.label == "a size of 0" and any(words in str(error) for words in said)
+
+
+def refuses_infinity(error: Any) -> bool:
+    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed; what is no error is no refusal."""
+    return isinstance(error, np.linalg.LinAlgError) or "must not contain infs or NaNs" in str(error)
+
+
+def one_point(case: Case, number: int) -> Values:
+    """The inputs of one point of a case that holds many, or all of them."""
+    if case.count < 2 and not case.packed:
+        return case.inputs
+    found: dict[str, Array | None] = {}
+    for name, value in case.inputs.items():
+        row = None if value is None else value.reshape(case.count, -1)[number]
+        found[name] = row.reshape(()) if row is not None and row.size == 1 else row
+    return found
 
 
 @dataclass(frozen=True, slots=True)

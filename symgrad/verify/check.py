@@ -25,14 +25,13 @@ from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
-from .cases import Case, in_normal, in_single
+from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .findings import Findings
 from .imitation import Python, disagreements
 from .numpy_text import NumpyText
 from .partials import symbolic
-from .points import combinations, parts, refuses_infinity, refuses_nothing
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Report, Worst
@@ -228,7 +227,7 @@ class _Checking:
         if found.kinked or not case.count or case.strided:
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
-        for part, gradients in parts(case, found, most):
+        for part, gradients in parts(case, found.gradients, most):
             said = differences(self.declaration, part, gradients, self.rng)
             if said is not None:
                 self.found.fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)

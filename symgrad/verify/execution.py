@@ -9,10 +9,9 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
-from .cases import Case
+from .cases import Case, combinations, refuses_nothing
 from .compare import Mismatch, numbers, place, text_mismatches
 from .findings import Findings
-from .points import combinations, refuses_nothing
 from .rounding import DOUBLE, Format, Notes, rounding
 from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
 from .truth import Truth

@@ -8,9 +8,8 @@ from typing import Any
 import mpmath
 from mpmath import mp, nstr
 
-from .cases import Case
+from .cases import Case, one_point
 from .compare import Judged, place
-from .points import one_point
 from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
 
 HUGE = 5000  # bits before the point, or zeros after it, of a number that is not written out

@@ -17,8 +17,7 @@ from mpmath import mp
 from ..errors import SymgradError
 from ..expr import Const
 from ..ir import Function, bind
-from .cases import Case
-from .points import refuses_infinity
+from .cases import Case, refuses_infinity
 from .text import Array, Values, full_shape
 
 Python = Callable[..., Any]  # takes inputs and options by name

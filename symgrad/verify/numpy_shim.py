@@ -190,7 +190,7 @@ _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims 
     roll repeat diagonal diag triu tril copy""".split()
 _PLAIN = """shape ndim size ndarray issubdtype floating integer bool_ float64 float32 int64 int32 uint8 errstate dtype
     s_ logical_and logical_or logical_not any all""".split()
-_METHODS = "sum mean prod max min argmax argmin cumsum cumprod".split()
+_METHODS = "sum mean prod max min argmax cumsum cumprod".split()
 
 _zeros = _constant(lambda: lift(0), 0)
 _ones = _constant(lambda: lift(1), 1)

@@ -13,8 +13,8 @@ from symgrad.declare import parse
 from symgrad.pipeline import printed
 from symgrad.verify import check
 from symgrad.verify.calls import LAYOUTS, Call, layouts
+from symgrad.verify.cases import combinations
 from symgrad.verify.kinks import at_kinks, coarse
-from symgrad.verify.points import combinations
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 

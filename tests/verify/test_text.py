@@ -111,7 +111,7 @@ SHIM = {
     "mean": (lambda n, a, b: a.mean(axis=1, keepdims=True) + n.mean(a, axis=-1, keepdims=True)),
     "max": (lambda n, a, b: a.max(axis=0) - n.min(a, axis=0)),
     "where": (lambda n, a, b: n.where(a > 0, n.sqrt(n.where(a > 0, a, 1)), 0)),
-    "argmax": (lambda n, a, b: n.argmax(a, axis=1) + a.argmin(axis=1)),
+    "argmax": (lambda n, a, b: n.argmax(a, axis=1) + a.argmax(axis=1)),
     "stack": (lambda n, a, b: n.stack([a, 2 * a], axis=-1)),
     "concatenate": (lambda n, a, b: n.concatenate([a, a / 3], axis=1)),
     "moveaxis": (lambda n, a, b: n.moveaxis(b, 0, -1).reshape(2, 6)),

@@ -6,7 +6,9 @@ An `Exact` array says it is float64; integer and boolean arrays stay what they a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -62,26 +64,20 @@ class Exact(Array):
 
     def max(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Any:  # type: ignore[override]
         first = [] if initial is None else [lift(initial)]
-        return reduced(lambda values: _largest([*first, *values]), self, axis, keepdims)
+        return reduced(lambda values: _chosen(maximum, [*first, *values]), self, axis, keepdims)
 
     def min(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Any:  # type: ignore[override]
         first = [] if initial is None else [lift(initial)]
-        return reduced(lambda values: _smallest([*first, *values]), self, axis, keepdims)
+        return reduced(lambda values: _chosen(minimum, [*first, *values]), self, axis, keepdims)
 
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
-        return reduced(lambda v: v.index(_largest(v)), self, axis, keepdims, whole=True)
-
-    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
-        return reduced(lambda v: v.index(_smallest(v)), self, axis, keepdims, whole=True)
+        return reduced(lambda v: v.index(_chosen(maximum, v)), self, axis, keepdims, whole=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         # as a number is set in float64, not as the object that an array of rank 0 is
         if isinstance(value, np.ndarray) and not value.ndim:
             value = value.view(np.ndarray)[()]
         super().__setitem__(key, value)
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        return matmul(self, other)
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
@@ -118,29 +114,15 @@ def result(value: Any) -> Any:
     return value
 
 
-def _largest(values: list[Any]) -> Any:
+def _chosen(choose: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    """The largest or the smallest of some values."""
     if not values:
-        raise ValueError("zero-size array to reduction operation maximum which has no identity")
-    best = values[0]
-    for value in values[1:]:
-        best = maximum(best, value)
-    return best
-
-
-def _smallest(values: list[Any]) -> Any:
-    if not values:
-        raise ValueError("zero-size array to reduction operation minimum which has no identity")
-    best = values[0]
-    for value in values[1:]:
-        best = minimum(best, value)
-    return best
+        raise ValueError(f"zero-size array to reduction operation {choose.__name__} which has no identity")
+    return reduce(choose, values)
 
 
 def _product(values: list[Any]) -> Any:
-    value = lift(1)
-    for factor in values:
-        value = value * factor
-    return value
+    return reduce(operator.mul, values, lift(1))
 
 
 def reduced(
