@@ -61,7 +61,6 @@ class _File(FrameworkFile):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.seeds = [s for _, s in program.derivative.seeds]
         self.own = Word(f"_{self.primal.name}")
 
     def tree(self, like: str) -> JaxExpressions:
@@ -165,7 +164,7 @@ class _File(FrameworkFile):
         kept = [*named(program.saved), *([tuple_of(static)] if static else [])]
         body: list[py.Statement] = [unpacked(kept)] if kept else []
         sizes = sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
-        grad = Word("grad_output") if self.seeds != ["grad_output"] else Name("grad_output")
+        grad = self.given_seed()
         if len(self.seeds) > 1:
             body.append(Assign(bare(read_only(named(self.seeds), sizes, self.body)), grad))
         elif self.seeds != ["grad_output"]:

@@ -137,8 +137,7 @@ class NumPyFile(PythonFile):
         return len(self.primal.outputs) > 1 or self._scalar_output() or not self._cotangents_used()
 
     def _cotangents_used(self) -> bool:
-        seeds = {s for _, s in self.program.derivative.seeds}
-        return any(r.name in seeds for e in self.program.backward.equations for r in e.reads)
+        return any(r.name in self.seeds for e in self.program.backward.equations for r in e.reads)
 
     def _scalar_output(self) -> bool:
         """Whether the one output is a scalar, or may be one: a pack of no axes."""
@@ -155,7 +154,7 @@ class NumPyFile(PythonFile):
     def _backward(self) -> Def:
         primal, program = self.primal, self.program
         reals = [n for n in program.saved if program.table[n].dtype == Dtype.REAL and not program.table[n].optional]
-        dtype = dtype_of(reals[0] if reals else program.derivative.seeds[0][1])
+        dtype = dtype_of(reals[0] if reals else self.seeds[0])
         dtype = DTYPE if self._saves_dtype() else dtype if primal.inputs else Word("np.float64")
         names = self.names_kept()
         told = [program.table[n] for n in program.saved if not program.table[n].optional]
@@ -198,11 +197,11 @@ class NumPyFile(PythonFile):
 
     def _backward_doc(self) -> tuple[str, ...]:
         first = "Return J.T @ grad_output: one gradient per input, None where it is not needed."
-        ((output, _), *others) = seeds = self.program.derivative.seeds
+        ((output, _), *others) = self.program.derivative.seeds
         if self._whole_output():
             said = f"{output} is no real number: grad_output does not count."
         elif others:
-            said = f"grad_output is ({', '.join(s for _, s in seeds)}); None in it counts as zero."
+            said = f"grad_output is ({', '.join(self.seeds)}); None in it counts as zero."
         else:
             shape = self.primal.table[output].shape
             said = f"grad_output has the shape of {output}, {show_shape(self.primal.table[output])}; "
@@ -226,15 +225,6 @@ class NumPyFile(PythonFile):
                 names = {n.name for e in extents for n in postorder(e) if isinstance(n, Ref)}
                 mentioned |= names - set(self.program.saved_sizes)
         return shapes, mentioned
-
-    def given_seed(self) -> Name | Word:
-        """What the interface calls `grad_output`: the cotangent itself, unless that is what the user calls another."""
-        return Name("grad_output") if self.seeds == ["grad_output"] else Word("grad_output")
-
-    @property
-    def seeds(self) -> list[str]:
-        """The cotangents."""
-        return [s for _, s in self.program.derivative.seeds]
 
     def _cotangents(self, shapes: Sequence[Expression], dtype: Expression) -> py.Block:
         if self._whole_output():

@@ -14,7 +14,7 @@ from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source import python as py
 from ..source.layout import cut_text
-from ..source.python import Expression, Given, Name, Number, Space, Verbatim, names_in, words_in
+from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, names_in, words_in
 from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
@@ -31,6 +31,7 @@ class PythonModule:
         self.program = program
         self.primal = program.derivative.primal
         self.options = [o.name for o in self.primal.options]
+        self.seeds = [s for _, s in program.derivative.seeds]
 
     # names
 
@@ -48,6 +49,10 @@ class PythonModule:
     def gradient_of(self, name: str) -> str | None:
         """The gradient of an input; None if it has none."""
         return dict(self.program.derivative.gradients).get(name)
+
+    def given_seed(self) -> Name | Word:
+        """What the interface calls `grad_output`: the cotangent itself, unless that is what the user calls another."""
+        return Name("grad_output") if self.seeds == ["grad_output"] else Word("grad_output")
 
     def gradients(self) -> list[Expression]:
         """What backward returns."""

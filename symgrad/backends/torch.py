@@ -67,7 +67,6 @@ class _File(FrameworkFile):
         primal = self.primal
         self.forward_mode = forward_mode
         self.own = Word(class_name(primal.name))
-        self.seeds = [s for _, s in program.derivative.seeds]
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         saved = [n for n in program.saved if n in primal.inputs]
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
@@ -221,7 +220,7 @@ class _File(FrameworkFile):
 
     def _unasked(self) -> bool:
         """Whether gradients that are zero come as None, lest zeros are made for what is hidden."""
-        return bool(self.hidden) and len(self.program.derivative.seeds) == 1
+        return bool(self.hidden) and len(self.seeds) == 1
 
     @cached_property
     def body(self) -> list[py.Statement]:

@@ -104,7 +104,6 @@ class _File(PythonModule):
         primal = self.primal
         self.forward, self.backward = of_arrays(functions)
         self.gradient_names = dict(program.derivative.gradients)
-        self.seeds = [s for _, s in program.derivative.seeds]
         self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         self.results = [*primal.outputs, *self.hidden]
         self.kept_options = self._options_of(self.backward)

@@ -7,7 +7,7 @@ language: an import, a private function, a builtin, what the interface calls its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Union
 
@@ -369,8 +369,3 @@ def words_in(*roots: Any) -> frozenset[str]:
     words = {n.name for n in walk(*roots) if isinstance(n, Word)}
     words |= {w for n in walk(*roots) if isinstance(n, Verbatim) for w in n.words}
     return frozenset(w.partition(".")[0] for w in words)
-
-
-def speaks_of(names: Collection[str], *roots: Any) -> bool:
-    """Whether nodes speak of one of the names, whoever has given them."""
-    return not {*names_in(*roots), *words_in(*roots)}.isdisjoint(names)
