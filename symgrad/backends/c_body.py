@@ -275,11 +275,6 @@ class Body:
             elements.update(dict.fromkeys(stores(node)))
             for e in expressions_of(node):
                 elements.update(dict.fromkeys(refs(e)))
-        conditional = any(
-            isinstance(n, If)
-            or any(isinstance(a, Apply) and a.op == "select" for e in expressions_of(n) for a in postorder(e))
-            for n in walk(loop.body)
-        )
         names = {row: name for scope in self._scopes for row, name in scope.items()}
         taken = {*names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
@@ -287,9 +282,6 @@ class Body:
             start = self.build.flat(element, last=False) if len(element.subscripts) > 2 else None
             if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
                 continue
-            places = [n for s in element.subscripts for n in postorder(s)]
-            if conditional and any(isinstance(n, Apply) and n.op in ("sub", "neg") for n in places):
-                continue  # where the condition fails, there may be no such row
             if (element.name, start) not in names:
                 name = self._names.inside(f"{self._names.of(element)}_row", taken=taken)
                 taken.add(name)
@@ -335,6 +327,11 @@ class Body:
         shown = [line for line in self._names.note(note).lines if len(line) <= LONGEST_NOTE]
         lines = tuple(line for line in shown if is_readable(line))
         return (tree.Comment(lines, note.equations),) if lines else ()
+
+
+def _divides(n: Expr) -> bool:
+    """Whether it is a quotient of integers, which may be there in a loop alone."""
+    return isinstance(n, Apply) and n.op in ("floordiv", "mod")
 
 
 def _joined(op: str, operands: Sequence[Expression]) -> Expression:
@@ -414,6 +411,8 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
         for count in (n for n in counts if not indices(n)):
             word = f"size_{local.name.removeprefix('end_')}"
             extent = count.args[0] if count.args[0].key in known else count  # of a place, which may be below 0
+            if extent is count and any(map(_divides, postorder(count))):
+                continue
             add(extent, word)
             if extent.key in known:
                 by_index.setdefault(extent.key, word)

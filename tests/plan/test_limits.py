@@ -47,6 +47,23 @@ def test_long_subscripts_have_names():
     assert note.lines[0].endswith("where 0 <= plane < t, 0 <= row < h, 0 <= column < w")
 
 
+GUARDED = {  # what is asked before the loops over the elements, in forward and backward
+    "f(r[n]): s = sum[k](r[k]**2); out[k] = where(s > 0, r[k]/sqrt(s), 0)": ["s_value > 0", "s > 0"],
+    "f(x[n,m], s[n])[i,j] = where(s[i] > 0, x[i,j]**2, 0)": ["s[i] > 0", "s[i] > 0"],
+    "f(x[n,m], d: int)[i,j] = where(d == 0, 0, x[i,j]**2)": ["d == 0", "d == 0"],
+}
+
+
+@pytest.mark.parametrize("text", GUARDED)
+def test_what_does_not_change_in_a_loop_is_asked_outside(text):
+    both = nests(flatten(plan(derive(sg.parse(text)), "c", "loops")), language)
+    for nest, condition in zip(both, GUARDED[text], strict=True):
+        for loop in (n for n in walk(nest.body) if isinstance(n, Loop)):
+            written = (part for n in walk(loop.body) for e in expressions(n) for part in postorder(e))
+            assert not [n for n in written if isinstance(n, Apply) and n.op == "select"]
+        assert {show(n.condition) for n in walk(nest.body) if isinstance(n, If)} == {condition}
+
+
 VISITED = {
     "window": "f(x[n], w[k]; s=1, p=0, d=1)[i:(n+2*p-d*(k-1)-1)//s+1] ="
     " sum[r](where(s*i+d*r-p >= 0 & s*i+d*r-p < n, x[s*i+d*r-p], 0)*w[r])",
@@ -72,6 +89,8 @@ VISITED = {
     " out[i] = sum[j](t[i,j]*w[j]) + sum[j](cos(t[i,j]))",
     "guard of a row": "f(x[n,m]): s[i] = sum[j](x[i,j]); out[i] = sum[j](where(s[i] > 0, x[i,j]**2, 0))",
     "a bound that is not always there": "f(x[m], t[n]: int)[i] = sum[k:m](where(i + 1 < n & k < t[i+1], x[k]**2, 0))",
+    "a size that may be 0 divides": "f(x[n], z[k], y[m])[j:n] ="
+    " sum[i:k](where(i*n < m, cos(z[i]*x[j]), 0)) + sum[l](y[l])",
     "corner": "f(x[n,m])[i:n] = -sum[j:m](where(i + j < n, x[i,j], 0)*x[i,j]*x[i,j])",
 }
 

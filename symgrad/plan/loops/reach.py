@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from ...domain import Domain
-from ...expr import ZERO, Apply, Const, Expr, Index, Ref, apply, indices, refs
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, indices, postorder, refs
 from ...ir import unconditional
 from .data import Block, Loop, walk
 
@@ -41,7 +41,10 @@ class Reach:
 
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
-        entry, is at no element without an index that needs a turn to exist."""
+        entry, is at no element without an index that needs a turn to exist, and no size that may be 0 divides."""
+        divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
+        if not all(self._everywhere.holds(apply("ge", d, ONE)) for d in divisors):
+            return False
         certain = unconditional(root)
         guarded = [r for r in refs(root) if r.subscripts and r not in certain]
         return all(self._everywhere.holds(c) for r in guarded for c in self._literal_bounds(r))
