@@ -27,6 +27,7 @@ from ..expr import (
     Ref,
     apply,
     const,
+    fraction,
     index,
     indices,
     postorder,
@@ -454,14 +455,5 @@ def power_expr(base: Expr, exponent: Fraction) -> Expr:
 def quotient(coefficient: Fraction, above: list[Expr], below: list[Expr]) -> Expr:
     """coefficient * above / below, with the numbers where people write them."""
     short = coefficient.denominator & (coefficient.denominator - 1) == 0 and coefficient.denominator <= 1024
-    number: Expr = const(coefficient if short else coefficient.numerator)
-    below = below if short else [const(coefficient.denominator), *below]
-    top: Expr = number
-    for factor in above:
-        top = top * factor
-    if not below:
-        return top
-    bottom: Expr = ONE
-    for factor in below:
-        bottom = bottom * factor
-    return top / bottom
+    number = const(coefficient if short else coefficient.numerator)
+    return fraction([number, *above], below if short else [const(coefficient.denominator), *below])

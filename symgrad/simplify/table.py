@@ -181,15 +181,12 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
     inputs = derivative.primal.inputs
     divisors = {d.key for e in derivative.primal.statements for d in _divisors(e.body)}
 
-    def rewrite(node: Expr) -> Expr:
-        for row in SLOPES:
-            found = match(row.before, node, frozenset({U}))
-            if found is not None and _spoken_in(found[U], inputs):
-                return substitute(row.after, found)
+    def unguarded(node: Expr) -> Expr:
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    return [replace(e, body=transform(e.body, rewrite)) for e in derivative.equations]
+    bodies = (transform(stable_form(e.body, SLOPES, inputs), unguarded) for e in derivative.equations)
+    return [replace(e, body=body) for e, body in zip(derivative.equations, bodies, strict=True)]
 
 
 def _divisors(body: Expr) -> Iterator[Expr]:

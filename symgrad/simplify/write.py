@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from math import gcd
 
 from ..expr import (
@@ -21,6 +22,7 @@ from ..expr import (
     const,
     index,
     postorder,
+    product,
     ref,
     refs,
     select,
@@ -28,6 +30,7 @@ from ..expr import (
 from ..expr.names import fresh
 from ..ir import Box, Equation, Tensor
 from .normal import (
+    UNIT,
     Atom,
     Monomial,
     Normal,
@@ -211,7 +214,7 @@ class Writer:
             rest = self.expr(inner, extents)
             if not factors[1]:
                 return quotient(content, [*factors[0], rest], [])
-            return quotient(content, factors[0], []) * rest / _product(factors[1])
+            return quotient(content, factors[0], []) * rest / product(factors[1])
         opened = self._opened(poly)
         return self._collected(poly, extents) if opened is None else self.expr(opened, extents)
 
@@ -250,21 +253,10 @@ class Writer:
 
         groups.sort(key=place)
         if len(groups) == 1:
-            return self._sum_of_terms(groups[0], extents)
+            return reduce(_plus, [self._term(m, c, extents) for m, c in groups[0].items()])
         values = [self.expr(g, extents) for g in groups]
         first = next((k for k, v in enumerate(values) if not (isinstance(v, Apply) and v.op == "neg")), 0)
-        values = [values[first], *values[:first], *values[first + 1 :]]
-        result = ZERO
-        for value in values:
-            result = _plus(result, value)
-        return result
-
-    def _sum_of_terms(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
-        values = [self._term(m, c, extents) for m, c in poly.items()]
-        result = ZERO
-        for value in values:
-            result = _plus(result, value)
-        return result
+        return reduce(_plus, [values[first], *values[:first], *values[first + 1 :]])
 
     def _most_shared(self, poly: Poly) -> Atom | None:
         """The costliest factor that some terms, but not all, have in common."""
@@ -301,7 +293,8 @@ class Writer:
                     rest = rest - mean
         rest, written = self._by_ratios(rest)
         for atom, exponent in sorted(rest, key=self._place):
-            base = self._sum(atom, extents, means.get(atom, frozenset())) if isinstance(atom, Sum) else self._atom(atom)
+            mean = means.get(atom, frozenset()) if isinstance(atom, Sum) else UNIT
+            base = self._sum(atom, extents, mean) if isinstance(atom, Sum) else self.normal.written(atom)
             written.append((self._place((atom, exponent)), power_expr(base, abs(exponent)), exponent > 0))
         written.sort(key=lambda w: w[0])
         return [power for _, power, top in written if top], [power for _, power, top in written if not top]
@@ -316,9 +309,6 @@ class Writer:
                 found.append((self._place(self.normal.ordered(ratio)[0]), written ** const(k), True))
                 monomial = merge(monomial, frozenset((a, -e * k) for a, e in ratio))
         return monomial, found
-
-    def _atom(self, atom: Expr) -> Expr:
-        return self.normal.written(atom)
 
     def _place(self, pair: tuple[Atom, Fraction]) -> tuple[int, int]:
         atom, _ = pair
@@ -348,13 +338,6 @@ def _plus(a: Expr, b: Expr) -> Expr:
         left = _plus(a, b.args[0])
         return left + b.args[1] if b.op == "add" else left - b.args[1]
     return a + b
-
-
-def _product(factors: list[Expr]) -> Expr:
-    result: Expr = ONE
-    for factor in factors:
-        result = result * factor
-    return result
 
 
 def _common(poly: Poly) -> tuple[Monomial, Fraction, Poly]:
