@@ -36,6 +36,17 @@ def test_the_check_agrees(name):
     assert report.ok, report
 
 
+@pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=needs_cc)])
+def test_a_guard_in_a_guard_25_deep(to):
+    body = "x"
+    for k in range(25):
+        body = f"where(x > {k}, sin(y*{k + 1}), {body})"
+    code = sg.load(sg.parse(f"f(x, y) = {body}"), to=to, check=False)
+    out, saved = code.forward(np.array([-1.0, 2.5]), np.array([0.5, 0.5]))
+    grad_x, grad_y = code.backward(saved, np.ones(2))
+    np.testing.assert_allclose([out, grad_x, grad_y], [[-1, np.sin(1.5)], [1, 0], [0, 3 * np.cos(1.5)]], rtol=1e-14)
+
+
 def test_a_chain_of_guarded_locals_is_written_in_place():
     i, n = index("i"), ref("n")
     holds, box = apply("gt", ref("x", i), ZERO), ((i, n),)

@@ -210,6 +210,8 @@ class Expressions:
         if op == "add" and isinstance(args[1], Elementwise) and args[1].op == "neg":
             op, args = "sub", (args[0], args[1].args[0])
         inner = [tree(a) for a in args]
+        if op == "ne" and args[0] == args[1]:
+            return self.own("isnan", inner[0])
         if op in ("div", "pow") and all(map(plain_number, args)) and not self._finite(op, args):
             word = "divide" if op == "div" else "float_power"  # Python's own raise where there is no finite number
             return self._called(f"{self.module}.{word}", inner)

@@ -19,6 +19,7 @@ from ..expr import (
     postorder,
     ref,
     refs,
+    select,
     size,
     substitute,
     terms_of,
@@ -104,7 +105,7 @@ def without_logsumexp(
 
     Who reads exp(u - L) reads exp(u - m)/s instead: exp(u - L) as it stands would lose the digits that L has before the
     point. Only backward keeps it where L is an output, and then m and s need not be saved. Who reads L itself reads
-    m + log s.
+    m + log s; where m is infinite, s is no number, and m + log 1 is read.
     """
     finders: list[tuple[str, Finder]] = []
     lowered: list[Equation] = []
@@ -118,11 +119,12 @@ def without_logsumexp(
         for name in (top, total):
             tensors[name] = Tensor(name, tensors[e.target].shape)
         m, s = ref(top, *e.subscripts), ref(total, *e.subscripts)
+        number = select(apply("ne", s, s), ONE, s)
         result = ref(e.target, *e.subscripts)
         lowered += [
             replace(e, target=top, reduce="supremum" if style == "arrays" else "max"),
             replace(e, target=total, reduce="sum", body=apply("exp", e.body - m)),
-            Equation(e.target, e.subscripts, "none", m + apply("log", s), e.shown, None, e.when),
+            Equation(e.target, e.subscripts, "none", m + apply("log", number), e.shown, None, e.when),
         ]
 
         def ratio(found: dict[Expr, Expr], body: Expr = e.body, m: Expr = m, s: Expr = s) -> Expr:

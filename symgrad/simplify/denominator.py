@@ -257,13 +257,16 @@ def by_roots(body: Expr) -> Iterator[Expr]:
 def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: Sequence[sympy.Symbol] = ()) -> Expr | None:
     """kept  the roots whose powers stay"""
     whole = sympy.together(found)
-    gens = list(atoms.symbols.values())
-    if not gens or not whole.free_symbols:
+    used = set(whole.free_symbols)
+    for symbol, square in reversed(atoms.squares):
+        used |= square.free_symbols if symbol in used else set()
+    gens = [symbol for symbol in atoms.symbols.values() if symbol in used]  # SymPy nests a list for each
+    if not gens:
         return None
     try:
         above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
         for symbol, square in reversed(atoms.squares):
-            if symbol in kept:
+            if symbol in kept or symbol not in used:
                 continue
             if not square.is_polynomial(*gens):
                 return None

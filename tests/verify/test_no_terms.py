@@ -34,6 +34,17 @@ def test_the_code_says_it(text, to):
     assert np.array_equal(out, [-np.inf])
 
 
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_the_code_takes_infinite_terms(to):
+    """As SciPy, torch and JAX: -oo where all terms are; the gradient of an infinite value is NaN, as theirs is."""
+    code = sg.load(sg.parse("f(x[n,m])[i] = logsumexp[j](x[i,j])"), to, check=False)
+    with np.errstate(invalid="ignore"):
+        out, saved = code.forward(np.array([[-np.inf, -np.inf], [np.inf, 1], [-np.inf, 1], [np.nan, 1]]))
+        (grad,) = code.backward(saved, np.ones(4))
+    np.testing.assert_array_equal(out, [-np.inf, np.inf, 1, np.nan])
+    np.testing.assert_array_equal(grad[[0, 2]], [[np.nan, np.nan], [0, 1]])
+
+
 MUTANTS = [
     (CONSTANT, "max(n - 1, 0)", "max(n - 1, 1)"),  # x[0] + 0.5, as it was printed once
     (CONSTANT, "max(n - 1, 0)", "(n - 1 if n > 1 else 1e-300)"),
