@@ -91,6 +91,8 @@ VISITED = {
     "a bound that is not always there": "f(x[m], t[n]: int)[i] = sum[k:m](where(i + 1 < n & k < t[i+1], x[k]**2, 0))",
     "a size that may be 0 divides": "f(x[n], z[k], y[m])[j:n] ="
     " sum[i:k](where(i*n < m, cos(z[i]*x[j]), 0)) + sum[l](y[l])",
+    "its own size divides": "f(x[n])[i] = where(i*n < 5, x[i]**2, 0)",
+    "a rest that is asked for": "f(x[n,m])[i,j] = where(i % (m + 1) == 0, x[i,j]**2, 0)",
     "corner": "f(x[n,m])[i:n] = -sum[j:m](where(i + j < n, x[i,j], 0)*x[i,j]*x[i,j])",
 }
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from ...domain import GE, NE, Affine, Bound, Domain, alternatives
 from ...domain.atoms import linear
 from ...expr import (
+    ONE,
     ZERO,
     Apply,
     Expr,
@@ -96,6 +97,9 @@ class Split:
             elements = [r for r in refs(condition) if r.subscripts]
             if elements and not (condition in certain and all(indices(r) for r in elements)):
                 continue  # there may be no such element before it is asked for
+            divisors = [n.args[1] for n in postorder(condition) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
+            if not all(domain.holds(apply("ge", d, ONE)) for d in divisors) and loop.index not in indices(condition):
+                continue  # nor may it be divided before there is a turn
             inside = loop.index in indices(condition)
             if (known := turns.holds(condition)) or not inside and turns.fails(condition):
                 found = self._loop(replace(loop, body=under(loop.body, condition, known)), domain)
@@ -121,7 +125,7 @@ class Split:
 
     def _divided(self, loop: Loop, condition: Expr, domain: Domain) -> Block | None:
         """The loop as several, in each of which a condition on its index holds, or does not."""
-        found = _cuts(condition, loop.index, self._turns(loop, domain))
+        found = _cuts(condition, loop.index, self._turns(loop, domain), domain)
         notes, body = without_notes(loop.body)
         halves = [under(body, condition, holds) for holds in (False, True)]
         if found is None or _copies(*halves) > COPIED:
@@ -208,16 +212,16 @@ def _operands(limit: Expr, op: str) -> list[Expr]:
     return [limit]
 
 
-def _cuts(condition: Expr, i: Index, turns: Domain) -> tuple[list[Expr], list[bool]] | None:
+def _cuts(condition: Expr, i: Index, turns: Domain, before: Domain) -> tuple[list[Expr], list[bool]] | None:
     """The places at which a condition on the index of a loop changes, and whether it holds before, between and behind
-    them; None if it is no limit."""
+    them; None if it is no limit. They are computed `before` the loop: what divides there must be known there."""
     facts = turns.of_points().facts
     for holds in (True, False):
         ways = alternatives(condition, facts, holds)
         if len(ways) != 1 or len(ways[0]) != 1 or not isinstance(atom := ways[0][0], Affine) or atom.relation == NE:
             continue
         step, rest = atom.form.split(i)
-        sign = facts.sign(step)
+        sign = before.of_points().facts.sign(step)
         if not sign or any(i in indices(s) for s in atom.form.symbols if s is not i):
             return None
         if atom.relation == GE:
