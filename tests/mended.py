@@ -11,6 +11,18 @@ MENDED = {
     "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",
     "a number in xlogy": "f(x) = xlogy(x**2, 1.5)",
     "a number in clip": "f(x, y) = clip(0.5, x, y)",
+    "windows with a border as long as their width tells": (
+        "f(x[n], k[p])[i:n] = sum[r](where((i+r-1 >= 0) & (i+r-1 < n), x[i+r-1]*k[r], 0))"
+    ),
+    "a step that is negative": (
+        "f(x[n], w[p]; s=-1)[i:n] = sum[r](where((s*i+r >= 0) & (s*i+r < n), x[s*i+r]*w[r], 0))"
+    ),
+    "an index that another limits": "f(x[n]) = sum[i](sum[j:i](x[i]*x[i-j]))",
+    "the shorter of two": "f(x[n], y[m])[i:n] = where(i < m, y[i]**2, x[i])",
+    "one behind the other": "f(x[n], y[m])[i:n+m] = where(i < n, x[i]**2, sin(y[i-n]))",
+    "conditions on data beside those on places": (
+        "f(x[n], t[m]: int, y[k])[i:m] = where((t[i] >= 0) & (i < k), x[t[i]]*y[i], 0)"
+    ),
     "a recurrence of logarithms": (
         "h(a0[K], tr[K,K], x[T]): a[0,k] = a0[k]; "
         "a[t+1,k] = logsumexp[j](a[t,j] + tr[j,k] - logsumexp[q](tr[j,q])) + x[t]; out = sum[k](a[T,k])"

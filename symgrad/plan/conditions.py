@@ -10,18 +10,16 @@ from ..expr import (
     Apply,
     Expr,
     conjunction,
-    conjuncts,
     indices,
     postorder,
     refs,
 )
-from ..expr.sizes import margin, terms, tidy
+from ..expr.sizes import margin, tidy
 from ..ir import has_domain
 from ..ops import OPS
 from .exponents import distance
 
 Precondition = tuple[object, ...]  # an operator, and what it asks to be in its domain
-Margin = frozenset[tuple[tuple[Expr, ...], int]]  # what must not be negative, like terms collected
 
 
 def all_of(atoms: Iterable[Expr]) -> Expr | None:
@@ -36,22 +34,6 @@ def difference(atom: Expr) -> Expr | None:
     if above is None or not indices(atom) or any(r.subscripts for r in refs(atom)):
         return None
     return tidy(above)
-
-
-def keys(margins: Iterable[Expr]) -> set[Margin]:
-    """What must not be negative, in a form that compares."""
-    return {frozenset(found.items()) for m in margins if (found := terms(m)) is not None}
-
-
-def margin_of(atom: Expr) -> Margin | None:
-    """What must not be negative for a comparison of subscripts to hold, in a form that compares."""
-    margin = difference(atom)
-    return None if margin is None else next(iter(keys([margin])), None)
-
-
-def margins_of(condition: Expr) -> set[Margin]:
-    """The margins of all comparisons that must hold together."""
-    return {m for a in conjuncts(condition) if (m := margin_of(a)) is not None}
 
 
 def asked(body: Expr) -> list[Expr]:

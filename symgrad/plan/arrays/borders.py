@@ -6,7 +6,7 @@ a smaller box: `x[i-1] where i > 0` is `x[i]` shifted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...expr import (
@@ -29,10 +29,11 @@ from ...expr import (
     transform,
     value_of,
 )
-from ...expr.sizes import certain, ends, stays_inside, tidy
+from ...expr.sizes import at_least_zero, ends, tidy
 from ...ir import Dtype, Equation, Tensor
+from ...ir.reads import Conditions, negation
 from ...ops import OPS
-from ..conditions import Margin, all_of, difference, keys, margin_of, margins_of
+from ..conditions import all_of, difference
 from .affine import Extents, Sizes, linear
 from .layout import pack_of
 from .products import factors, multiplied
@@ -82,11 +83,10 @@ class Borders:
         extents = dict(e.box)
         if e.where is None:
             return replace(e, body=self._without_guards(e.body, extents))
-        covered = set[Margin]()
+        covered: Conditions = ()
         target = ref(e.target, *e.subscripts)
         if not self.safe(target, extents):
-            known = set() if e.when else margins_of(e.where)
-            bordered = self._bordered(target, ZERO, known, extents, local=True)
+            bordered = self._bordered(target, ZERO, () if e.when else e.conditions, extents, local=True)
             if bordered is None:
                 return replace(e, body=self._without_guards(e.body, extents))
             target, covered = bordered
@@ -96,7 +96,7 @@ class Borders:
         if isinstance(body, Apply) and body.op == "select" and body.args[2] is neutral:
             where, body = body.args[0], body.args[1]
             if _total(body) and not self._unsafe(body, extents):  # what it is outside ends in the border
-                where = all_of(a for a in conjuncts(where) if margin_of(a) not in covered)
+                where = all_of(self._without(conjuncts(where), covered, extents))
         return replace(e, target=target.name, subscripts=target.subscripts, body=body, where=where)
 
     # a smaller box
@@ -162,16 +162,14 @@ class Borders:
             folded = self._folded(atoms, then, otherwise, extents)
             if folded is not None:
                 return folded
-            then = self._reads(then, margins_of(condition), extents)
-            if len(atoms) == 1 and (margin := difference(atoms[0])) is not None:
-                otherwise = self._reads(otherwise, keys([tidy(-margin - 1)]), extents)
+            then = self._reads(then, tuple(atoms), extents)
+            otherwise = self._reads(otherwise, tuple(conjuncts(negation(condition))), extents)
             return apply("select", condition, then, otherwise)
 
         return transform(transform(body, _merged), rewrite)
 
     def _ties(self, atoms: list[Expr], extents: Extents) -> list[Expr]:
         """`0 <= s < n and x[s] == m`, m a maximum, is `x[s] == m` where x has a border of -oo."""
-        margins = {found for a in atoms if (found := margin_of(a)) is not None}
         for k, atom in enumerate(atoms):
             if not (isinstance(atom, Apply) and atom.op == "eq"):
                 continue
@@ -180,11 +178,11 @@ class Borders:
                     continue
                 if not x.subscripts or self.safe(x, extents):
                     continue
-                bordered = self._bordered(x, NEUTRAL[self.extremes[extreme.name]], margins, extents)
+                bordered = self._bordered(x, NEUTRAL[self.extremes[extreme.name]], tuple(atoms), extents)
                 if bordered is not None:
                     read, covered = bordered
                     new = [*atoms[:k], apply("eq", read, extreme), *atoms[k + 1 :]]
-                    return [a for a in new if margin_of(a) not in covered]
+                    return self._without(new, covered, extents)
         return atoms
 
     def _folded(self, atoms: list[Expr], then: Expr, otherwise: Expr, extents: Extents) -> Expr | None:
@@ -195,28 +193,32 @@ class Borders:
             return None
         if not all(isinstance(f, (Ref, Const)) for f in above) or not all(isinstance(f, Const) for f in below):
             return None
-        margins = {m for a in atoms if (m := margin_of(a)) is not None}
-        covered: set[Margin] = set()
+        covered: Conditions = ()
         new: list[Expr] = []
         for f in above:
             if isinstance(f, Ref) and f.subscripts and not self.safe(f, extents):
-                bordered = self._bordered(f, fill, margins, extents)
+                bordered = self._bordered(f, fill, tuple(atoms), extents)
                 if bordered is None:
                     return None
                 f, mine = bordered
-                covered |= mine
+                covered += mine
             new.append(f)
         if not covered:
             return None
-        left = all_of(a for a in atoms if margin_of(a) not in covered)
+        left = all_of(self._without(atoms, covered, extents))
         product = multiplied(new) if sign > 0 else -multiplied(new)
         product = product / multiplied(below) if below else product
         return product if left is None else apply("select", left, product, otherwise)
 
-    def _reads(self, branch: Expr, margins: set[Margin], extents: Extents) -> Expr:
+    def _without(self, atoms: Sequence[Expr], covered: Conditions, extents: Extents) -> list[Expr]:
+        """The conditions that do not follow from those that are `covered` by a border."""
+        margins = ((a, difference(a)) for a in atoms)
+        return [a for a, m in margins if m is None or not self.sizes.not_negative(m, extents, covered)]
+
+    def _reads(self, branch: Expr, given: Conditions, extents: Extents) -> Expr:
         def rewrite(node: Expr) -> Expr:
             if isinstance(node, Ref) and node.subscripts and not self.safe(node, extents):
-                bordered = self._bordered(node, ZERO, margins, extents)
+                bordered = self._bordered(node, ZERO, given, extents)
                 return node if bordered is None else bordered[0]
             return node
 
@@ -236,45 +238,39 @@ class Borders:
         )
 
     def _bordered(
-        self, r: Ref, fill: Expr, margins: set[Margin], extents: Extents, local: bool = False
-    ) -> tuple[Ref, set[Margin]] | None:
-        """The same element of the tensor with a border, and every condition that keeps it inside of the tensor.
+        self, r: Ref, fill: Expr, given: Conditions, extents: Extents, local: bool = False
+    ) -> tuple[Ref, Conditions] | None:
+        """The same element of the tensor with a border, and what holds where it is inside of the tensor itself.
 
-        None if `margins` do not keep it inside, or the border has no certain width. `local`: to be written to.
+        None if the conditions do not keep it inside, or the border has no certain width. `local`: to be written to.
         """
         tensor = self.tensors[r.name]
         if r.name in self.fixed or tensor.dtype != Dtype.REAL:
             return None
         widths: list[tuple[Expr, Expr]] = []
         subscripts: list[Expr] = []
-        covered: set[Margin] = set()
+        covered: list[Expr] = []
         for s, axis in zip(r.subscripts, tensor.shape, strict=True):
-            found = ends(s, extents) if linear(s) is not None else None
-            if found is not None and self.sizes.inside(s, axis, extents):
-                widths.append((ZERO, ZERO))
-                subscripts.append(s)
-                continue
-            if found is None:
+            reach = ends(s, extents) if linear(s) is not None else None
+            if reach is None or not self.sizes.inside(s, axis, extents, given):
                 return None
-            (low, high), sides = found, keys([s, axis - 1 - s])
-            mine: list[Expr] = []
-            (at_least, _), (at_most, _) = stays_inside(s, axis, extents)
-            for width, margin, key in (
-                (tidy(-low), at_least, keys([s])),
-                (tidy(high - axis + 1), at_most, keys([axis - 1 - s])),
-            ):
-                if certain(margin) is True:
-                    mine.append(ZERO)
-                elif key <= margins and self.sizes.not_negative(width, extents, at=indices(s)):
-                    mine.append(width if self.sizes.not_negative(width) else apply("maximum", width, ZERO))
-                else:
-                    return None
-            covered |= sides
-            before = ZERO if mine[0] is ZERO else tidy(-low)
-            widths.append((mine[0], mine[1]))
-            subscripts.append(tidy(s + before))
+            (low, high), points = reach, indices(s)
+            before, last = (
+                ZERO if self.sizes.not_negative(margin, extents) else width
+                for margin, width in ((s, tidy(-low)), (axis - 1 - s, tidy(high - axis + 1)))
+            )
+            if not self.sizes.not_negative(before, extents, at=points):
+                return None
+            if not all(self.sizes.not_negative(d, extents) for d in (s - low, high - s)):  # a step of unknown sign
+                return None
+            if not points and not self.sizes.not_negative(last):  # one place is a slice of one element
+                return None
+            before, last = (w if self.sizes.not_negative(w) else apply("maximum", w, ZERO) for w in (before, last))
+            widths.append((before, last))
+            subscripts.append(s if before is last is ZERO else tidy(s if before is ZERO else s - low))
+            covered += [at_least_zero(tidy(m)) for m in (s, axis - 1 - s)]
         name = self._name(tensor, tuple(widths), fill, local)
-        return ref(name, *subscripts), covered
+        return ref(name, *subscripts), tuple(covered)
 
     def _name(self, tensor: Tensor, widths: tuple[tuple[Expr, Expr], ...], fill: Expr, local: bool) -> str:
         array = Pad(Var(tensor.name), widths, _entry(fill), pack_of(tensor.shape) is not None)

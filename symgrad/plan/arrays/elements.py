@@ -7,7 +7,7 @@ says is integer-array indexing, which can say every subscript.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
@@ -234,7 +234,10 @@ class Reader(Evaluator):
             simple = isinstance(extents[r], Ref) or is_exact(extents[r])
             rank = (not full, not simple, step is ONE and spread is not ONE)
             found.append((rank, Moving(i, r, cut, extents[r], step, apart, back, count)))
-        return min(found, key=lambda pair: pair[0])[1] if found else None
+        if not found:
+            return None
+        _, best = min(found, key=lambda pair: pair[0])
+        return replace(best, size=self.sizes.count(best.inner, best.size))
 
     # all axes
 
