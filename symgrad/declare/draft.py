@@ -173,11 +173,15 @@ class Draft:
             found.setdefault(p.target, p.subscripts)
         return found
 
+    @property
+    def names(self) -> set[str]:
+        """All that is declared, defined or reserved."""
+        numbers = {*self.dims, *(o.name for o in self.options)}
+        return {*self.tensors, *self._shapes, *numbers, *(p.target for p in self._pending), *self.reserved}
+
     def name_for(self, wish: str) -> str:
         """A tensor name that is not taken: `wish`, else `wish` and a number."""
-        taken = {*self.tensors, *self._shapes, *self.dims, *(o.name for o in self.options)}
-        taken.update((*(p.target for p in self._pending), *self.reserved))
-        return fresh(wish, taken)
+        return fresh(wish, self.names)
 
     def reduce(
         self,

@@ -78,7 +78,7 @@ def _plain(draft: Draft, kind: str, operands: Sequence[Named], target: str | Non
     name = target or draft.name_for(row.word)
     front = ranks[0] - own
     pack = next((x.pack for x in operands if x.pack), "")
-    letters = iter(fresh_indices(front + own + row.rank + 2, _taken(draft)))
+    letters = iter(fresh_indices(front + own + row.rank + 2, draft.names))
     batch: list[Index] = [index(operands[0].pack)] if operands[0].pack else []
     batch += [next(letters) for _ in range(front - len(batch))]
     result = [next(letters) for _ in range(row.rank)]
@@ -112,9 +112,5 @@ def _signed(draft: Draft, kind: str, operands: Sequence[Named], target: str | No
 
 
 def _axes(draft: Draft, x: Named) -> list[Index]:
-    letters = iter(fresh_indices(x.rank, _taken(draft)))
+    letters = iter(fresh_indices(x.rank, draft.names))
     return [index(x.pack) if x.pack and k == 0 else next(letters) for k in range(x.rank)]
-
-
-def _taken(draft: Draft) -> set[str]:
-    return {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *draft.targets}

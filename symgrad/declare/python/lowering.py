@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import DeclarationError
-from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, ref, refs, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, refs, substitute
 from ...expr.names import Names
 from ...expr.sizes import decided
 from ...ops import OPS
@@ -62,7 +62,7 @@ class _Lowering:
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
         self.names: dict[int, str] = {}
-        self.taken = Names(draft.tensors, draft.dims, (o.name for o in draft.options))
+        self.taken = Names(draft.names)
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []
@@ -227,9 +227,13 @@ class _Lowering:
         if name is None:
             self.done[node.key] = (node.formals, body)
             return
+        self._array(node, name, "none", {}, body)
+
+    def _array(self, node: Value | Reduction, name: str, kind: str, over: Mapping[Index, Expr], body: Expr) -> None:
+        """The equation of an array that has a name."""
         whole = name in self.result or node.serial in self.whole
         places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
-        shown = self._define(name, node.shape, places, "none", {}, body, node.letters, whole)
+        shown = self._define(name, node.shape, places, kind, over, body, node.letters, whole)
         self.done[node.key] = (node.formals, ref(name, *shown))
 
     def _reduction(self, node: Reduction) -> None:
@@ -238,10 +242,7 @@ class _Lowering:
         assert len(over) == len(node.over), "an open reduction"
         name = self.names.get(node.serial)
         if name is not None:
-            whole = name in self.result or node.serial in self.whole
-            places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
-            shown = self._define(name, node.shape, places, node.kind, over, body, node.letters, whole)
-            self.done[node.key] = (node.formals, ref(name, *shown))
+            self._array(node, name, node.kind, over, body)
             return
         axes = {i: e for i, e in zip(axes_of(node.shape), node.shape, strict=True) if i in indices(body)}
         letters = self.letters.choose(axes, over, dict(zip(axes_of(node.shape), node.letters, strict=False)))
@@ -302,11 +303,7 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         self.lines.append(Line(name, subs, kind, reduced, decided(written, extents)))
         if kind == "mean":
-            kind = "sum"
-            count: Expr = ONE
-            for extent in over.values():
-                count = count * extent
-            written = written / count
+            kind, written = "sum", written / product(over.values())
         self.draft.define(name, subs, written, extents, shape=[e for _, e in kept], reduce=kind if over else "sum")
         return shown
 
@@ -319,7 +316,7 @@ class _Letters:
     """Gives indices their letters: the axes of one extent get one letter throughout, a second axis of it the next."""
 
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
-        self._taken = taken = {*draft.tensors, *draft.dims, *(o.name for o in draft.options), *names}
+        self._taken = taken = {*draft.names, *names}
         loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
         loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
