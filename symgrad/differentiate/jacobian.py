@@ -40,10 +40,12 @@ from ..ir import (
     Equation,
     Tensor,
     When,
+    alive,
     collides,
     disjoint_writes,
     latex_equations,
     latex_of,
+    recurrent,
     show_element,
     show_equations,
 )
@@ -117,14 +119,8 @@ def jacobian_equations(derivative: Derivative) -> Jacobian:
             found += [Entry(*rest) for rest in reader.rows(name, gradient)]
         chained += reader.chained()
     written = set(primal.writers) | set(primal.inputs)
-    wanted = [r.name for _, e in (*((None, e) for e in found), *chained) for r in refs(e.value)]
-    needed: set[str] = set()
-    while wanted:
-        name = wanted.pop()
-        if name in joint.writers and name not in written and name not in needed:
-            needed.add(name)
-            wanted += [r.name for e in joint.writers[name] for r in e.reads]
-    values = tuple(e for e in joint.statements if e.target in needed)
+    wanted = [r.name for e in (*found, *(e for _, e in chained)) for r in refs(e.value)]
+    values = alive([e for e in joint.statements if e.target not in written], wanted)
     return Jacobian(primal.name, tuple(found), tuple(chained), values)
 
 
@@ -157,22 +153,11 @@ class _Reader:
         self.output, self.seed = output, seed
         self.seeds = {s for _, s in derivative.seeds}
         self.moved = _moved(derivative)
-        self.recurrent = {name for name in self.moved - self.seeds if name in self._below([name])}
+        self.recurrent = recurrent(self.joint.statements) & self.moved
         self.asked: dict[str, None] = {}  # recurrent values that a row mentions
         self.extents: dict[Expr, Expr] = {}
         self.used: set[str] = set()
         self._begin()
-
-    def _below(self, names: Iterable[str]) -> set[str]:
-        """What depends on the cotangent and is read, directly or not, by the equations of `names`."""
-        found: set[str] = set()
-        stack = [*names]
-        while stack:
-            for e in self.joint.writers.get(stack.pop(), ()):
-                news = {r.name for r in e.reads if r.name in self.moved} - found
-                found |= news
-                stack += news
-        return found
 
     # names
 
@@ -304,10 +289,10 @@ class _Reader:
             elif r.name in self.seeds:
                 chosen[r] = ZERO
             elif r.name in self.recurrent:
-                reached = self.seed in self._below([r.name])
-                if reached:
+                mine = any(x.name == self.seed for e in alive(self.joint.statements, [r.name]) for x in e.reads)
+                if mine:
                     self.asked.setdefault(r.name)
-                chosen[r] = ref(self._name(r.name), *self.at, *r.subscripts) if reached else ZERO
+                chosen[r] = ref(self._name(r.name), *self.at, *r.subscripts) if mine else ZERO
             elif r.name in self.moved:
                 parts = [(e.when, self._element(e, r)) for e in self.joint.writers[r.name]]
                 chosen[r] = self._given(parts)

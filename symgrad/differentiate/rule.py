@@ -35,7 +35,6 @@ from ..expr import (
     Ref,
     apply,
     conjunction,
-    index,
     indices,
     ref,
     refs,
@@ -45,7 +44,7 @@ from ..expr import (
     values,
 )
 from ..expr.names import fresh
-from ..expr.sizes import count
+from ..expr.sizes import count, equal
 from ..ir import (
     Box,
     Derivative,
@@ -56,7 +55,6 @@ from ..ir import (
     Tensor,
     When,
     alive,
-    inside,
     may_fail,
     names_of,
     negation,
@@ -135,9 +133,8 @@ class Sweep:
             self.cotangent[output] = seed
             if output in read and output in self.active:
                 total = self.new(f"grad_{output}_total", output, Role.LOCAL)
-                shape = function.table[output].shape
-                at = _own_indices(shape, function)
-                box = tuple(zip(at, shape, strict=True))
+                box = function.box_of(function.table[output].shape)
+                at = tuple(i for i, _ in box)
                 self.statements.append(Equation(total, at, "none", ref(seed, *at), box))
                 self.cotangent[output] = total
         for tensor in function.tensors:
@@ -154,8 +151,8 @@ class Sweep:
         for tensor in self.function.tensors:
             name = self.cotangent.get(tensor.name)
             if name in read and name not in written and tensor.role == Role.LOCAL:
-                at = _own_indices(tensor.shape, self.function)
-                self.statements.append(Equation(name, at, "none", ZERO, tuple(zip(at, tensor.shape, strict=True))))
+                box = self.function.box_of(tensor.shape)
+                self.statements.append(Equation(name, tuple(i for i, _ in box), "none", ZERO, box))
 
     def name(self, wish: str) -> str:
         """A name that nothing has, and that nothing else gets."""
@@ -185,7 +182,7 @@ class Sweep:
         for element, adjoint in adjoints:
             if element.name in self.active and adjoint is not ZERO:
                 where = domain
-                if not (self._is_there(element, first) or element in certain):  # else there is no such target
+                if not (element in certain or self._is_there(element, first)):  # else there is no such target
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
@@ -223,11 +220,13 @@ class Sweep:
                     self._contribute(element, adjoint, box, None, e.when)
 
     def _is_there(self, element: Ref, e: Equation) -> bool:
-        """Whether the element exists at every point of the box of `e`, whatever a condition says."""
-        extents = dict(e.box)
-        axes = zip(element.subscripts, self.function.table[element.name].shape, strict=True)
-        return everywhere(element) and all(
-            inside({s: s}, ((s, size),), extents) for s, size in axes if isinstance(s, Index)
+        """Whether `e` runs along whole axes of the element's tensor, or stays at places that are there."""
+        domain, extents = e.domain(self.function.facts), dict(e.box)
+        return all(
+            s in extents and equal(extents[s], size)
+            if isinstance(s, Index)
+            else isinstance(s, Const) and domain.inside(s, size)
+            for s, size in zip(element.subscripts, self.function.table[element.name].shape, strict=True)
         )
 
     def _seed(self, e: Equation) -> Expr:
@@ -296,16 +295,6 @@ class Sweep:
         name = self.name(wish)
         self.tensors.append(Tensor(name, tuple(extent for _, extent in box)))
         return name
-
-
-def _own_indices(shape: tuple[Expr, ...], function: Function) -> tuple[Index, ...]:
-    """An index for each axis of that shape: a pack's own, or a letter that stands for nothing else."""
-    taken = names_of(function)
-    letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvw" if f"{x}{n}" not in taken)
-    packs = function.packs
-    return tuple(
-        index(extent.name if isinstance(extent, Ref) and extent.name in packs else next(letters)) for extent in shape
-    )
 
 
 def _shown_first(box: Box, subscripts: tuple[Expr, ...]) -> Box:

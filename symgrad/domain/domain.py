@@ -6,11 +6,11 @@ proved is not false); `project(dark=True)` and `inhabited` look at fewer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..expr import Apply, Expr, Index, Ref, apply, indices, postorder
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, transform
 from ..expr.polynomials import Polynomial, polynomial, symbol
 from .atoms import (
     EQ,
@@ -92,13 +92,6 @@ class Domain:
             here = here.meet(atom)
         return found
 
-    def at(self, values: Mapping[Expr, Expr], others: Collection[Index] = ()) -> Domain:
-        """With expressions of the indices `others` for its indices."""
-        kept = [i for i in self.indices if i not in values]
-        return Domain(
-            (*kept, *(i for i in others if i not in kept)), tuple(a.at(values) for a in self.atoms), self.facts
-        )
-
     # -- proofs
 
     def empty(self) -> bool:
@@ -125,6 +118,16 @@ class Domain:
         """True: the condition holds at no point. False: not proved."""
         ways = alternatives(condition, self.facts)
         return all(self._about(*atoms).meet(*atoms).empty() for atoms in ways)
+
+    def decided(self, body: Expr) -> Expr:
+        """`body` without the comparisons of indices that hold at every point, or at none."""
+
+        def decide(node: Expr) -> Expr:
+            if not self.facts.margins(node) or not indices(node):
+                return node
+            return ONE if self.holds(node) else ZERO if self.fails(node) else node
+
+        return transform(body, decide)
 
     def inside(self, subscript: Expr, size: Expr) -> bool:
         """True: 0 <= subscript < size at every point. False: not proved, or not affine."""
@@ -334,15 +337,16 @@ def _of_sizes(a: Affine) -> bool:
 
 @lru_cache(maxsize=2**12)
 def _of(box: Box, where: Expr | None, facts: Facts) -> Domain:
-    sized = replace(facts, integers=facts.integers | _sizes_in(box)) if box else facts
+    sizes = _sizes_in(box) - facts.integers
+    facts = replace(facts, integers=facts.integers | sizes) if sizes else facts
     atoms: list[Atom] = []
     for i, extent in box:
-        atoms += [Affine(symbol(i)), *conjunction_of(apply("lt", i, extent), sized)]
+        atoms += [Affine(symbol(i)), *conjunction_of(apply("lt", i, extent), facts)]
         limit = polynomial(extent)
         if limit is not None and linear(limit) and any(isinstance(s, Apply) and fixed(s) for s in limit.symbols):
             atoms.append(Affine(limit - 1 - symbol(i)))  # i < n//s beside s*i <= n - s: either is of use
     if where is not None:
-        atoms += conjunction_of(where, sized)
+        atoms += conjunction_of(where, facts)
     return Domain(tuple(i for i, _ in box), tuple(dict.fromkeys(atoms)), facts)
 
 

@@ -73,7 +73,7 @@ class Facts:
             elif isinstance(node, Ref):
                 known = node.name in self.integers
             else:
-                known = isinstance(node, Index) or isinstance(node, Apply) and OPS[node.op].whole
+                known = isinstance(node, Index) or isinstance(node, Apply) and node.op in OPS and OPS[node.op].whole
             if not known:
                 return False
         return True

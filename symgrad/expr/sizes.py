@@ -232,33 +232,6 @@ def margin(condition: Expr) -> Expr | None:
     return larger - smaller - (1 if condition.op in ("lt", "gt") else 0)
 
 
-def decided(body: Expr, extents: Mapping[Index, Expr]) -> Expr:
-    """`body` without the comparisons of indices that hold, or fail, at every point of the box."""
-
-    def decide(node: Expr) -> Expr:
-        above = margin(node)  # first: to look for indices in every node takes quadratic time
-        if above is None or not indices(node):
-            return node
-        if (least := _least(above, extents)) is not None and least >= 0:
-            return ONE
-        return ZERO if (least := _least(-1 - above, extents)) is not None and least >= 0 else node
-
-    return transform(body, decide)
-
-
-def _least(s: Expr, extents: Mapping[Index, Expr]) -> int | None:
-    """The smallest value of a linear integer expression over the box; None where sizes or data have a say in it."""
-    collected = terms(s)
-    if collected is None or any(indices(*m) and (len(m) > 1 or m[0] not in extents) for m in collected):
-        return None
-    corner: dict[Expr, Expr] = {}
-    for m, c in collected.items():
-        i = m[0] if m else None
-        if isinstance(i, Index) and i in extents:
-            corner[i] = ZERO if c > 0 else extents[i] - 1
-    return as_integer(substitute(s, corner))
-
-
 def most(ends: list[Expr]) -> Expr:
     """The largest of several extents, where that can be told."""
     if all(is_exact(e) for e in ends):

@@ -21,18 +21,30 @@ from .data import (
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
 from .history import recorded, rewritten
 from .latex import latex_equations, latex_of
-from .order import Cycle, Group, Item, Recurrence, alive, by_target, equations_of, ordered, recurrent, scheduled
+from .order import (
+    Cycle,
+    Group,
+    Item,
+    Recurrence,
+    alive,
+    below,
+    by_target,
+    equations_of,
+    ordered,
+    reached,
+    recurrent,
+    scheduled,
+)
 from .reach import (
     covers,
     disjoint,
     disjoint_writes,
     inside,
-    interval,
     range_of,
     unconstrained_indices,
     writes_once,
 )
-from .reads import Conditions, evaluated, negation, parts_of, read_under, reads_of, unconditional
+from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .text import (
     accumulating,
     collides,
@@ -69,6 +81,8 @@ __all__ = [
     "accumulating",
     "alive",
     "as_declared",
+    "asked_before",
+    "below",
     "bind",
     "by_target",
     "collides",
@@ -82,7 +96,6 @@ __all__ = [
     "has_domain",
     "in_place",
     "inside",
-    "interval",
     "latex_equations",
     "latex_of",
     "may_fail",
@@ -92,6 +105,7 @@ __all__ = [
     "ordered",
     "parts_of",
     "range_of",
+    "reached",
     "read_under",
     "reads_of",
     "recorded",

@@ -259,6 +259,13 @@ class Function:
         """The names of the packs."""
         return tuple(d.name for d in self.dims if d.pack)
 
+    def box_of(self, shape: tuple[Expr, ...]) -> Box:
+        """An index for each axis of that shape: a pack's own, or a letter that stands for nothing else."""
+        taken, packs = names_of(self), self.packs
+        letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvw" if f"{x}{n}" not in taken)
+        named = (e.name if isinstance(e, Ref) and e.name in packs else next(letters) for e in shape)
+        return tuple((index(name), e) for name, e in zip(named, shape, strict=True))
+
     def latex(self) -> str:
         """The equations as a LaTeX `aligned` environment."""
         return latex_equations(self.statements)

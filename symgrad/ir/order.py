@@ -84,21 +84,26 @@ def equations_of(item: Item) -> Iterator[Equation]:
 
 def recurrent(equations: Sequence[Equation]) -> frozenset[str]:
     """The tensors that are computed from themselves."""
-    reads = _reads(equations)
+    reads = below(equations)
     return frozenset(name for names in components(reads) if _cyclic(names, reads) for name in names)
 
 
 def alive(equations: Sequence[Equation], outputs: Collection[str]) -> tuple[Equation, ...]:
     """The equations that the outputs depend on."""
-    writers = by_target(equations)
-    needed: set[str] = set()
-    stack = [name for name in outputs if name in writers]
+    needed = reached(below(equations), outputs)
+    return tuple(e for e in equations if e.target in needed)
+
+
+def reached(reads: Mapping[str, Collection[str]], roots: Collection[str]) -> set[str]:
+    """The roots, and what they are computed from, directly or not; `reads` says what each is computed from directly."""
+    found: set[str] = set()
+    stack = [*roots]
     while stack:
         name = stack.pop()
-        if name not in needed:
-            needed.add(name)
-            stack.extend(r.name for e in writers[name] for r in e.reads if r.name in writers)
-    return tuple(e for e in equations if e.target in needed)
+        if name not in found and name in reads:
+            found.add(name)
+            stack.extend(reads[name])
+    return found
 
 
 def scheduled(equations: Sequence[Equation], roots: Sequence[str] = ()) -> tuple[Item, ...]:
@@ -107,7 +112,7 @@ def scheduled(equations: Sequence[Equation], roots: Sequence[str] = ()) -> tuple
     roots  targets to compute first, with what they need, in this order
     Raises Cycle where tensors are computed from each other in an order that is no loop.
     """
-    reads = _reads(equations)
+    reads = below(equations)
     writers = by_target(equations)
     number = {id(e): n for n, e in enumerate(equations)}
     keys = {name: frozenset(number[id(e)] for e in es) for name, es in writers.items()}
@@ -123,12 +128,12 @@ def scheduled(equations: Sequence[Equation], roots: Sequence[str] = ()) -> tuple
     return tuple(items)
 
 
-def _reads(equations: Sequence[Equation]) -> dict[str, dict[str, None]]:
+def below(equations: Sequence[Equation]) -> dict[str, dict[str, None]]:
     """The targets that each target is computed from."""
-    below: dict[str, dict[str, None]] = {e.target: {} for e in equations}
+    found: dict[str, dict[str, None]] = {e.target: {} for e in equations}
     for e in equations:
-        below[e.target].update(dict.fromkeys(r.name for r in e.reads if r.name in below))
-    return below
+        found[e.target].update(dict.fromkeys(r.name for r in e.reads if r.name in found))
+    return found
 
 
 Node = TypeVar("Node", bound=Hashable)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeGuard
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Expr, Ref, index, refs, size
+from ..expr import ZERO, Ref, refs, size
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
@@ -28,7 +27,6 @@ from .steps import steps
 from .subscripts import subscripts
 
 SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
-NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 LARGE = 150  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
 
@@ -136,14 +134,9 @@ def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equatio
     for name, gradient in derivative.gradients:
         if gradient not in written:
             when = ((name, True),) if name in joint.optional else ()
-            shape = joint.table[gradient].shape
-            at = tuple(index(e.name if _is_pack(e, joint) else "ijklpqrs"[k]) for k, e in enumerate(shape))
-            found.append(Equation(gradient, at, "none", ZERO, tuple(zip(at, shape, strict=True)), None, when))
+            box = joint.box_of(joint.table[gradient].shape)
+            found.append(Equation(gradient, tuple(i for i, _ in box), "none", ZERO, box, None, when))
     return found
-
-
-def _is_pack(extent: Expr, joint: Function) -> TypeGuard[Ref]:
-    return isinstance(extent, Ref) and extent.name in joint.packs
 
 
 # what backward must be told

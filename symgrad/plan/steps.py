@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import Expr, Index, Ref, ref, transform
-from ..ir import Equation, Tensor, When, by_target, covers, disjoint, equations_of, scheduled
+from ..ir import Equation, Tensor, When, below, by_target, covers, disjoint, equations_of, reached, scheduled
 from ..ir import Group as Found
 from ..ir import Item as FoundItem
 from ..ir import Recurrence as FoundLoop
@@ -165,15 +165,11 @@ def _readers(equations: Sequence[Equation]) -> dict[str, list[Equation]]:
 
 def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str, set[str]]:
     """The gradients that need each tensor."""
-    reads = {t: dict.fromkeys(r.name for e in es for r in e.reads) for t, es in by_target(equations).items()}
+    reads = below(equations)
     serves: dict[str, set[str]] = {t: set() for t in reads}
     for g in gradients:
-        stack = [g]
-        while stack:
-            t = stack.pop()
-            if t in serves and g not in serves[t]:
-                serves[t].add(g)
-                stack.extend(reads[t])
+        for t in reached(reads, [g]):
+            serves[t].add(g)
     return serves
 
 

@@ -31,7 +31,7 @@ from ..expr import (
     transform,
 )
 from ..expr.names import fresh
-from ..expr.sizes import decided, equal
+from ..expr.sizes import equal
 from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of, rewritten
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
@@ -102,7 +102,7 @@ def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -
 
 def _unconditional(function: Function) -> Function:
     """The function without conditions that hold wherever they are evaluated."""
-    statements = tuple(replace(e, body=decided(e.body, dict(e.box))) for e in function.statements)
+    statements = tuple(replace(e, body=e.domain(function.facts).decided(e.body)) for e in function.statements)
     return replace(function, statements=statements)
 
 
@@ -224,7 +224,7 @@ def _hoist(function: Function) -> Function:
         extents = dict(e.box)
         mine: dict[Expr, Expr] = {}
         whole = e.matrix is None and not e.when and e.where is None
-        if whole and not any(n.op == "select" for n in _applies(e.body)):
+        if whole and not any(OPS[n.op].lazy for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
                 at = indices(node)
                 same = range_of(node, extents)

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...domain import Domain
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, refs, substitute
 from ...expr.names import Names
-from ...expr.sizes import decided
 from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_indices
@@ -251,7 +251,7 @@ class _Lowering:
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
         assert isinstance(found, Ref)
-        kept = decided(written, extents)
+        kept = Domain.of(tuple(extents.items())).decided(written)
         self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
@@ -273,7 +273,7 @@ class _Lowering:
             shown = {i for s in subs for i in indices(s)}
             summed = tuple(i for i in extents if i not in shown)
             kind = "sum" if summed else "none"
-            shown_body = decided(written, extents)
+            shown_body = Domain.of(tuple(extents.items())).decided(written)
             self.lines.append(Line(name, subs, kind, summed, shown_body, adds=piece.adds and number > 0))
 
     def _define(
@@ -301,7 +301,7 @@ class _Lowering:
         written = substitute(body, renaming)
         extents = {letters.get(i, i): e for i, e in (axes | dict(over)).items()}
         reduced = tuple(letters.get(i, i) for i in over)
-        self.lines.append(Line(name, subs, kind, reduced, decided(written, extents)))
+        self.lines.append(Line(name, subs, kind, reduced, Domain.of(tuple(extents.items())).decided(written)))
         if kind == "mean":
             kind, written = "sum", written / product(over.values())
         self.draft.define(name, subs, written, extents, shape=[e for _, e in kept], reduce=kind if over else "sum")
