@@ -50,6 +50,12 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)", {"...": (2,)}, {"x": [-2e-5, 1e-5], "y": [-1, 1]}),
     # a condition that has a value only where another holds
     ("f(x[n])[i:n] = where(i > 0, where(x[i-1] > 0, log(x[i-1]), x[i]), 0)", {"n": 4}, {}),
+    # an element that is there only where the condition before it holds, read twice
+    (
+        "f(x[n])[i:n] = where((i > 0) & (sin(x[i-1]) > 0), x[i]**2, 0) + where((i > 0) & (sin(x[i-1]) > 0), 1, x[i])",
+        {"n": 4},
+        {},
+    ),
     # many conditions, whose cases are too many to be looked at one by one
     (
         "f(x, y) = tanh(" + "".join(f"maximum(exp({k}*x) - y, " for k in range(1, 12)) + "x" + ")" * 12,

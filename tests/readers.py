@@ -1,4 +1,4 @@
-"""The reader's rule at each stage of the pipeline: who reads a value is where the value is computed."""
+"""At each stage of the pipeline: who reads a value is where the value is computed, and all that is read is inside."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from symgrad.differentiate import differentiate
-from symgrad.expr import show
-from symgrad.ir import Derivative, Function, show_equation, unmet
-from symgrad.plan import Program, plan
+from symgrad.domain import Domain
+from symgrad.expr import ref, refs, show
+from symgrad.ir import Derivative, Function, reads_of, show_equation, unmet
+from symgrad.pipeline import derive
+from symgrad.plan import Program, Step, plan
 from symgrad.simplify import simplify, stable
 
 
@@ -24,6 +26,41 @@ def of_program(program: Program) -> list[str]:
     statements = tuple(dict.fromkeys((*forward.equations, *backward.equations)))
     joint = replace(program.derivative.function, tensors=tuple(tensors.values()), statements=statements)
     return _told(joint, {e.target for e in forward.equations})
+
+
+def outside(function: Function) -> set[str]:
+    """The subscripts of tensors that are not proved to stay inside where they are evaluated; but those from data."""
+    found = set()
+    for e in function.statements:
+        writes = ref(e.target, *e.subscripts), e.domain(function.facts)
+        for r, domain in (writes, *reads_of(e, function.facts)):
+            shape = function.table[r.name].shape if r.subscripts and r.name in function.table else ()
+            for s, axis in zip(r.subscripts, shape, strict=bool(shape)):
+                from_data = any(x.name in function.table for x in refs(s))
+                if not from_data and not all(piece.inside(s, axis) for piece in _pieces(domain)):
+                    found.add(f"{show(s)} in an axis of {show(axis)}")
+    return found
+
+
+def _pieces(domain: Domain) -> list[Domain]:
+    """The domain in parts, in each of which one side of an `or` holds."""
+    found = [domain]
+    for atom in domain.opaque:
+        found = [piece for part in found for piece in part.pieces(atom.condition)]
+    return found
+
+
+def outside_at_stages(function: Function) -> Iterator[tuple[str, set[str]]]:
+    """Each stage, and the subscripts that are proved to stay inside as declared, and not there."""
+    known = outside(function)
+    derivative = derive(function)
+    yield "differentiated", outside(differentiate(stable(function)).function) - known
+    yield "simplified", outside(derivative.function) - known
+    for to, style in (("numpy", "arrays"), ("c", "loops")):
+        program = plan(derivative, to, style)
+        once = [s for p in (program.forward, program.backward) for s in p.steps if isinstance(s, Step)]
+        statements = tuple(dict.fromkeys(e for s in once for e in s.equations))  # none of one turn of a loop
+        yield to, outside(replace(derivative.function, tensors=program.tensors, statements=statements)) - known
 
 
 def of_stages(function: Function) -> Iterator[tuple[str, list[str]]]:

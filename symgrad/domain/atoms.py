@@ -181,7 +181,8 @@ def conjunction_of(condition: Expr, facts: Facts) -> Conjunction:
     found: list[Atom] = []
     for part in conjuncts(condition):
         ways = alternatives(part, facts)
-        plain = part.op in ("ne",) if isinstance(part, Apply) else False
+        bare = part.args[0] if isinstance(part, Apply) and part.op == "not" else part
+        plain = isinstance(bare, Apply) and bare.op == ("ne" if bare is part else "eq")
         if len(ways) == 2 and plain:  # i != k: one atom
             (first,), _ = ways
             assert isinstance(first, Affine)

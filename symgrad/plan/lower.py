@@ -27,7 +27,7 @@ from ..expr import (
     with_args,
 )
 from ..expr.names import Names
-from ..ir import Equation, Role, Tensor, dtype_of_part, range_of
+from ..ir import Equation, Role, Tensor, asked_before, dtype_of_part, range_of
 from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
@@ -289,7 +289,7 @@ def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
             known = range_of(node, extents)
             counts[known] = counts.get(known, 0) + 1
             if counts[known] == 1:
-                stack.extend(node.args[:1] if node.op == "select" and not branches else node.args)
+                stack.extend(a for k, a in enumerate(node.args) if branches or not asked_before(node, k))
     return counts
 
 

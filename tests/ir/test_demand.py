@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from formulas import FORMULAS
 from guards import GUARDED
-from readers import of_stages
+from readers import of_stages, outside_at_stages
 
 import symgrad as sg
 from symgrad.expr import show
@@ -21,6 +21,12 @@ TEXTS = {**{name: text for name, (text, *_) in GUARDED.items()}, **{text: text f
 def test_who_reads_a_value_is_where_it_is_computed(text):
     broken = {stage: found for stage, found in of_stages(sg.parse(text)) if found}
     assert not broken
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_is_read_is_inside(text):
+    left = {stage: found for stage, found in outside_at_stages(sg.parse(text)) if found}
+    assert not left
 
 
 def test_what_is_computed_from_a_value_with_a_domain_has_it_too():
