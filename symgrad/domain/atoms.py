@@ -92,6 +92,8 @@ class Opaque:
     @property
     def condition(self) -> Expr:
         """As an expression."""
+        if not self.holds and isinstance(self.test, Apply) and self.test.op == "eq":
+            return apply("ne", *self.test.args)
         return self.test if self.holds else apply("not", self.test)
 
     def __str__(self) -> str:
@@ -131,6 +133,8 @@ def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> list[Conj
             return [(part,) for part in (atom.split() if everywhere else (atom,))]
     margins = facts.margins(condition)
     if len(margins) != 1 or not linear(margins[0]):
+        if op == "ne":  # of numbers, too, what equality is not: NaN is not equal to itself
+            condition, holds = apply("eq", *args), not holds
         return [(Opaque(condition.key, holds),)]
     return at_least_zero(margins[0] if holds else -margins[0] - 1, facts)
 
