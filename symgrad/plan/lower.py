@@ -13,7 +13,6 @@ from ..expr import (
     Index,
     Ref,
     apply,
-    component_name,
     index,
     indices,
     postorder,
@@ -22,7 +21,6 @@ from ..expr import (
     select,
     size,
     substitute,
-    terms_of,
     transform,
     with_args,
 )
@@ -32,7 +30,7 @@ from ..ops import OPS, in_others
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .exponents import given, of_difference
-from .naming import LONGEST, phrase
+from .naming import phrase, short
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
@@ -184,7 +182,7 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             n = written.get(part[0], part[0])
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)
-            name = names.new(_word(n), phrase(n))
+            name = names.new(short(n), phrase(n))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(n))
             body = _replaced(n, place_of, extents)
             place_of[part] = ref(name, *at)
@@ -332,24 +330,3 @@ def _covered(part: Part, chosen: Sequence[Part], uses: Mapping[Part, int]) -> bo
         other != part and uses[other] == uses[part] and any(n.key is part[0] for n in postorder(other[0]))
         for other in chosen
     )
-
-
-def _word(node: Expr) -> str:
-    """`exp_x` for exp(x - max_x); arithmetic as it is read, or `common` where that is long."""
-    while isinstance(node, Apply) and node.op == "neg":
-        node = node.args[0]
-    if isinstance(node, Apply) and _is_guard(node):
-        inner, instead = sorted(node.args[1:], key=lambda branch: isinstance(branch, Const))
-        word = component_name(inner) if isinstance(inner, Ref) else _word(inner)
-        return f"safe_{word}" if instead is ONE else f"masked_{word}"
-    if isinstance(node, Apply) and OPS[node.op].result == "bool":
-        read = [component_name(r) for r in refs(node) if r.name.isidentifier() and r.subscripts]
-        tie = node.op == "eq" and not any(isinstance(a, Const) for a in node.args)
-        return "tie" if tie else "_".join(["mask", *read[:1]])
-    if isinstance(node, Apply) and _is_function(node):
-        names = [component_name(r) for r in refs(node) if r.name.isidentifier()]
-        names = names[:1] if node.op != "maximum" or len("_".join(names)) > LONGEST // 2 else names
-        return "_".join([node.word, *names])
-    words = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and _is_function(t)}
-    alike = len(words) == 1 and all(sign > 0 and isinstance(t, Apply) and t.word in words for t, sign in terms_of(node))
-    return phrase(node) or (f"sum_{words.pop()}" if alike else "common")

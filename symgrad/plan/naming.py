@@ -4,31 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, refs, terms_of
 from ..ops import OPS
 
-NAMELESS = "part"  # a stretch of a long formula
 LONGEST = 32  # characters of a name
 POWERS: Mapping[Expr, str] = {const(2): "squared", const(3): "cubed"}
 FRACTIONS: Mapping[Expr, str] = {const(0.5): "half", const(0.25): "quarter"}
-_DIGITS = dict(enumerate("zero one two three four five six seven eight nine".split()))
-
-
-def word_for(node: Expr) -> str:
-    """A name in words for the value of `node`: exp_x, x_minus_mean, one_plus_tanh_y."""
-    return phrase(node) or _first_word(node)
+_SPOKEN = dict(enumerate("zero one two three four five six seven eight nine".split()))
 
 
 def phrase(node: Expr) -> str:
     """`node` read aloud; empty where that is too long for a name."""
     name = _phrase(node)
-    return _DIGITS.get(int(name[0]), "") + name[1:] if name and name[0].isdigit() else name
+    return _SPOKEN.get(int(name[0]), "") + name[1:] if name and name[0].isdigit() else name
+
+
+def short(node: Expr) -> str:
+    """What a long expression is called by: `exp_x` for exp(x - max_x), `scaled_grad` for a product with a cotangent,
+    `x_sum` for a sum that begins with x; arithmetic is read aloud where that is not too long."""
+    while isinstance(node, Apply) and node.op == "neg":
+        node = node.args[0]
+    data = [word for r in refs(node) if (word := _phrase(r))]
+    cotangents = [word for word in data if word.startswith("grad_")]
+    led_by = next((word for word in data if word not in cotangents), "")
+    if not isinstance(node, Apply):
+        return led_by or "value"
+    row = OPS[node.op]
+    if row.result == "bool":
+        tie = node.op == "eq" and not any(isinstance(a, Const) for a in node.args)
+        return "tie" if tie else f"mask_{led_by}".rstrip("_")
+    if node.op == "select":
+        return _chosen(node, led_by)
+    if not row.noun:
+        several = node.op == "maximum" and len("_".join(data)) <= LONGEST // 2
+        return "_".join([node.word, *(data if several else data[:1])])
+    if read := phrase(node):
+        return read
+    if cotangents and node.op in ("mul", "div"):
+        return "scaled_grad"
+    calls = {t.word for t, _ in terms_of(node) if isinstance(t, Apply) and not OPS[t.op].noun}
+    if len(calls) == 1 and all(sign > 0 and isinstance(t, Apply) and t.word in calls for t, sign in terms_of(node)):
+        return f"sum_{calls.pop()}"
+    noun = "ratio" if factors(node)[1] else "sum" if node.op == "sub" else row.noun
+    return f"{'grad' if cotangents else led_by}_{noun}".lstrip("_")
+
+
+def _chosen(node: Apply, led_by: str) -> str:
+    """The choice of two values: a number in the place of one is a guard, a bound keeps it inside."""
+    condition, *branches = node.args
+    inner, instead = sorted(branches, key=lambda branch: isinstance(branch, Const))
+    if isinstance(instead, Const):
+        return f"{'safe' if instead is ONE else 'masked'}_{phrase(inner) or short(inner)}"
+    asked = next((b for b in branches if isinstance(b, Ref) and b in refs(condition)), None)
+    return f"bounded_{_phrase(asked)}" if asked is not None else f"chosen_{led_by}".rstrip("_")
 
 
 def _phrase(node: Expr) -> str:
     if isinstance(node, Ref):
         word = node.name.split("@")[0].split("#")[0].split("~")[0]
-        return "" if word == NAMELESS or not word.isidentifier() else component_name(node, word)
+        return component_name(node, word) if word.isidentifier() else ""
     if isinstance(node, Index):
         return node.name if node.name.isidentifier() else ""
     if isinstance(node, Const):
@@ -60,10 +94,3 @@ def _guarded(node: Apply) -> str:
     value, instead = (otherwise, then) if isinstance(then, Const) else (then, otherwise)
     name = _phrase(value) if isinstance(instead, Const) and not isinstance(value, Const) else ""
     return f"{'safe' if instead is ONE else 'masked'}_{name}" if name and len(name) + 7 <= LONGEST else ""
-
-
-def _first_word(node: Expr) -> str:
-    """What a long expression is called: by its function if it is a call."""
-    if not isinstance(node, Apply) or OPS[node.op].noun or OPS[node.op].result == "bool":
-        return NAMELESS
-    return f"{node.word}_value"

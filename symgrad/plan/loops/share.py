@@ -26,7 +26,7 @@ from ...expr import (
 )
 from ...ir import Dtype, unconditional
 from ...ops import OPS
-from ..naming import word_for
+from ..naming import phrase, short
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
 from .merge_equal import merge_equal
 from .names import length_of
@@ -181,7 +181,7 @@ class Share:
         return not whole and all(self._safety[a] for a in node.args)
 
     def _local(self, value: Expr) -> Local:
-        name = f"{word_for(value)}@{next(self._serial)}"
+        name = f"{phrase(value) or short(value)}@{next(self._serial)}"
         self._kinds[name] = Dtype.REAL
         return Local(name, value, Dtype.REAL)
 
