@@ -131,7 +131,7 @@ class Preconditions:
         while True:
             here = replace(domain, facts=self.facts)
             found = here.needs(s, size, everywhere) or []
-            if all(need.conditions for need in (*found, *(here.needs(s, size, here) or ()))):
+            if not found or all(need.conditions for need in (*found, *(here.needs(s, size, here) or ()))):
                 return found
             steps = [c for i in indices(s) if (c := coefficient(s, i)) is not None]
             divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]

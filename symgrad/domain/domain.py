@@ -103,21 +103,26 @@ class Domain:
         return all(a in self.atoms or self._entails(a) for a in atoms)
 
     def _entails(self, atom: Atom) -> bool:
-        if isinstance(atom, Affine) and atom.relation == GE:
-            form = atom.form
-            if any(a.relation != NE and self.facts.nonnegative(form - a.form) for a in self.affine):
-                return True
-        return all(self._about(part).meet(part).empty() for part in atom.negated().split())
+        return all(self._excludes(part) for part in atom.negated().split())
+
+    def _excludes(self, *atoms: Atom) -> bool:
+        """True: they hold together at no point; most often since one atom alone says so. False: not proved."""
+        for atom in atoms:
+            if isinstance(atom, Affine) and atom.relation == GE:
+                below = -1 - atom.form
+                if any(a.relation != NE and self.facts.nonnegative(below - a.form) for a in self.affine):
+                    return True
+        return self._about(*atoms).meet(*atoms).empty()
 
     def holds(self, condition: Expr) -> bool:
         """True: the condition holds at every point. False: not proved."""
         ways = alternatives(condition, self.facts, False)
-        return all(self._about(*atoms).meet(*atoms).empty() for atoms in ways)
+        return all(self._excludes(*atoms) for atoms in ways)
 
     def fails(self, condition: Expr) -> bool:
         """True: the condition holds at no point. False: not proved."""
         ways = alternatives(condition, self.facts)
-        return all(self._about(*atoms).meet(*atoms).empty() for atoms in ways)
+        return all(self._excludes(*atoms) for atoms in ways)
 
     def decided(self, body: Expr) -> Expr:
         """`body` without the comparisons of indices that hold at every point, or at none."""
@@ -272,10 +277,10 @@ class Domain:
 
     def _missing(self, outside: Conjunction, granted: Domain) -> Need | None:
         """What keeps a conjunction from holding anywhere; None if nothing is missing."""
+        if self._excludes(*outside):
+            return None
         about = self._about(*outside)
         there = about.meet(*outside)
-        if there.empty():
-            return None
         data = [s for a in outside if isinstance(a, Affine) for s in a.form.symbols if _of_data(s)]
         looked = tuple(i for i in self.indices if any(i in indices(s) for s in data))
         others = [i for i in self.indices if i not in looked]

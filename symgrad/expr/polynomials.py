@@ -22,12 +22,18 @@ class Polynomial:
     symbols  what the monomials are products of: keys of nodes that are no sum, difference or product
     """
 
-    __slots__ = ("_hash", "symbols", "terms")
+    __slots__ = ("_hash", "_symbols", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {m: c for m, c in terms.items() if c}
-        self.symbols = frozenset(s for m in self.terms for s in m)
+        self._symbols: frozenset[Expr] | None = None
         self._hash: int | None = None
+
+    @property
+    def symbols(self) -> frozenset[Expr]:
+        if self._symbols is None:
+            self._symbols = frozenset(s for m in self.terms for s in m)
+        return self._symbols
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and self.terms == other.terms

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Union
 
 from .tree import OBJECT, Function, Parameter, Type
@@ -339,23 +340,30 @@ def walk(*roots: Any) -> Iterator[Any]:
         node = stack.pop()
         if isinstance(node, (tuple, list)):
             stack.extend(reversed(node))
-        elif is_dataclass(node) and id(node) not in seen:
+        elif id(node) not in seen and (parts := _parts(type(node))) is not None:
             seen.add(id(node))
             yield node
-            stack.extend(getattr(node, field.name) for field in reversed(fields(node)))
+            stack.extend(getattr(node, name) for name in reversed(parts))
+
+
+@cache
+def _parts(kind: Any) -> tuple[str, ...] | None:
+    """What a node of a kind is made of; None for what is no node."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     """The same with other names: `change` is asked for each node, and gives None where its parts are to change."""
     if isinstance(node, (tuple, list)):
         return tuple(mapped(n, change) for n in node)
-    if not is_dataclass(node) or isinstance(node, type):
+    parts = _parts(type(node))
+    if parts is None:
         return node
     found = change(node)
     if found is not None:
         return found
-    values = {field.name: getattr(node, field.name) for field in fields(node)}
-    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or is_dataclass(v)}
+    values = {name: getattr(node, name) for name in parts}
+    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(type(v))}
     return replace(node, **{name: mapped(value, change) for name, value in inner.items()})
 
 
@@ -366,6 +374,8 @@ def names_in(*roots: Any) -> frozenset[str]:
 
 def words_in(*roots: Any) -> frozenset[str]:
     """The words of the file and the language that nodes speak of, modules among them."""
-    words = {n.name for n in walk(*roots) if isinstance(n, Word)}
-    words |= {w for n in walk(*roots) if isinstance(n, Verbatim) for w in n.words}
+    words = set[str]()
+    for node in walk(*roots):
+        if isinstance(node, (Word, Verbatim)):
+            words.update([node.name] if isinstance(node, Word) else node.words)
     return frozenset(w.partition(".")[0] for w in words)
