@@ -340,7 +340,7 @@ def walk(*roots: Any) -> Iterator[Any]:
         node = stack.pop()
         if isinstance(node, (tuple, list)):
             stack.extend(reversed(node))
-        elif id(node) not in seen and (parts := _parts(type(node))) is not None:
+        elif id(node) not in seen and (parts := _parts(node.__class__)) is not None:
             seen.add(id(node))
             yield node
             stack.extend(getattr(node, name) for name in reversed(parts))
@@ -356,14 +356,14 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     """The same with other names: `change` is asked for each node, and gives None where its parts are to change."""
     if isinstance(node, (tuple, list)):
         return tuple(mapped(n, change) for n in node)
-    parts = _parts(type(node))
+    parts = _parts(node.__class__)
     if parts is None:
         return node
     found = change(node)
     if found is not None:
         return found
     values = {name: getattr(node, name) for name in parts}
-    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(type(v))}
+    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(v.__class__)}
     return replace(node, **{name: mapped(value, change) for name, value in inner.items()})
 
 

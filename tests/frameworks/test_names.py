@@ -1,7 +1,7 @@
 """No name of a user's clashes with one of torch's or JAX's, or of the printed file."""
 
 import pytest
-from names import ROWS
+from names import FUNCTIONS, ROWS, computes
 
 import symgrad as sg
 
@@ -26,3 +26,10 @@ def test_jax(text, jvp, jax):
 def test_torch_over_c(row, torch):
     report = sg.check(sg.parse(ROWS[row]), to="torch_c")
     assert report.ok, report
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_may_have_any_name(name, to, request):
+    request.getfixturevalue(to)
+    computes(name, to)
