@@ -97,18 +97,17 @@ def defined(head: str, parameters: Sequence[Pieces], indent: int) -> list[str]:
 
 
 def _members(pieces: Pieces, indent: int) -> list[str]:
-    """The members of a tuple, one a line."""
-    return [line for a in _arguments(pieces) for line in _piece(a, indent, ",")]
+    """The members of a tuple, one a line; what is no tuple gets no comma, which would make it one."""
+    arguments = _arguments(pieces)
+    comma = "," if len(arguments) > 1 or pieces[-1].kind == COMMA else ""
+    return [line for a in arguments for line in _piece(a, indent, comma)]
 
 
 def _inside(pieces: Pieces, indent: int) -> list[str]:
     """What stands in brackets, on lines of its own, each four columns in."""
     if width(pieces) + indent <= LIMIT:
         return [f"    {flat(pieces)}"]
-    arguments = _arguments(pieces)
-    if len(arguments) > 1 or pieces[-1].kind == COMMA:  # that of a tuple with one member
-        return [line for a in arguments for line in _piece(a, indent, ",")]
-    return _piece(pieces, indent)
+    return _members(pieces, indent)
 
 
 def _piece(pieces: Pieces, indent: int, comma: str = "") -> list[str]:
