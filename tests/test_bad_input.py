@@ -82,8 +82,6 @@ MISTAKES = {
     "text: a name twice": (text("f(x, x) = x"), FormulaError, ["'x' is taken"]),
     "sympy: a name twice": (symbolic([X, X], [X]), DeclarationError, ["x is an input twice"]),
     "text: an input written": (text("f(x): x = 2*x"), FormulaError, ["x is an input"]),
-    "text: a reserved function": (text("int(x) = x"), FormulaError, ["function 'int'"]),
-    "sympy: a reserved function": (symbolic([X], [X], "int"), DeclarationError, ["function 'int'"]),
     # unicode
     "text: a letter": (text("f(é) = é"), FormulaError, ["column 3", "LATIN SMALL LETTER E WITH ACUTE", "ASCII"]),
     "text: a letter that looks like x": (text("f(х) = х"), FormulaError, ["CYRILLIC SMALL LETTER HA", "ASCII"]),

@@ -51,6 +51,7 @@ BITS = 300
 POINTS = 12  # at which the pieces are compared
 ZEROS = 4  # at one of so many points about half of the numbers are 0
 STEPS = 40  # towards a point of an equality
+MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
 OPPOSITE = {"gt": "le", "lt": "ge", "ne": "eq", "eq": "ne"}
 SAME = 100  # bits that two values share that are equal
 
@@ -96,8 +97,8 @@ class _Pieces:
         """The neighbour where it has a value, if it has that of the piece under the equality; else the `where`."""
         condition, *pieces = self.node.args
         for holds, (thin, other) in ((True, pieces), (False, pieces[::-1])):
-            ties = self._ties(condition, holds)
-            if ties and all(same for same, _ in ties):
+            if self._is_thin(condition, holds):
+                ties = self._ties(condition, holds)
                 needed = self._lacking(condition, holds, thin, other, ties)
                 if needed is None or not {i for c in needed for i in indices(c)} <= {i for i, _ in self.e.box}:
                     return self.node
@@ -106,6 +107,19 @@ class _Pieces:
                 lost = reduce(lambda a, b: apply("or", a, b), map(_opposite, needed))
                 return select(apply("and", condition if holds else _opposite(condition), lost), thin, other)
         return self.node
+
+    def _is_thin(self, condition: Expr, holds: bool) -> bool:
+        """Whether it takes an equality of data for a condition to hold, in each way in which it can.
+
+        Asked before `_ties`, which has all the ways: of conditions of conditions there are exponentially many.
+        """
+        op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
+        if op == "not":
+            return self._is_thin(args[0], not holds)
+        if op in ("and", "or"):
+            each = (self._is_thin(a, holds) for a in args)
+            return all(each) if (op == "or") == holds else any(each)
+        return _is_equality(condition, self.function) and (op == "eq") == holds
 
     def _ties(self, condition: Expr, holds: bool) -> list[tuple[list[Expr], list[Expr]]]:
         """The ways in which a condition holds: what is 0 then, and what else must hold."""
@@ -135,9 +149,12 @@ class _Pieces:
             if any(bool(_Point(k, self.function).value(asked)) == holds for k in range(POINTS) if k % ZEROS):
                 return None  # an equality that holds everywhere, or a test of something else
             for same, _ in ties:
-                zeros, equals = [self._spelled(d) for d in same], 0
+                zeros, equals, missed = [self._spelled(d) for d in same], 0, 0
                 for point in (_Point(k, self.function) for k in range(POINTS)):
                     if not point.moved_to(zeros, self.slopes) or bool(point.value(asked)) != holds:
+                        missed += 1
+                        if missed == MISSED and not equals:
+                            return None
                         continue
                     lost = [c for c in own if not point.value(c)]
                     failing.update(dict.fromkeys(lost))

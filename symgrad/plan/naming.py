@@ -10,6 +10,7 @@ from ..ops import OPS
 LONGEST = 32  # characters of a name
 POWERS: Mapping[Expr, str] = {const(2): "squared", const(3): "cubed"}
 FRACTIONS: Mapping[Expr, str] = {const(0.5): "half", const(0.25): "quarter"}
+NOUNS = {"ratio", *(OPS[op].noun for op in ("add", "mul", "pow"))}  # of what is too long to be read aloud
 _SPOKEN = dict(enumerate("zero one two three four five six seven eight nine".split()))
 
 
@@ -22,11 +23,18 @@ def phrase(node: Expr) -> str:
 def short(node: Expr) -> str:
     """What a long expression is called by: `exp_x` for exp(x - max_x), `scaled_grad` for a product with a cotangent,
     `x_sum` for a sum that begins with x; arithmetic is read aloud where that is not too long."""
+    name = _short(node)
+    if len(name) <= LONGEST or not isinstance(node, Apply):
+        return name
+    return OPS[node.op].noun or f"{node.word}_value"
+
+
+def _short(node: Expr) -> str:
     while isinstance(node, Apply) and node.op == "neg":
         node = node.args[0]
     data = [word for r in refs(node) if (word := _phrase(r))]
     cotangents = [word for word in data if word.startswith("grad_")]
-    led_by = next((word for word in data if word not in cotangents), "")
+    led_by = _leader(next((word for word in data if word not in cotangents), ""))
     if not isinstance(node, Apply):
         return led_by or "value"
     row = OPS[node.op]
@@ -49,6 +57,14 @@ def short(node: Expr) -> str:
     return f"{'grad' if cotangents else led_by}_{noun}".lstrip("_")
 
 
+def _leader(word: str) -> str:
+    """What a sum of sums is led by is what the first one was: x of x_sum_2."""
+    parts = word.split("_")
+    while len(parts) > 1 and (parts[-1] in NOUNS or parts[-1].isdigit()):
+        parts.pop()
+    return "_".join(parts)
+
+
 def _chosen(node: Apply, led_by: str) -> str:
     """The choice of two values: a number in the place of one is a guard, a bound keeps it inside."""
     condition, *branches = node.args
@@ -62,7 +78,8 @@ def _chosen(node: Apply, led_by: str) -> str:
 def _phrase(node: Expr) -> str:
     if isinstance(node, Ref):
         word = node.name.split("@")[0].split("#")[0].split("~")[0]
-        return component_name(node, word) if word.isidentifier() else ""
+        named = word.isidentifier() and _leader(word) not in NOUNS  # a sum of `product_2` and others is no phrase
+        return component_name(node, word) if named else ""
     if isinstance(node, Index):
         return node.name if node.name.isidentifier() else ""
     if isinstance(node, Const):

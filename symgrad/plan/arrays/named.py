@@ -33,6 +33,7 @@ def named(
 ) -> list[Line]:
     """The lines with names for borders, windows, blocks and masks; `changes` tells what is another in each turn."""
     names: dict[Array, str] = {}
+    sizes.names.claim(*tensors)  # those that the plan has named are arrays, too
     result: list[Line] = []
     masks, everywhere = _masks(lines, tensors)
     everywhere = {a: serves for a, serves in everywhere.items() if not changes(a)}
