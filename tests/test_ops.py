@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sympy
 from mpmath import mp
 
 import symgrad
+from symgrad.evaluate import evaluate
+from symgrad.expr import ref
 from symgrad.ops import COMPARISONS, OPS, ROWS
 
 PACKAGE = Path(symgrad.__file__).parent
@@ -102,6 +105,29 @@ def test_never_negative(row):
 @pytest.mark.parametrize("row", [r for r in UNARY if r.total], ids=lambda r: r.name)
 def test_total(row):
     assert len(values(row)) == len(REALS)
+
+
+@pytest.mark.parametrize("row", UNARY, ids=lambda r: r.name)
+def test_the_value_is_that_of_the_twin(row):
+    """At 0, too, where a twin such as sinh(x)/x has a limit."""
+    x = sympy.Symbol("x", real=True)
+    twin = row.sympy(x)
+    for at, value in values(row):
+        if abs(at) > 40:
+            continue
+        told = twin.subs(x, sympy.Rational(at))
+        told = sympy.limit(twin, x, at) if told is sympy.nan else told
+        exact = mp.re(mp.mpmathify(sympy.N(told, 40)))  # the logarithm of a negative gamma has another branch there
+        assert not mp.isfinite(exact) or abs(exact - value) <= mp.mpf(10) ** -12 * max(1, abs(value)), at
+
+
+@pytest.mark.parametrize("row", [r for r in UNARY if r.expand is not None], ids=lambda r: r.name)
+def test_the_value_is_that_of_what_it_expands_to(row):
+    with mp.workprec(200):
+        for at, value in values(row):
+            found = evaluate(row.expand(ref("x")), {}, lambda name, _, at=at: mp.mpf(at))
+            if mp.isfinite(found):
+                assert abs(found - value) <= mp.mpf(10) ** -40 * max(1, abs(value)), at
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.integral], ids=lambda r: r.name)

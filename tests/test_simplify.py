@@ -24,7 +24,7 @@ from symgrad.expr import apply, show
 from symgrad.ir import show_equations
 from symgrad.pipeline import derive, printed
 from symgrad.simplify import STABLE, simplify, stable
-from symgrad.simplify.table import OF_INPUTS, SCALED, SLOPES, Identity
+from symgrad.simplify.table import CLOSED, OF_INPUTS, SCALED, SLOPES, Identity
 
 # the forms
 
@@ -224,7 +224,7 @@ def test_no_more_is_saved_than_backward_needs(name):
 FOUND = (*STABLE, *OF_INPUTS, *SCALED)
 
 
-@pytest.mark.parametrize("row", (*FOUND, *SLOPES), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", (*FOUND, *CLOSED, *SLOPES), ids=lambda row: row.name)
 def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     rng = rng_of(row.name)
     defined = 0

@@ -1,8 +1,9 @@
 """The table of stable rewrites.
 
 Each row is an identity over the reals, true wherever the left-hand side is defined, whose right-hand side neither
-overflows nor cancels where the left-hand side does. `STABLE` is for what a user declares, `SCALED` for what is left of
-it when smooth functions of roots are known, `SLOPES` for what the rule of differentiation makes of it.
+overflows nor cancels where the left-hand side does. `STABLE` is for what a user declares, `OF_INPUTS` for what is
+applied to inputs only, `CLOSED` for sums that cancel, `SCALED` for what is left of it when smooth functions of roots
+are known, `SLOPES` for what the rule of differentiation makes of it.
 """
 
 from __future__ import annotations
