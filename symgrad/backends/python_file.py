@@ -218,4 +218,5 @@ class FrameworkFile(PythonFile):
 
     @cached_property
     def _used(self) -> frozenset[str]:
-        return names_in(self.body, counted(self.backward.counts))
+        parts = self.body, counted(self.backward.counts)
+        return names_in(*parts) | words_in(*parts)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ..expr import ZERO, Apply, Const, Expr, Index, Ref, postorder
 from ..expr.text import decimal
-from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, call, integer
+from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, Word, call, integer
 
 CALLS = {"maximum": "max", "minimum": "min"}
 OPERATORS = frozenset("add sub neg mul div floordiv mod pow and or not lt le gt ge eq ne select".split())
@@ -18,9 +18,9 @@ def pack_name(name: str) -> str:
     return "batch" if name == "..." else name.lstrip("*")
 
 
-def name(of: str) -> Name:
-    """A size, an option or a tensor as a variable."""
-    return Name(pack_name(of))
+def name(of: str) -> Name | Word:
+    """A size, an option or a tensor as a variable. The pack without a name is called so by the file."""
+    return Word(pack_name(of)) if of == "..." else Name(pack_name(of))
 
 
 def is_pack(node: Expr) -> bool:

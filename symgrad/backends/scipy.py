@@ -169,7 +169,7 @@ class _File(NumPyFile):
         said = f"Return the Jacobian of {self.output} as an operator: J @ v, and J.T @ v by rmatvec."
         return self._function("jac", [self.vector], said, body)
 
-    def _function(self, name: str, first: Sequence[Name | Word], said: str, body: py.Block) -> Def:
+    def _function(self, function: str, first: Sequence[Name | Word], said: str, body: py.Block) -> Def:
         primal = self.primal
         others = [p for p in self.parameters() if p.name.name not in self.unknowns]
         shapes = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
@@ -179,8 +179,8 @@ class _File(NumPyFile):
         rest = [*map(pack_name, self._asked), *(n for n in primal.inputs if n not in self.unknowns)]
         given = f"Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
         told = [f"{vector} {given}".strip()] if len(f"{vector} {given}") < ROOM else [vector, given]
-        parameters = (*map(Given, first), *(Given(Name(pack_name(n))) for n in self._asked), *others)
-        return Def(Word(name), parameters, body, (said, "", *told), public=True)
+        parameters = (*map(Given, first), *(Given(name(n)) for n in self._asked), *others)
+        return Def(Word(function), parameters, body, (said, "", *told), public=True)
 
     # calls
 
@@ -268,7 +268,7 @@ class _File(NumPyFile):
             said += [show(expected)] if isinstance(expected, Const) else [f"{show(expected)} = ", size(expected)]
             rest.append(refusal(py.Operation("ne", (own, size(expected))), *said))
         rest.append(self._split(shapes, lengths))
-        if self._counted and pack_name(self._counted) in py.names_in(rest):
+        if self._counted and pack_name(self._counted) in py.names_in(rest) | py.words_in(rest):
             body.append(self._count(pack_name(self._counted), shapes))
         shown = listed([f"{n} {show_shape(t)}" for n, t in zip(self.unknowns, self._shapes, strict=True)])
         given = [Given(n) for n in self._telling_arguments(self.vector) if isinstance(n, (Name, Word))]

@@ -28,6 +28,7 @@ from .handwritten import handwritten
 from .python_checks import inputs_helper, promoted, refusal
 from .python_file import PythonModule
 from .python_names import PythonLanguage
+from .python_sizes import name as size_name
 from .python_sizes import pack_name, shape, size
 from .python_statements import (
     flag_of,
@@ -111,7 +112,7 @@ class _File(PythonModule):
         asked = {p.tensor for p in self.backward.parameters if p.role == "presence"}
         self.presence = [n for n in program.saved_presence if n in asked]
         self.kept: list[Name | Word] = [Name(n) for n in (*program.saved, *self.seeds)]
-        self.kept += [Name(pack_name(n)) for n in (*self.kept_sizes, *self.kept_options)]
+        self.kept += [size_name(n) for n in (*self.kept_sizes, *self.kept_options)]
         self.kept += map(flag_of, self.presence)
 
     def module(self, header: Sequence[str]) -> py.Module:
@@ -270,7 +271,7 @@ class _File(PythonModule):
             body.append(Do(call("ctx.set_materialize_grads", Word("False"))))
         body += [Do(call("ctx.save_for_backward", *saved))] if saved else []
         body += [Assign(Word("ctx.numbers"), tuple_of(numbers))] if numbers else []
-        given = tuple(Given(Word(w)) for w in ("ctx", "inputs", "output"))
+        given = tuple(Given(Word(w), fixed=True) for w in ("ctx", "inputs", "output"))
         return Def(Word("_keep"), given, body or [Do(Word("pass"))])
 
     def _unasked(self) -> bool:
