@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from library_inputs import function, module
+from outside import OUTSIDE, refuses
 
 import symgrad as sg
 from symgrad import library
@@ -149,3 +150,10 @@ def test_jax_clamps_what_it_traces(jax):
     take, add = jax.jit(of("take_along_axis", "jax")), jax.jit(of("scatter_add", "jax"))
     np.testing.assert_array_equal(take(NUMBERS[:1], np.array([[-1, 4]])), [[3, 3]])
     np.testing.assert_array_equal(add(NUMBERS, np.array([3]), NUMBERS[:1]), NUMBERS)
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("declared", OUTSIDE)
+def test_what_is_outside_is_refused_before_anything_runs(declared, to, request):
+    request.getfixturevalue(to)
+    refuses(declared, to)
