@@ -3,13 +3,23 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_configure(config):
     """What takes long is left out of a run of everything; who names a file or a test has all of it."""
-    if not hasattr(config, "workerinput"):  # the processes of pytest-xdist are given the files by name
+    if hasattr(config, "workerinput"):  # a process of pytest-xdist is given the files by name
+        config.option.long = config.workerinput["long"]
+    else:
         config.option.long |= config.args_source is config.ArgsSource.ARGS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """What a process of pytest-xdist is told."""
+    node.workerinput["long"] = node.config.option.long
 
 
 def pytest_collection_modifyitems(config, items):
