@@ -102,8 +102,10 @@ def check(
     elif ending.how and calling is not None:
         said = f"does not end within {process.SILENCE:g} s" if ending.how == "silent" else f"crashes ({ending.how})"
         report = replace(report, failures=(*report.failures, replace(calling, said=said)))
-    elif ending.how:
-        report = replace(report, stopped=f"the check was ended by {ending.how}")
+    elif ending.how:  # what is written outside of an array may crash the process later
+        said = f"the process that called it crashes ({ending.how}): what it writes may be outside of an array"
+        crash = checking.found.finding("memory", function.name, said, None)
+        report = replace(report, failures=(*report.failures, crash))
     return replace(report, seconds=perf_counter() - start)
 
 
