@@ -44,7 +44,7 @@ from ..expr import (
     value_of,
 )
 from ..expr.sizes import equal
-from ..ir import Dtype, Equation, Function, negation
+from ..ir import Dtype, Equation, Function, negation, recurrent
 from ..ops import OPS
 
 BITS = 300
@@ -173,7 +173,7 @@ class _Pieces:
 
         def put(r: Expr) -> Expr:
             writers = function.writers.get(r.name, ()) if isinstance(r, Ref) else ()
-            if len(writers) != 1 or not isinstance(r, Ref):
+            if len(writers) != 1 or not isinstance(r, Ref) or r.name in recurrent(function.statements):
                 return r
             (e,) = writers
             if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum"):
