@@ -33,7 +33,6 @@ LISTED = {
     "backends/c_print.py": "the notation of C",
     "backends/python_expressions.py": "the words of NumPy",
     "backends/python_print.py": "the notation of Python",
-    "backends/python_sizes.py": "the notation of Python",
     "backends/torch_expressions.py": "the words of torch",
     "domain/atoms.py": "what an affine atom is split by",
     "simplify/exponentials.py": "a rule of logarithms",

@@ -8,9 +8,10 @@ from types import MappingProxyType
 from ..expr import ZERO, Apply, Const, Expr, Index, Ref, postorder
 from ..expr.text import decimal
 from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, Word, call, integer
+from .python_print import INFIXES, PREFIXES
 
 CALLS = {"maximum": "max", "minimum": "min"}
-OPERATORS = frozenset("add sub neg mul div floordiv mod pow and or not lt le gt ge eq ne select".split())
+OPERATORS = frozenset({*INFIXES, *PREFIXES, "pow", "select"})
 
 
 def pack_name(name: str) -> str:
