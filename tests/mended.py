@@ -27,4 +27,17 @@ MENDED = {
         "h(a0[K], tr[K,K], x[T]): a[0,k] = a0[k]; "
         "a[t+1,k] = logsumexp[j](a[t,j] + tr[j,k] - logsumexp[q](tr[j,q])) + x[t]; out = sum[k](a[T,k])"
     ),
+    "sizes that are equal and written in two ways": (
+        "f(x[n,m], z[m], w): h[0] = w; h[i+1] = tanh(h[i]) + z[i] + max[k:n](x[k,m-1-i]); out = h[m]"
+    ),
+    "a value of sizes in two loops of one row": (
+        "f(z[m], w; n=2): h[i:m] = sum[p:n](2); "
+        "a[i:m] = maximum(maximum(h[i//2], z[i]), sum[k:n](h[i])); "
+        "out[i:m] = where(z[i] > 0.5, i*w, where(i == m-1, w, z[i//2])) - a[i]"
+    ),
+    "one piece of a number and one of an array": "f(z[m], w) = where(~(w != 0), mean[p](z[p]), w + w)",
+    "a tie between values that conditions choose": (
+        "f(x[n], w): h = where(w != 0, hypot(w, x[0]), maximum(w, x[n-1])); "
+        "out[i] = where((h != w) | (x[i] > 0), x[i] - h, logsumexp[p](x[p]))"
+    ),
 }

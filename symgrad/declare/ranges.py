@@ -23,7 +23,7 @@ from ..expr import (
     substitute,
     value_of,
 )
-from ..expr.sizes import coefficient, largest, most, tidy
+from ..expr.sizes import coefficient, equal, largest, most, tidy
 from ..ir import Tensor, When, show_element
 from ..ops.matrices import MATRICES
 from ..ops.matrices import sizes as row_sizes
@@ -158,7 +158,7 @@ class Ranges:
             elif here is not None and there is None and slot.writes:
                 self.shapes[slot.name][slot.axis] = here
                 news = True
-            elif here is not None and there is not None and here.key is not there.key:
+            elif here is not None and there is not None and not equal(here, there):
                 self._clash(slot, slot.s, here, there)
         return news
 
@@ -284,7 +284,7 @@ class Ranges:
             if most is None:
                 continue
             if is_exact(step) and value_of(step) < 0:
-                self.extents[number, i] = apply("floordiv", most, -step) + 1
+                self.extents[number, i] = tidy(apply("floordiv", most, -step) + 1)
             elif step is ONE:
                 self.extents[number, i] = tidy(extent - most)
             elif size(whole := tidy(extent - 1 - most + step)) < size(less := tidy(extent - 1 - most)):

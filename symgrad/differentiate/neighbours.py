@@ -246,7 +246,7 @@ class _Point:
             if not value or not length or not mp.isfinite(length):
                 break
             for order in (2, 1):  # of the zero
-                moved = {k: mp.nint((self.numbers[k] - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
+                moved = {k: mp.nint((self._element(*k) - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
                 before, self.numbers = self.numbers, {**self.numbers, **moved}
                 if order == 1 or self.value(d) == 0:
                     break

@@ -40,6 +40,7 @@ class Expressions:
         self.unit = unit
         self.scopes: list[dict[str, Variable]] = [unit.globals, {}]
         self.count = 0
+        self.begun = ""  # the variable whose declaration is read: it is in scope, and has no value
         self.local = False  # in a function that stands for an operator
         self.boxed = boxed
 
@@ -53,6 +54,8 @@ class Expressions:
     def _find(self, node: Any) -> Variable:
         for scope in reversed(self.scopes):
             if node.name in scope:
+                if scope[node.name][0] == self.begun:
+                    raise Fault(f"line {node.coord.line}: {node.name} is read before it has a value")
                 return scope[node.name]
         raise Fault(f"line {node.coord.line}: {node.name} is not declared")
 

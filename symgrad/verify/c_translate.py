@@ -125,6 +125,7 @@ class _Body(Expressions):
         kind, pointer, const = element_type(node.type)
         if "static" in node.storage and not const:
             raise Fault(f"line {node.coord.line}: {node.name} is static: it keeps a value between calls")
+        name = self.begun = self._declare(node.name, kind + "*" * pointer)
         if isinstance(node.type, c_ast.ArrayDecl) and node.init is None:
             value = f"_block({self.converted(node.type.dim, SIZE)}, {node.name!r})"
         elif isinstance(node.type, c_ast.ArrayDecl):
@@ -132,7 +133,7 @@ class _Body(Expressions):
             value = f"_Pointer([{values}], {node.name!r}, {const})"
         else:
             value = self.converted(node.init, kind + "*" * pointer) if node.init is not None else "_UNSET"
-        name = self._declare(node.name, kind + "*" * pointer)
+        self.begun = ""
         return self._held(node.name, name, value) if node.name in self.boxed else f"{name} = {value}"
 
     def _held(self, name: str, python: str, value: str = "") -> str:

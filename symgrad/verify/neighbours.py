@@ -113,9 +113,9 @@ class Neighbours:
             return False
         for a, b in ties:
             across = self._across(self.trace, visit, a, b)
-            length = sum((v * v for s in across.values() for v in s.flat), mpmath.mpf(0))
+            length = sum((v * v for s in across.values() for v in np.ravel(s)), mpmath.mpf(0))
             if length and mp.isfinite(length):
-                pairs = (p for n in gap for p in zip(gap[n].flat, across[n].flat, strict=True))
+                pairs = (p for n in gap for p in zip(np.ravel(gap[n]), np.ravel(across[n]), strict=True))
                 part = sum((v * w for v, w in pairs), mpmath.mpf(0))
                 gap = {n: gap[n] - across[n] * (part / length) for n in gap}
             else:  # r[0]**2 + r[1]**2 == 0: whatever it depends on
@@ -123,7 +123,7 @@ class Neighbours:
                 assert there is not None
                 across = self._across(self.beside[1, 0][0], there, a, b)
                 gap = {n: np.where(across[n] == 0, gap[n], 0) for n in gap}
-        return all(abs(v) <= mpmath.ldexp(size, -bits) for s in gap.values() for v in s.flat)
+        return all(abs(v) <= mpmath.ldexp(size, -bits) for s in gap.values() for v in np.ravel(s))
 
     def _across(self, trace: Trace, visit: Visit, a: int, b: int) -> Slopes:
         return trace.slope({visit: {a: mpmath.mpf(1), b: mpmath.mpf(-1)}})

@@ -284,6 +284,7 @@ FAULTS = [
     ("static const double a[] = {1.0}; a[0] = 2.0;", "which it may only read"),
     ("*out0 = frobnicate(x);", "frobnicate"),
     ("*out0 = z;", "z is not declared"),
+    ("double y = x; { double y = y; *out0 = y; }", "y is read before it has a value"),
     ("*out0 = half(x, NULL);", "NoneType"),
 ]
 

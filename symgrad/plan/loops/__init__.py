@@ -33,7 +33,7 @@ from .data import (
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse
 from .memory import Memory, shared_memory, split_literals
-from .names import name_scalars
+from .names import distinct_scalars, name_scalars
 from .narrow import narrowed
 from .notes import place_notes
 from .order import Order
@@ -111,7 +111,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
     block = Split(everywhere, order.name)(whole_constants(block, shapes))
-    block = named_places(block)
+    block = distinct_scalars(named_places(block))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]

@@ -5,7 +5,6 @@ Where several loops become one, each brings along what it computes from: z[b] = 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,10 +20,9 @@ def merge_equal(block: Block) -> Block:
 class _Merged:
     def __init__(self, block: Block) -> None:
         found = [n for n in walk(block) if isinstance(n, Local)]
-        declared = Counter(n.name for n in found)
         self._changing = {r.name for n in walk(block) for r in stores(n)} | {n.name for n in found if n.changes}
-        # a name of ours, and not one that the user knows or that stands in two places
-        self._ours = {n.name for n in found if not n.changes and {*"@#"} & {*n.name} and declared[n.name] == 1}
+        # names of ours, and not those that the user knows
+        self._ours = {n.name for n in found if not n.changes and {*"@#"} & {*n.name}}
         self._same: dict[Expr, Expr] = {}
         self._rewrite = Rewriter(lambda node: self._same.get(node, node))
         self._elements: dict[Expr, Expr] = {}  # z, where it is p[b,2]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 from ...expr import Apply, Expr, Index, Ref
 from ...expr.names import numbered
 from ...ops import is_call
-from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk
+from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk, with_blocks
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -21,6 +23,20 @@ def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
         own = 2 + len(node.op) if is_call(node) else 3
         return own + sum(lengths[a] for a in node.args)
     return len(str(node))
+
+
+def distinct_scalars(block: Block) -> Block:
+    """`block`, a whole procedure, with scalars of its own for each copy of a turn: a name means one value."""
+    declared = Counter(n.name for n in walk(block) if isinstance(n, Local))
+    serial = count(1)
+
+    def own(block: Block) -> Block:
+        block = tuple(with_blocks(n, tuple(map(own, blocks(n)))) for n in block)
+        again = [n.name for n in block if isinstance(n, Local) and declared[n.name] > 1]
+        new: dict[Expr, Expr] = {scalar(name): scalar(f"{name}@copy{next(serial)}") for name in again}
+        return Rewriter(lambda node: new.get(node, node)).block(block) if new else block
+
+    return own(block)
 
 
 def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) -> Block:

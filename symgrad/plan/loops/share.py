@@ -202,7 +202,7 @@ class _Names:
         unstable = {r.name for n in walk(block) for r in stores(n)}
         unstable |= {n.name for n in walk(block) if isinstance(n, Local) and n.changes}
         inner = [n for node in block for body in blocks(node) for n in walk(body)]
-        unstable |= {n.name for n in inner if isinstance(n, Local)}  # of each copy of a turn its own
+        unstable |= {n.name for n in inner if isinstance(n, Local)}  # not seen from here
         sites = [
             (0 if isinstance(node, (Local, Store)) or root is getattr(node, "condition", None) else place, root)
             for place, node in enumerate(block, 1)
