@@ -79,8 +79,8 @@ def _jacobian(rows: Sequence[Sequence[Expr]]) -> list[str]:
 
 
 def _gradients(program: Program) -> list[str]:
-    equations = program.derivative.equations
-    lines = [part for line in show_equations(equations) for part in folded(line, INNER)]
+    equations, facts = program.derivative.equations, program.derivative.function.facts
+    lines = [part for line in show_equations(equations, facts) for part in folded(line, INNER)]
     zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in {e.target for e in equations}]
     if not lines and not zero:
         return []

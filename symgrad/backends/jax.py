@@ -9,7 +9,7 @@ from functools import cached_property
 from ..errors import UnsupportedError
 from ..ir import Tensor
 from ..plan import Program
-from ..plan.build import SCIPY
+from ..plan.program import SCIPY
 from ..source import python as py
 from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
 from .frameworks import JaxArtefact

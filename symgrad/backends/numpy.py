@@ -10,7 +10,7 @@ from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
-from ..plan.build import SCIPY
+from ..plan.program import SCIPY
 from ..source import python as py
 from ..source.layout import cut_text
 from ..source.python import Assign, Def, Do, Expression, Given, Import, Module, Name, Return, Several, Word, bare, call

@@ -87,14 +87,14 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _indented(derivative: Derivative) -> list[str]:
-    return [f"    {line}" for line in show_equations(derivative.function.statements)]
+    return [f"    {line}" for line in show_equations(derivative.function.statements, derivative.function.facts)]
 
 
 def _gradients(printed: Printed) -> list[str]:
     derivative = printed.program.derivative
     computed = {e.target for e in derivative.equations}
     zero = [f"{g} = 0" for _, g in derivative.gradients if g not in computed]
-    lines = [*show_equations(derivative.equations), *zero]
+    lines = [*show_equations(derivative.equations, derivative.function.facts), *zero]
     return ["Gradients", *(f"    {line}" for line in lines)] if lines else []
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..domain import NOTHING, Facts
 from ..errors import UnsupportedError
 from ..expr import (
     ONE,
@@ -41,13 +42,13 @@ from ..ir import (
     Tensor,
     When,
     alive,
-    collides,
     disjoint_writes,
     latex_equations,
     latex_of,
     recurrent,
     show_element,
     show_equations,
+    writes_once,
 )
 
 
@@ -80,16 +81,18 @@ class Jacobian:
     entries   one for each output and input, or part of it
     chained   the derivatives by values of recurrences: `d_out_h[p,t]`, which is d out[p] / d h[t]
     values    what the entries mention besides inputs and the values of forward
+    facts     what is known of the sizes
     """
 
     name: str
     entries: tuple[Entry, ...]
     chained: tuple[tuple[Ref, Entry], ...] = ()
     values: tuple[Equation, ...] = ()
+    facts: Facts = NOTHING
 
     def __str__(self) -> str:
         chained = (f"{show(element)} = {entry}" for element, entry in self.chained)
-        lines = [*self.entries, *chained, *show_equations(self.values)]
+        lines = [*self.entries, *chained, *show_equations(self.values, self.facts)]
         return "\n".join([f"Jacobian of {self.name}", *(f"    {line}" for line in lines)])
 
     def latex(self) -> str:
@@ -97,7 +100,7 @@ class Jacobian:
         lines = [e.latex() for e in self.entries]
         lines += [f"{latex_of(element)} = {entry.latex()}" for element, entry in self.chained]
         if self.values:
-            lines += latex_equations(self.values).splitlines()[1:-1]
+            lines += latex_equations(self.values, self.facts).splitlines()[1:-1]
         return "\\begin{aligned}\n" + " \\\\\n".join(line.removesuffix(r" \\") for line in lines) + "\n\\end{aligned}"
 
     def _repr_latex_(self) -> str:
@@ -121,7 +124,7 @@ def jacobian_equations(derivative: Derivative) -> Jacobian:
     written = set(primal.writers) | set(primal.inputs)
     wanted = [r.name for e in (*found, *(e for _, e in chained)) for r in refs(e.value)]
     values = alive([e for e in joint.statements if e.target not in written], wanted)
-    return Jacobian(primal.name, tuple(found), tuple(chained), values)
+    return Jacobian(primal.name, tuple(found), tuple(chained), values, joint.facts)
 
 
 def _moved(derivative: Derivative) -> set[str]:
@@ -197,10 +200,10 @@ class _Reader:
     def rows(self, name: str, gradient: str) -> list[tuple[Ref, Ref, Expr, Box]]:
         """d output / d `name`, of which `gradient` is the adjoint, in parts that have no element in common."""
         rows = []
-        for part in _parts(self.joint.writers.get(gradient, ())):
+        for part in _parts(self.joint.writers.get(gradient, ()), self.joint.facts):
             self._begin()
             (first, *others) = part = [self._fresh(e) for e in part]
-            if others or collides(first):
+            if others or not writes_once(first, self.joint.facts):
                 place, value = self._joint(part, self.joint.table[gradient])
             else:
                 place, value = first.subscripts, self._given([(first.when, self._right(first, ()))])
@@ -337,14 +340,14 @@ class _Reader:
         return apply(f"sum[{names}]", body)
 
 
-def _parts(equations: Sequence[Equation]) -> list[list[Equation]]:
+def _parts(equations: Sequence[Equation], facts: Facts) -> list[list[Equation]]:
     """The equations of one target in groups, such that those of two groups write no element both."""
     parts: list[list[Equation]] = []
     for e in equations:
-        near = [part for part in parts if not disjoint_writes(e, part)]
+        near = [part for part in parts if not disjoint_writes(e, part, facts)]
         parts = [part for part in parts if part not in near]
         parts.append([*(other for part in near for other in part), e])
-    joint = len(parts) > 1 and any(len(part) > 1 or collides(part[0]) for part in parts)
+    joint = len(parts) > 1 and any(len(part) > 1 or not writes_once(part[0], facts) for part in parts)
     return [[*equations]] if joint else parts  # the place of such a row is any
 
 

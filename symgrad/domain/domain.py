@@ -160,7 +160,7 @@ class Domain:
         least: dict[Expr, int] = {}
         for a in self.affine:
             place = [s for s in a.form.symbols if isinstance(s, Index)]
-            sizes = [s for s in a.form.symbols if isinstance(s, Ref) and not s.subscripts]
+            sizes = [s for s in a.form.symbols if fixed(s)]
             if a.relation == GE and len(place) == len(sizes) == 1 and len(a.form.terms) <= 3:
                 (i,), (n,), number = place, sizes, a.form.terms.get((), 0)
                 if a.form == symbol(n) - symbol(i) + number and Affine(symbol(i)) in self.atoms:

@@ -104,8 +104,10 @@ class Facts:
         return self._least[s]
 
     def _least_of(self, s: Expr) -> int | None:
-        if isinstance(s, Ref):
-            return dict(self.least).get(s)
+        found = [low for low in (dict(self.least).get(s), self._of_parts(s)) if low is not None]
+        return max(found, default=None)
+
+    def _of_parts(self, s: Expr) -> int | None:
         if not isinstance(s, Apply):
             return None
         parts = [None if p is None else self.lower(p) for p in map(polynomial, s.args)]

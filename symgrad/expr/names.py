@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable
 
 
-def numbered(wish: str, taken: Container[str], last: int = 1, joint: str = "_") -> tuple[str, int]:
+def numbered(wish: str, taken: Container[str], last: int = 1) -> tuple[str, int]:
     """`wish`, or with the first number after `last` that makes it free; and that number."""
     name, number = wish, last
     while name in taken:
         number += 1
-        name = f"{wish}{joint}{number}"
+        name = f"{wish}_{number}"
     return name, number
 
 
@@ -20,24 +20,19 @@ def fresh(wish: str, taken: Collection[str]) -> str:
 
 
 class Names:
-    """The names that are taken, and those that are given: each once; `joint` stands before a number."""
+    """The names that are taken, and those that are given: each once."""
 
-    def __init__(self, *taken: Iterable[str], joint: str = "_") -> None:
-        self._joint = joint
+    def __init__(self, *taken: Iterable[str]) -> None:
         self._taken = {name for some in taken for name in some}
         self._last: dict[str, int] = {}  # the last number of each wish: ten thousand names in linear time
 
     def __contains__(self, name: object) -> bool:
         return name in self._taken
 
-    def claim(self, *names: str) -> None:
-        """These are taken from here on."""
-        self._taken.update(names)
-
     def new(self, *wishes: str) -> str:
         """The first of the wishes that is free, of those that are not empty; the first with a number if none is."""
         name = next((wish for wish in wishes if wish and wish not in self), None)
         if name is None:
-            name, self._last[wishes[0]] = numbered(wishes[0], self, self._last.get(wishes[0], 1), self._joint)
+            name, self._last[wishes[0]] = numbered(wishes[0], self, self._last.get(wishes[0], 1))
         self._taken.add(name)
         return name

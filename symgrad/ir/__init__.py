@@ -47,7 +47,6 @@ from .reach import (
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .text import (
     accumulating,
-    collides,
     show_derivative,
     show_element,
     show_equation,
@@ -85,7 +84,6 @@ __all__ = [
     "below",
     "bind",
     "by_target",
-    "collides",
     "covers",
     "disjoint",
     "disjoint_writes",

@@ -268,7 +268,7 @@ class Function:
 
     def latex(self) -> str:
         """The equations as a LaTeX `aligned` environment."""
-        return latex_equations(self.statements)
+        return latex_equations(self.statements, self.facts)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
@@ -306,7 +306,7 @@ class Derivative:
 
     def latex(self) -> str:
         """The equations of the product as a LaTeX `aligned` environment."""
-        return latex_equations(self.equations)
+        return latex_equations(self.equations, self.function.facts)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

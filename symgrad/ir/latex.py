@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from ..domain import NOTHING, Facts
 from ..expr import ATOM, Apply, Const, Expr, Form, Index, Printer, Ref
 from .text import accumulating
 
@@ -88,10 +89,10 @@ def latex_of(node: Expr) -> str:
     return _print(node)
 
 
-def latex_equations(equations: Sequence[Equation]) -> str:
+def latex_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> str:
     """An `aligned` environment, one line per equation."""
     lines = []
-    for e, adds in zip(equations, accumulating(equations), strict=True):
+    for e, adds in zip(equations, accumulating(equations, facts), strict=True):
         target = latex_name(e.target)
         if e.subscripts:
             target += f"_{{{','.join(_print(s) for s in e.subscripts)}}}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..expr import ONE, Expr, Index, Ref, indices, product, refs, total
-from ..expr.sizes import equal, never_negative, tidy
+from ..domain import EQ, NOTHING, Affine, Domain, Facts, conjunction_of
+from ..expr import Expr, Index, Ref, apply, index, indices, product, refs, substitute, total
+from ..expr.polynomials import symbol
+from ..expr.sizes import equal
 from .reads import unconditional
 
 if TYPE_CHECKING:
@@ -44,43 +47,51 @@ def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Exp
     return node.key, tuple(extents[i].key for i in indices(node.key) if i in extents)
 
 
-def writes_once(e: Equation) -> bool:
-    """Whether no two points shown write one element: every axis is at a number or at an index of its own."""
-    box = dict(e.box)
-    used = [i for s in e.subscripts for i in indices(s) if i in box]
-    return len(set(used)) == len(used) and all(interval(e, axis) is not None for axis in range(len(e.subscripts)))
+def writes_once(e: Equation, facts: Facts = NOTHING) -> bool:
+    """True: no two points shown write one element. False: not proved by the facts of its function."""
+    if e.plain:
+        return True
+    other: dict[Expr, Expr] = {i: index(f"{i.name}'") for i, _ in e.box}
+    pairs, left = _on_one_element(e, e, other, facts), [i for i, _ in e.shown]
+    while left:  # an index that is the same in both may tell that another is: h of h*e + i, and then i
+        ahead = {i: Affine(symbol(other[i]) - symbol(i) - 1) for i in left}
+        told = [i for i in left if pairs.meet(ahead[i]).empty()]
+        if not told:
+            return False
+        pairs = pairs.meet(*(Affine(symbol(other[i]) - symbol(i), EQ) for i in told))
+        left = [i for i in left if i not in told]
+    return True
 
 
-def disjoint_writes(e: Equation, others: Iterable[Equation]) -> bool:
-    """Whether none of the other equations writes an element that `e` writes."""
-    return all(any(_apart(e, other, axis) for axis in range(len(e.subscripts))) for other in others)
+def disjoint_writes(e: Equation, others: Iterable[Equation], facts: Facts = NOTHING) -> bool:
+    """True: none of the other equations writes an element that `e` writes. False: not proved."""
+    return all(_on_one_element(e, other, _renamed(e, other), facts).empty() for other in others)
 
 
-def disjoint(equations: Sequence[Equation]) -> bool:
+def _renamed(e: Equation, other: Equation) -> dict[Expr, Expr]:
+    """The indices of another equation in the words of `e`, where both write one element; the rest are new."""
+    found: dict[Expr, Expr] = {i: index(f"{i.name}'") for i, _ in other.box}
+    return found | {t: s for s, t in zip(e.subscripts, other.subscripts, strict=True) if t in found}
+
+
+def _on_one_element(e: Equation, other: Equation, names: Mapping[Expr, Expr], facts: Facts) -> Domain:
+    """The pairs of points of which both equations write one element; the indices of the other are renamed."""
+    here, there = e.domain(facts), other.domain(facts)
+    places = [(s, substitute(t, names)) for s, t in zip(e.subscripts, other.subscripts, strict=True)]
+    integers = {r.name for r in refs(*e.subscripts, *other.subscripts)}
+    facts = replace(here.facts, integers=here.facts.integers | there.facts.integers | integers)
+    new = dict.fromkeys(i for i in names.values() if isinstance(i, Index) and i not in here.indices)
+    same = [a for s, t in places if s is not t for a in conjunction_of(apply("eq", s, t), facts)]
+    return Domain((*here.indices, *new), (*here.atoms, *(a.at(names) for a in there.atoms), *same), facts)
+
+
+def disjoint(equations: Sequence[Equation], facts: Facts = NOTHING) -> bool:
     """Whether the equations, whatever input is present, write no element twice."""
-    return all(writes_once(e) and not e.when and disjoint_writes(e, equations[:n]) for n, e in enumerate(equations))
+    once = all(writes_once(e, facts) and not e.when for e in equations)
+    return once and all(disjoint_writes(e, equations[:n], facts) for n, e in enumerate(equations))
 
 
 def covers(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:
     """Whether equations that write no element twice write them all: they are as many."""
-    written = total(
-        product(dict(e.box)[i] for s in e.subscripts for i in indices(s)) for e in equations if e.where is None
-    )
+    written = total(product(dict(e.box)[i] for i in indices(*e.subscripts)) for e in equations if e.where is None)
     return equal(written, product(shape))
-
-
-def interval(e: Equation, axis: int) -> tuple[Expr, Expr] | None:
-    """(begin, end) of where `e` writes along an axis; None if its subscript is no number and no index plus a number."""
-    s, box = e.subscripts[axis], dict(e.box)
-    (i, *more) = [i for i in indices(s) if i in box] or (None,)
-    begin = s if i is None else tidy(s - i)
-    if more or i in indices(begin) or any(r.subscripts for r in refs(begin)):
-        return None
-    return begin, begin + (ONE if i is None else box[i])
-
-
-def _apart(e: Equation, other: Equation, axis: int) -> bool:
-    mine, theirs = interval(e, axis), interval(other, axis)
-    if mine is None or theirs is None:
-        return False
-    return never_negative(mine[0] - theirs[1]) or never_negative(theirs[0] - mine[1])

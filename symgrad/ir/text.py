@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..expr import ONE, Expr, Index, Ref, indices, show
-from ..expr.sizes import coefficient, equal
-from .reach import disjoint_writes
+from ..domain import NOTHING, Facts
+from ..expr import Expr, Index, Ref, show
+from .reach import disjoint_writes, writes_once
 
 if TYPE_CHECKING:
     from .data import Derivative, Equation, Function, Tensor
@@ -75,12 +75,12 @@ def show_equation(equation: Equation, accumulates: bool = False) -> str:
     return f"{show_target(equation)} {'+=' if accumulates else '='} {show_right(equation)}"
 
 
-def show_equations(equations: Sequence[Equation]) -> list[str]:
+def show_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[str]:
     """One line each, with `+=` where it adds."""
-    return [show_equation(e, adds) for e, adds in zip(equations, accumulating(equations), strict=True)]
+    return [show_equation(e, adds) for e, adds in zip(equations, accumulating(equations, facts), strict=True)]
 
 
-def accumulating(equations: Sequence[Equation]) -> list[bool]:
+def accumulating(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[bool]:
     """Of each equation, whether it is to be written `+=`: it adds to elements that an earlier one writes, or several of
     its own points to one element."""
     found = []
@@ -88,40 +88,10 @@ def accumulating(equations: Sequence[Equation]) -> list[bool]:
     for equation in equations:
         absent = any(not present for _, present in equation.when)
         earlier = seen.setdefault(equation.target, [])
-        added = not absent and not disjoint_writes(equation, earlier)
-        found.append(added or collides(equation))
+        added = not absent and not disjoint_writes(equation, earlier, facts)
+        found.append(added or not writes_once(equation, facts))
         earlier.append(equation)
     return found
-
-
-def collides(equation: Equation) -> bool:
-    """Whether several of the points that are shown may be one element of the target."""
-    extents = dict(equation.box)
-    told: set[Index] = set()  # the indices that the place of the element tells
-    before = -1
-    while before != len(told):
-        before = len(told)
-        for s in equation.subscripts:
-            open_ = {i: extents[i] for i in indices(s) if i in extents and i not in told}
-            if _tells_apart(s, open_):
-                told |= set(open_)
-    return any(i in extents and i not in told for s in equation.subscripts for i in indices(s))
-
-
-def _tells_apart(s: Expr, extents: Mapping[Index, Expr]) -> bool:
-    """Whether a subscript is another number for all other indices: it moves with one index, or with several that it
-    merges, `h*e + i` with i < e."""
-    steps = {i: coefficient(s, i) for i in indices(s) if i in extents}
-    if len(steps) <= 1:
-        return None not in steps.values()
-    step: Expr = ONE
-    while steps:
-        i = next((i for i, c in steps.items() if c is not None and equal(c, step)), None)
-        if i is None:
-            return False
-        step = step * extents[i]
-        del steps[i]
-    return True
 
 
 def show_inputs(function: Function) -> str:
@@ -138,12 +108,12 @@ def show_inputs(function: Function) -> str:
 def show_function(function: Function) -> str:
     """The function as declared, after hoisting: a header and its equations."""
     lines = [f"{function.name}({show_inputs(function)}) -> {', '.join(function.outputs)}"]
-    return "\n".join([*lines, *(f"    {line}" for line in show_equations(function.statements))])
+    return "\n".join([*lines, *(f"    {line}" for line in show_equations(function.statements, function.facts))])
 
 
 def show_derivative(derivative: Derivative) -> str:
     """The equations of J^T v (or J v), after those of forward that they read."""
-    lines = show_equations(derivative.function.statements)
+    lines = show_equations(derivative.function.statements, derivative.function.facts)
     seeds = ", ".join(seed for _, seed in derivative.seeds)
     product = "J^T v" if derivative.kind == "vjp" else "J v"
     return "\n".join([f"{derivative.primal.name}: {product}, with v = {seeds}", *(f"    {line}" for line in lines)])

@@ -21,12 +21,11 @@ from .lower import (
     without_logsumexp,
 )
 from .operands import with_operands
-from .program import Procedure, Program
+from .program import Procedure, Program, names_in
 from .saved import choose_saved
 from .steps import steps
 from .subscripts import subscripts
 
-SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
 LARGE = 150  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
 
 
@@ -42,7 +41,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     if calls is not None:
         _refuse_matrices(derivative, to, calls)
     tensors = dict(joint.table)
-    names = Names(_taken(joint))
+    names = Names(names_in(joint))
     written = set(primal.writers)
     statements = [split_gaussian(with_powers(e), to, tensors) for e in joint.statements]
     forward = aligned([e for e in statements if e.target in written])
@@ -74,10 +73,10 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     reads = (*saved, *(s for _, s in derivative.seeds))
     results = {name: set[tuple[str, bool]]() for name in wanted}
-    items, turns = steps(forward, (), tensors, results)
+    items, turns = steps(forward, (), tensors, joint.facts, results)
     first = Procedure(primal.inputs, items, (*primal.outputs,), turns)
     results = {g: own.get(g, set()) for g in gradients}
-    items, turns = steps(backward, gradients, tensors, results)
+    items, turns = steps(backward, gradients, tensors, joint.facts, results)
     second = Procedure(reads, items, gradients, turns)
     used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
@@ -106,13 +105,6 @@ def _refuse_matrices(derivative: Derivative, to: str, calls: Collection[str]) ->
                 f"where you ask for it: --to c --lapack. Or compute {call} by a library, and pass its result as an "
                 f"input."
             )
-
-
-def _taken(joint: Function) -> set[str]:
-    taken = {t.name for t in joint.tensors} | {d.name.lstrip("*") for d in joint.dims}
-    taken |= {o.name for o in joint.options} | {i.name for e in joint.statements for i, _ in e.box}
-    words = "batch saved forward backward needs_input_grad ctx np jnp jax torch work iwork out"
-    return taken | {*words.split(), *SCIPY}
 
 
 def _shared(

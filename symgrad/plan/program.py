@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Union
 
 from ..expr import Expr, Index, Ref, show
-from ..ir import Derivative, Equation, Tensor, When, show_equations
+from ..ir import Derivative, Equation, Function, Tensor, When, names_of, show_equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,14 @@ class Recurrence:
 
 Item = Union[Step, Recurrence]
 
+SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
+WORDS = "batch saved forward backward needs_input_grad ctx np jnp jax torch dtype work iwork out"  # of printed files
+
+
+def names_in(function: Function) -> set[str]:
+    """The names that nothing else may have where the function is printed: its own, and those of a file."""
+    return {*names_of(function), *(i.name for e in function.statements for i, _ in e.box), *WORDS.split(), *SCIPY}
+
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
@@ -147,6 +155,13 @@ class Program:
     def table(self) -> Mapping[str, Tensor]:
         """The tensors by name."""
         return {t.name: t for t in self.tensors}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Those that stand for something: tensors, sizes, options, indices, and what a printed file is made of."""
+        equations = (*self.forward.equations, *self.backward.equations)
+        mine = (t.name for t in (*self.tensors, *self.forward.turns, *self.backward.turns))
+        return frozenset((*names_in(self.derivative.function), *mine, *(i.name for e in equations for i, _ in e.box)))
 
     def table_of(self, procedure: Procedure) -> dict[str, Tensor]:
         """The tensors by name, as one of the procedures has them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ..domain import Facts
 from ..expr import Expr, Index, Ref, ref, transform
 from ..ir import Equation, Tensor, When, below, by_target, covers, disjoint, equations_of, reached, scheduled
 from ..ir import Group as Found
@@ -17,15 +18,17 @@ def steps(
     equations: Sequence[Equation],
     gradients: Sequence[str],
     tensors: Mapping[str, Tensor],
+    facts: Facts,
     results: Mapping[str, set[tuple[str, bool]]],
 ) -> tuple[tuple[Item, ...], tuple[Tensor, ...]]:
     """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
 
+    facts    what is known of the sizes
     results  what the procedure hands on, and when it must be there
     What only one turn of a loop works with loses the axis that counts the turns; these tensors are returned, too.
     """
     equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
-    planner = _Planner(equations, gradients, tensors, results.keys())
+    planner = _Planner(equations, gradients, tensors, facts, results.keys())
     found = _conditions(planner.steps(), results)
     return found, tuple(planner.tensors[name] for name in planner.turns)
 
@@ -36,13 +39,14 @@ class _Planner:
         equations: Sequence[Equation],
         gradients: Sequence[str],
         tensors: Mapping[str, Tensor],
+        facts: Facts,
         kept: Collection[str],
     ) -> None:
         self.equations = equations
         self.gradients = gradients
         self.tensors = dict(tensors)
         self.turns: dict[str, None] = {}  # those that lost an axis
-        self.kept = kept
+        self.kept, self.facts = kept, facts
         self.serves = _serves(equations, gradients)
         self.readers = _readers(equations)
 
@@ -68,8 +72,8 @@ class _Planner:
         how, start = dict(outside), {}
         for name, mine in by_target(everything).items():
             if name not in local and name not in outside:
-                how[name] = "write" if disjoint(mine) else "add"
-                start[name] = how[name] if disjoint(mine) and covers(mine, self.tensors[name].shape) else "fill"
+                how[name] = "write" if disjoint(mine, self.facts) else "add"
+                start[name] = how[name] if how[name] == "write" and covers(mine, self.tensors[name].shape) else "fill"
         before = by_target(found.first)
         start |= {name: how[name] for name in before if name not in start}
         turn = [self._turn(item, how) for item in found.turn]

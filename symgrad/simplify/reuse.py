@@ -88,9 +88,9 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     """Whether reading the result is better than computing it again: it calls a function, reads what would have to be
     saved instead, is long, or is a local that its author named."""
     tensor = joint.table[e.target]
-    if e.reduce != "none" or not writes_once(e) or e.where is not None or e.when or not size(e.body):
+    if e.reduce != "none" or not writes_once(e, joint.facts) or e.where is not None or e.when or not size(e.body):
         return False
-    if not disjoint_writes(e, others):
+    if not disjoint_writes(e, others, joint.facts):
         return False
     calls = any(is_call(n) for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)

@@ -78,17 +78,17 @@ def quotient(extent: Expr, step: Expr) -> Expr | None:
 class Sizes:
     """What a function's sizes and options are known to be.
 
+    names     gives what has no name yet its own
     supposed  options that count from 0, or from 1, as their defaults do
     least     those of which printed forms take that for granted, and the number
     counts    extents that may be negative where nothing fits, under a name: what is named is never less than 0
     loops     the numbers that are the index of a Python loop
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, names: Names) -> None:
+        self.names = names
         self.options = {o.name: o.default for o in function.options}
         self.numbers = {*(d.name for d in function.dims), *self.options}
-        indices = (i.name for e in function.statements for i, _ in e.box)
-        self.names = Names(self.numbers, function.table, ("batch", "saved", "dtype"), indices, joint="")
         equal = [c.args for c in function.constraints if isinstance(c, Apply) and c.op == "eq"]
         self.quotients = [a.args for a, b in equal if b is ZERO and isinstance(a, Apply) and a.op == "mod"]
         self.lengths = [(a, b) for a, b in equal if isinstance(a, Ref)]
@@ -163,12 +163,9 @@ class Sizes:
         if self.not_negative(extent):
             return extent
         if extent.key not in self.counts:
-            name = self.name(f"count_{i.name}")
+            name = self.names.new(f"count_{i.name}")
             self.counts[extent.key] = (ref(name), extent)
             self.numbers.add(name)
             self.facts = self.facts.raised(frozenset([(ref(name), 0)]))
         return self.counts[extent.key][0]
 
-    def name(self, wish: str) -> str:
-        """A name that nothing has yet."""
-        return self.names.new(wish)

@@ -281,7 +281,7 @@ class Borders:
             known = next((n for n, pair in self.around.items() if pair == (tensor.name, widths)), None)
             if known is not None:
                 return known
-        name = self.sizes.name(f"padded_{tensor.name}" if local else f"#padded{len(self.pads)}")
+        name = self.sizes.names.new(f"padded_{tensor.name}" if local else f"#padded{len(self.pads)}")
         shape = tuple(
             axis if first is ZERO and last is ZERO else axis + first if last is ZERO else tidy(axis + first + last)
             for axis, (first, last) in zip(tensor.shape, widths, strict=True)

@@ -33,7 +33,6 @@ def named(
 ) -> list[Line]:
     """The lines with names for borders, windows, blocks and masks; `changes` tells what is another in each turn."""
     names: dict[Array, str] = {}
-    sizes.names.claim(*tensors)  # those that the plan has named are arrays, too
     result: list[Line] = []
     masks, everywhere = _masks(lines, tensors)
     everywhere = {a: serves for a, serves in everywhere.items() if not changes(a)}
@@ -42,7 +41,7 @@ def named(
     def name_of(a: Array) -> str:
         if a not in names:
             word, first = _word(a)
-            names[a] = sizes.name(f"{word}_{first}")
+            names[a] = sizes.names.new(f"{word}_{first}")
             tensors[names[a]] = tensors[first]
         return names[a]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
+from ...expr.names import Names
 from ...ir import Equation, Role
 from ...ops.matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
@@ -81,7 +82,7 @@ class _Builder:
         self.fits = fits
         self.function = program.derivative.function
         self.tensors = program.table_of(procedure)
-        self.sizes = Sizes(self.function)
+        self.sizes = Sizes(self.function, Names(program.names))
         written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
         extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "supremum", "min")}
         ties = {e.target for e in written if _counts_ties(e, extremes)}

@@ -269,7 +269,7 @@ class Stores(Fills):
         defined: list[Statement] = []
         for item in found:
             if item not in self.slices:
-                self.slices[item] = self.sizes.name(f"slice_{i.name}")
+                self.slices[item] = self.sizes.names.new(f"slice_{i.name}")
             defined.append(Assign(self.slices[item], Places(item)))
         names = {item: self.slices[item] for item in found}
         return replace(loop, body=(*defined, with_items(inner, names)))
@@ -291,7 +291,7 @@ class Stores(Fills):
         statement: Statement = loop
         for a in found:
             first = [b.name for b in below(a) if isinstance(b, Var)][-1]  # the first that is read
-            name = self.sizes.name(f"scaled_{first}")
+            name = self.sizes.names.new(f"scaled_{first}")
             self.tensors[name] = replace(self.tensors[first], name=name, named=False)
             before.append(Assign(name, a))
             statement = renamed(statement, a, name)

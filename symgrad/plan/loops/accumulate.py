@@ -21,7 +21,7 @@ def accumulated(program: Program) -> Program:
     """The same program, without packs, whose backward adds to each gradient."""
     backward = program.backward
     read = {r.name for step in backward.steps for e in step.equations for r in e.reads}
-    names = Names([*names_of(program.derivative.function), *(t.name for t in program.tensors)])
+    names = Names(program.names)
     apart = {}
     for step in backward.steps:
         for target in step.targets:
@@ -52,12 +52,9 @@ def _adds_up(step: Step) -> bool:
 def _added(program: Program, target: str, own: str, step: Item) -> Step:
     """`target` += `own`, where that is computed."""
     taken = names_of(program.derivative.function)
-    box = []
-    for extent in program.table[target].shape:
-        box.append((fresh_index(taken), extent))
-        taken.add(box[-1][0].name)
+    box = tuple((fresh_index(taken), extent) for extent in program.table[target].shape)
     at = tuple(i for i, _ in box)
-    e = Equation(target, at, "none", ref(own, *at), tuple(box))
+    e = Equation(target, at, "none", ref(own, *at), box)
     return Step(target, (e,), (target,), step.when, "add")
 
 

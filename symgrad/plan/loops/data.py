@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Union
 
+from ...domain import NOTHING, Facts
 from ...expr import ZERO, Apply, Expr, Index, Ref, conjuncts, index, indices, ref, show, with_args
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 
@@ -97,6 +98,7 @@ class Note:
     equations: tuple[Equation, ...]
     added: frozenset[str] = frozenset()
     named: tuple[tuple[Expr, Ref], ...] = ()
+    facts: Facts = NOTHING
 
     @property
     def lines(self) -> list[str]:
@@ -104,7 +106,7 @@ class Note:
         named: dict[Expr, Expr] = dict(self.named)
         name = Rewriter(lambda node: named.get(node, node))
         found = []
-        for e, adds in zip(self.equations, accumulating(self.equations), strict=True):
+        for e, adds in zip(self.equations, accumulating(self.equations, self.facts), strict=True):
             hidden = {i for i, _ in e.shown}  # in the place of an element that has a name
             plain = replace(name.equation(e), where=None, when=())
             shown = {i for s in plain.subscripts for i in indices(s)}

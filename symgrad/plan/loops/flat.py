@@ -31,12 +31,10 @@ def flatten(program: Program) -> Program:
     packs = program.derivative.primal.packs
     if not packs:
         return program
-    taken = {t.name for t in program.tensors} | {o.name for o in program.derivative.primal.options}
-    taken |= {i.name for e in _equations(program) for i, _ in e.box}
+    taken = {*program.names}
     renamed: dict[Expr, Expr] = {ref(name): ref(new) for name, new in size_names(program).items()}
     for pack in packs:
-        renamed[index(pack)] = index("b") if "b" not in taken else fresh_index(taken)
-        taken.add(renamed[index(pack)].name)  # type: ignore[attr-defined]  # an Index, as written above
+        renamed[index(pack)] = fresh_index(taken, "b")
     rewrite = Rewriter(lambda node: renamed.get(node, node))
     return _rebuilt(program, rewrite.equation, lambda t: replace(t, shape=tuple(rewrite(e) for e in t.shape)), rewrite)
 

@@ -91,7 +91,9 @@ def stride(subscripts: tuple[Expr, ...], i: Index) -> int:
     return 2 if mine == [((i,), mine[0][1])] and abs(mine[0][1]) == 1 else 1
 
 
-def fresh_index(taken: set[str]) -> Index:
-    """An index of one letter that is not in `taken`."""
+def fresh_index(taken: set[str], first: str = "") -> Index:
+    """An index of one letter that is not in `taken`, and is so from here on."""
     letters = (f"{letter}{number}" for number in ("", *range(1, 1000)) for letter in "ijklpqrstuv")
-    return index(next(name for name in letters if name not in taken))
+    name = next(name for name in (*first, *letters) if name not in taken)
+    taken.add(name)
+    return index(name)

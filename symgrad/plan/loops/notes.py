@@ -92,7 +92,7 @@ def _joined(nodes: Block) -> Block:
     for node in nodes:
         if done and isinstance(node, Note) and isinstance(done[-1], Note):
             before = done[-1]
-            done[-1] = Note((*before.equations, *node.equations), before.added | node.added)
+            done[-1] = replace(before, equations=(*before.equations, *node.equations), added=before.added | node.added)
         else:
             done.append(node)
     return tuple(done)

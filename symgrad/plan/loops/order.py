@@ -39,7 +39,7 @@ from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
 from .reach import literal_bounds
 from .split import Split
-from .targets import aligned, exclusive, injective, leads, pattern_of
+from .targets import aligned, exclusive, leads, pattern_of
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
@@ -83,7 +83,7 @@ class Order:
         tensor = self._table[step.target]
         stripped = [replace(short(e), when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
         equations = [replace(self._language.equation(chosen(e)), box=e.box) for e in stripped]  # extents are of arrays
-        note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()))
+        note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()), facts=self._facts)
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))
         if step.how != "fill":
@@ -93,7 +93,7 @@ class Order:
         patterns = [pattern_of(e, tensor) for e in equations]
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
-        if disjoint(equations) and covers(equations, tensor.shape):
+        if disjoint(equations, self._facts) and covers(equations, tensor.shape):
             return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
@@ -111,7 +111,7 @@ class Order:
             before, value = self._reduction(tensor, replace(e, where=rest)) if e.reduced else ((), e.body)
             shown = replace(e, where=decided)
             return _guarded(e.when, self._limits.bounded(shown, e.shown, (*before, Store(_element(e), value))))
-        if writes_once(e):
+        if writes_once(e, self._facts):
             block = self._contributions(tensor, [replace(e, when=())], how == "write")
         else:
             block = self._scatter(tensor, e, (), False)
@@ -334,7 +334,7 @@ class Order:
                 before, value = self._reduction(tensor, replace(e, where=open_))
                 decided = decided if e.where is None else self._with_terms(tensor, e, decided)
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
-        how = "=" if alone and not e.reduced and injective(e) else "+="
+        how = "=" if alone and not e.reduced and writes_once(e, self._facts) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
         return self._limits.bounded(e, _last(box, inner_loops(e, self._facts)), (Store(element, e.body, how),))
 
@@ -349,10 +349,7 @@ class Order:
     def _zero(self, tensor: Tensor, leading: tuple[Index, ...], taken: set[str]) -> Block:
         """0 in every element under the leading indices."""
         taken = taken | self._taken
-        box: list[tuple[Index, Expr]] = []
-        for extent in tensor.shape[len(leading) :]:
-            box.append((fresh_index(taken), extent))
-            taken.add(box[-1][0].name)
+        box = [(fresh_index(taken), extent) for extent in tensor.shape[len(leading) :]]
         element = ref(tensor.name, *leading, *(i for i, _ in box))
         assert isinstance(element, Ref)
         return loops(box, (Store(element, ZERO),))

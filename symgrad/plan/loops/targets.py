@@ -8,7 +8,7 @@ from ...expr import Const, Expr, Index, indices
 from ...expr.sizes import equal
 from ...ir import Equation, Tensor
 from .data import Rewriter
-from .integers import fresh_index, stride
+from .integers import fresh_index
 
 
 def pattern_of(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
@@ -34,13 +34,6 @@ def leads(e: Equation, tensor: Tensor, axis: int) -> bool:
     return isinstance(s, Index) and s not in indices(*others) and equal(dict(e.box)[s], tensor.shape[axis])
 
 
-def injective(e: Equation) -> bool:
-    """Whether no two points of the box write one element: every index moves one axis of its own."""
-    mentioned = [i for s in e.subscripts for i in indices(s)]
-    plain = all(len(indices(s)) <= 1 and stride((s,), i) for s in e.subscripts for i in indices(s))
-    return plain and len(set(mentioned)) == len(mentioned) == len(e.box)
-
-
 def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | None = None) -> Equation:
     """`e` with its target's indices named as in `first`, and its others not as anything in `names`."""
     pairs = list(zip(e.subscripts, first.subscripts, strict=True))[:axes]
@@ -49,7 +42,6 @@ def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | No
     for i, _ in e.box:
         if i not in renamed and i in renamed.values():
             renamed[i] = fresh_index(taken)
-            taken.add(renamed[i].name)  # type: ignore[attr-defined]  # an Index, as written above
     return (
         Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
     )
