@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
-from ..expr.sizes import at_least_zero, coefficient, ends, tidy
+from ..expr.sizes import coefficient
 from ..ir import Dtype, Equation, Function, Role, reads_of, show_element
 
 
@@ -111,10 +111,10 @@ class Preconditions:
                     f"{self.name}: {where} is outside of {element.name} in a branch that reads it: "
                     f"{show(s)} leaves an axis of {show(size)}. Narrow the condition."
                 )
-            low, high = ends(s, dict(e.box)) or (s, s)
+            low, high = everywhere.range(s) or (s, s)
             raise ShapeError(
                 f"{self.name}: {where} is outside of {element.name}: the subscript {show(s)} runs from "
-                f"{show(tidy(low))} to {show(tidy(high))} over an axis of {show(size)}. "
+                f"{show(low)} to {show(high)} over an axis of {show(size)}. "
                 f"Give the index a range in which it stays inside."
             )
         for need in needs:
@@ -135,7 +135,7 @@ class Preconditions:
                 return found
             steps = [c for i in indices(s) if (c := coefficient(s, i)) is not None]
             divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
-            unsaid = (at_least_zero(number - 1) for number in divisors if not indices(number))
+            unsaid = (apply("ge", number, 1) for number in divisors if not indices(number))
             if not any(self.at_least(step, 0) for step in steps) and not any(map(self.require, unsaid)):
                 return None
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, indices, postorder, transform
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, transform
 from ..expr.polynomials import Polynomial, polynomial, symbol
 from .atoms import (
     EQ,
@@ -242,6 +242,23 @@ class Domain:
                 upper.append(Bound(rest, -step, False))
         return lower, upper
 
+    def range(self, s: Expr) -> tuple[Expr, Expr] | None:
+        """The least and the largest value of an expression, or what is no more and no less; None where nothing tells.
+
+        Of several bounds the shortest are taken: n + padding - 1 rather than what a division has left of it.
+        """
+        form, value = polynomial(s), symbol(place := index("#value"))
+        if form is None or not linear(form):
+            return None
+        values = Domain((place, *self.indices), (Affine(value - form, EQ), *self.atoms), self.facts)
+        parts = [p.form.split(place) for a in values.project(self.indices)[0].affine for p in _halves(a)]
+        lower = [-rest for step, rest in parts if step.number == 1]
+        upper = [rest for step, rest in parts if step.number == -1]
+        if not lower or not upper:
+            return None
+        low, high = (min(ends, key=_length).expression() for ends in (lower, upper))
+        return low, high
+
     def conditions(self, index: Index | None, outer: Collection[Index]) -> list[Atom]:
         """The atoms that are no limits of a loop: to be tested first in the loop over `index` that stands in loops
         over `outer`, which is as far outside as can be; for None, before all loops."""
@@ -318,6 +335,10 @@ class Bound:
         above = self.form + self.by - 1 if self.low else self.form
         quotient = apply("floordiv", above.expression(), self.by.expression())
         return quotient if self.low else quotient + 1
+
+
+def _length(form: Polynomial) -> tuple[int, int]:
+    return sum(isinstance(s, Apply) for s in form.symbols), len(form.terms)
 
 
 def _halves(a: Affine) -> tuple[Affine, ...]:

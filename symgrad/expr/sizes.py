@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .nodes import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, is_exact, value_of
+from .nodes import ZERO, Apply, Expr, Index, Ref, apply, const, is_exact, value_of
 from .polynomials import Monomial, polynomial
-from .traversal import indices, postorder, substitute, transform
+from .traversal import indices, postorder, substitute
 
 
 def coefficient(s: Expr, i: Index) -> Expr | None:
     """What `i` is multiplied by in the subscript `s`, if `s` is linear in it; None otherwise."""
-    slope = substitute(s, {i: ONE}) - substitute(s, {i: ZERO})
-    again = substitute(s, {i: const(2)}) - substitute(s, {i: ONE})
-    a, b = terms(slope), terms(again)
-    return _rebuild(a, slope) if a is not None and a == b else None
+    form = polynomial(s)
+    if form is None or any(i in indices(x) for x in form.symbols if x is not i):
+        return None
+    step, _ = form.split(i)
+    return None if i in step.symbols else _rebuild(step.terms, s)
 
 
 def terms(s: Expr) -> Mapping[Monomial, int] | None:
@@ -29,10 +30,8 @@ def terms(s: Expr) -> Mapping[Monomial, int] | None:
 
 def as_integer(s: Expr) -> int | None:
     """The value of an integer expression in which every name cancels; None where one is left."""
-    collected = terms(s)
-    if collected is None or any(collected.keys() - {()}):
-        return None
-    return collected.get((), 0)
+    found = polynomial(s)
+    return None if found is None else found.number
 
 
 Quotient = tuple[Expr, Expr]  # a and S of a//S
@@ -131,105 +130,6 @@ def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
     last = substitute(s, ends)
     collected = terms(last)
     return None if collected is None else _rebuild(collected, last)
-
-
-def ends(s: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, Expr] | None:
-    """The smallest and the largest value of the subscript `s` over the box; None if it is not linear.
-
-    A step that is an option or a size counts as positive, and S * (a // S) as a.
-    """
-    low: dict[Expr, Expr] = {}
-    high: dict[Expr, Expr] = {}
-    for i in indices(s):
-        step = coefficient(s, i)
-        if step is None or i not in extents:
-            return None
-        falling = is_exact(step) and value_of(step) < 0
-        low[i], high[i] = (tidy(extents[i] - 1), ZERO) if falling else (ZERO, tidy(extents[i] - 1))
-    first, last = (transform(tidy(substitute(s, at)), _whole_steps) for at in (low, high))
-    return first, last
-
-
-def _whole_steps(node: Expr) -> Expr:
-    """S * (a // S) is at most a."""
-    if isinstance(node, Apply) and node.op == "mul":
-        for step, quotient in (node.args, tuple(reversed(node.args))):
-            if isinstance(quotient, Apply) and quotient.op == "floordiv" and quotient.args[1].key is step.key:
-                return quotient.args[0]
-    return node
-
-
-def stays_inside(s: Expr, axis: Expr, extents: Mapping[Index, Expr]) -> list[tuple[Expr, Expr]]:
-    """What must not be negative for the linear subscript `s` to stay in an axis of that length, and as a condition.
-
-    Empty if `s` is not linear.
-    """
-    found = ends(s, extents)
-    if found is None:
-        return []
-    low, high = found
-    exact = largest(s, extents)
-    if exact is not None and certain(tidy(axis - 1 - exact)) is True:
-        high = exact
-    pairs = [(low, apply("ge", low, ZERO)), (tidy(axis - 1 - high), apply("le", tidy(high + 1), axis))]
-    for k, (margin, _) in enumerate(pairs):
-        plain = without_floor(margin)
-        if plain is not margin or not isinstance(axis, Ref):  # sizes of the axis may cancel
-            pairs[k] = plain, at_least_zero(plain)
-    return pairs
-
-
-def without_floor(margin: Expr) -> Expr:
-    """What is negative where the integer `margin` is, without its division by a number if it has one: a//c + r >= 0
-    where a + c*r >= 0, and r - a//c >= 0 where c*(r + 1) - a - 1 >= 0."""
-    quotients = [
-        (m[0], c)
-        for m, c in (terms(margin) or {}).items()
-        if abs(c) == 1 and len(m) == 1 and isinstance(m[0], Apply) and m[0].op == "floordiv" and is_exact(m[0].args[1])
-    ]
-    if len(quotients) != 1:
-        return margin
-    ((quotient, sign),) = quotients
-    above, divisor = quotient.args
-    if value_of(divisor) <= 0:
-        return margin
-    rest = tidy(margin - sign * quotient)
-    return tidy(above + divisor * rest if sign > 0 else divisor * (rest + 1) - above - 1)
-
-
-def at_least_zero(margin: Expr) -> Expr:
-    """The condition that an integer expression is not negative: `left + 1 <= n` for n - left - 1."""
-    collected = terms(margin)
-    if collected is None or all(c > 0 for c in collected.values()):
-        return apply("ge", margin, ZERO)
-    below = _rebuild({m: -c for m, c in collected.items() if c < 0}, margin)
-    return apply("le", below, _rebuild({m: c for m, c in collected.items() if c > 0}, margin))
-
-
-def certain(value: Expr, signed: Collection[str] = ()) -> bool | None:
-    """Whether `value` is at least 0 for all sizes; None if that depends on them, or on options, which are `signed`."""
-    collected = terms(value)
-    if collected is None:
-        return None
-    asked = any(isinstance(n, Ref) and n.name in signed for n in postorder(value))
-    if never_negative(value, signed) if asked else all(c >= 0 for c in collected.values()):
-        return True
-    if all(isinstance(a, Const) for m in collected for a in m) and sum(collected.values()) < 0:
-        return False
-    for a in (m[0] for m, c in collected.items() if len(m) == 1 and c > 0):
-        if isinstance(a, Apply) and a.op == "maximum":  # no less than either
-            written = [n for n in postorder(value) if n.key is a]
-            return True if any(certain(substitute(value, dict.fromkeys(written, b)), signed) for b in a.args) else None
-    return None
-
-
-def margin(condition: Expr) -> Expr | None:
-    """What is at least 0 exactly where a comparison of integers holds; None for anything else."""
-    if not isinstance(condition, Apply) or condition.op not in ("lt", "le", "gt", "ge"):
-        return None
-    a, b = condition.args
-    larger, smaller = (a, b) if condition.op in ("gt", "ge") else (b, a)
-    return larger - smaller - (1 if condition.op in ("lt", "gt") else 0)
 
 
 def most(ends: list[Expr]) -> Expr:

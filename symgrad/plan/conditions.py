@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import TypeGuard
 
 from ..expr import (
     ONE,
+    ZERO,
     Apply,
     Expr,
+    apply,
     conjunction,
     indices,
     postorder,
     refs,
 )
-from ..expr.sizes import margin, tidy
 from ..ir import has_domain
 from ..ops import OPS
 from .exponents import distance
@@ -28,12 +29,13 @@ def all_of(atoms: Iterable[Expr]) -> Expr | None:
     return conjunction(kept) if kept else None
 
 
-def difference(atom: Expr) -> Expr | None:
-    """What must be at least 0 for a comparison of subscripts to hold."""
-    above = margin(atom)
-    if above is None or not indices(atom) or any(r.subscripts for r in refs(atom)):
-        return None
-    return tidy(above)
+def literal_bounds(subscripts: Iterable[Expr], shape: Iterable[Expr], data: Container[str]) -> list[Expr]:
+    """What sizes must meet for the subscripts without an index to be inside; `data` in them is checked before."""
+    found: list[Expr] = []
+    for s, size in zip(subscripts, shape, strict=True):
+        if not indices(s) and not any(r.name in data for r in refs(s)):
+            found += [apply("ge", s, ZERO), apply("gt", size, s)]
+    return found
 
 
 def asked(body: Expr) -> list[Expr]:

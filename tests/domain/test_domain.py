@@ -82,6 +82,22 @@ def test_limits(domain, index, outer, low, high):
 
 
 @pytest.mark.parametrize(
+    ("domain", "subscript", "ends"),
+    [
+        (over({i: n}), i, ["0", "n - 1"]),
+        (over({i: n}, le(1, i)), n - 1 - i, ["0", "n - 2"]),
+        (over({i: n, k: i + 1}), i - k, ["0", "n - 1"]),
+        (over({i: apply("floordiv", h + 2 * padding - p, stride) + 1, r: p}), stride * i + r - padding,
+         ["-padding", "h + padding - 1"]),
+        (over({i: n}), ref("x", i), None),
+    ],
+)  # fmt: skip
+def test_range(domain, subscript, ends):
+    found = domain.range(subscript)
+    assert (found and [str(end) for end in found]) == ends
+
+
+@pytest.mark.parametrize(
     ("domain", "subscript", "size", "needs"),
     [
         (CONV, ROW, h, []),

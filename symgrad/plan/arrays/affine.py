@@ -15,7 +15,6 @@ from ...expr import (
     Index,
     Ref,
     apply,
-    conjunction,
     const,
     indices,
     is_exact,
@@ -28,6 +27,7 @@ from ...expr.polynomials import Polynomial, polynomial
 from ...expr.sizes import coefficient, equal, multiples, tidy
 from ...ir import Function
 from ...ir.reads import Conditions
+from ..conditions import all_of
 
 Extents = Mapping[Index, Expr]
 NO_INDEX: Extents = {}
@@ -117,6 +117,16 @@ class Sizes:
         hold, as `not_negative` says."""
         return self.not_negative(s, extents, given) and self.not_negative(axis - 1 - s, extents, given)
 
+    def range(self, s: Expr, extents: Extents) -> tuple[Expr, Expr] | None:
+        """The least and the largest value of a subscript, where options count as their defaults do."""
+        facts = self.facts.raised(frozenset(self.supposed.items()))
+        return Domain.of(tuple((i, extents[i]) for i in indices(s)), None, facts).range(s)
+
+    def holds(self, condition: Expr, extents: Extents = NO_INDEX, given: Conditions = ()) -> bool:
+        """Whether a condition holds at each point of its indices where all of `given` hold."""
+        (condition, *asked), box = self._in_loops(extents, (condition, *given))
+        return Domain.of(box, all_of(asked), self.facts).holds(condition)
+
     def not_negative(
         self, value: Expr, extents: Extents = NO_INDEX, given: Conditions | None = None, at: Sequence[Index] = ()
     ) -> bool:
@@ -125,14 +135,10 @@ class Sizes:
         What that takes for granted of options is checked before anything runs. Under conditions (`given`) nothing is
         taken for granted: they may ask for it.
         """
-        back = {number: i for number, (i, _) in self.loops.items()}
-        box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
-        value, asked = substitute(value, back), [substitute(c, back) for c in given or ()]
-        form = polynomial(value)
+        (value, *asked), own = self._in_loops(extents, (value, *(given or ())), at)
+        form, where = polynomial(value), all_of(asked)
         if form is None or not is_linear(form):
             return False
-        own = tuple((i, box[i]) for i in dict.fromkeys((*at, *indices(value, *asked))) if i in box)
-        where = conjunction(asked) if asked else None
         options: list[Expr] = [r for r in refs(value, *(n for _, n in own)) if r in self.supposed and given is None]
         ways = [{r: min(low, self.supposed[r]) for r in options} for low in (0, 1)] if options else []
         found = next((way for way in ({}, *ways) if self._entails(form, own, where, way)), None)
@@ -148,6 +154,13 @@ class Sizes:
                 self.least.pop(r, None)
                 self.least[r] = low
         return True
+
+    def _in_loops(self, extents: Extents, roots: Sequence[Expr], at: Sequence[Index] = ()) -> tuple[list[Expr], Box]:
+        """Expressions with the index of each loop for its number, and how far their indices go, and those `at`."""
+        back = {number: i for number, (i, _) in self.loops.items()}
+        box = {**dict(self.loops.values()), **extents}  # an earlier loop may have used the letter of an index
+        found = [substitute(r, back) for r in roots]
+        return found, tuple((i, box[i]) for i in dict.fromkeys((*at, *indices(*found))) if i in box)
 
     @property
     def needs(self) -> list[Expr]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ...domain import Affine, Domain, conjunction_of
 from ...expr import (
     ONE,
     ZERO,
@@ -21,20 +22,18 @@ from ...expr import (
     conjunction,
     conjuncts,
     indices,
-    is_exact,
     postorder,
     ref,
     refs,
     substitute,
     transform,
-    value_of,
 )
-from ...expr.sizes import at_least_zero, ends, tidy
+from ...expr.sizes import tidy
 from ...ir import Dtype, Equation, Tensor
 from ...ir.reads import Conditions, negation
 from ...ops import OPS
-from ..conditions import all_of, difference
-from .affine import Extents, Sizes, linear
+from ..conditions import all_of
+from .affine import Extents, Sizes
 from .layout import pack_of
 from .products import factors, multiplied
 from .tree import Array, Infinity, Num, Pad, Var
@@ -117,26 +116,19 @@ class Borders:
         return replace(e, where=all_of(kept))
 
     def _shrunk(self, e: Equation, atom: Expr) -> tuple[Equation, dict[Expr, Expr]] | None:
-        margin = difference(atom)
-        form = None if margin is None else linear(margin)
-        if form is None or len(form.steps) != 1:
+        extents, atoms = dict(e.box), conjunction_of(atom, self.sizes.facts)
+        (i, *others) = {i for a in atoms for i in a.uses} or (None,)
+        if i is None or others or i not in extents or not any(i in indices(*r.subscripts) for r in refs(e.body)):
             return None
-        ((i, step),) = form.steps
-        extents = dict(e.box)
-        if i not in extents or not any(i in indices(*r.subscripts) for r in refs(e.body)):
+        lower, upper = Domain((i,), atoms, self.sizes.facts).bounds(i, ())
+        if len(lower) + len(upper) < len(atoms) or not all(isinstance(a, Affine) for a in atoms):
             return None
-        if step is ONE:
-            first = tidy(-form.offset)
-            if not self.sizes.not_negative(first):
-                return None
-            extent, shift = tidy(extents[i] - first), {i: i + first}
-        elif is_exact(step) and value_of(step) == -1:
-            extent, shift = tidy(form.offset + 1), {}
-            if not self.sizes.not_negative(tidy(extents[i] - extent)):
-                return None
-        else:
+        first = lower[0].limit if lower else ZERO
+        end = upper[0].limit if upper else extents[i]
+        if not (self.sizes.not_negative(first) and self.sizes.not_negative(extents[i] - end)):
             return None
-        change: dict[Expr, Expr] = dict(shift.items())
+        extent = tidy(end - first)
+        change: dict[Expr, Expr] = {i: i + first} if lower else {}
         return (
             replace(
                 e,
@@ -212,8 +204,7 @@ class Borders:
 
     def _without(self, atoms: Sequence[Expr], covered: Conditions, extents: Extents) -> list[Expr]:
         """The conditions that do not follow from those that are `covered` by a border."""
-        margins = ((a, difference(a)) for a in atoms)
-        return [a for a, m in margins if m is None or not self.sizes.not_negative(m, extents, covered)]
+        return [a for a in atoms if not indices(a) or not self.sizes.holds(a, extents, covered)]
 
     def _reads(self, branch: Expr, given: Conditions, extents: Extents) -> Expr:
         def rewrite(node: Expr) -> Expr:
@@ -251,7 +242,7 @@ class Borders:
         subscripts: list[Expr] = []
         covered: list[Expr] = []
         for s, axis in zip(r.subscripts, tensor.shape, strict=True):
-            reach = ends(s, extents) if linear(s) is not None else None
+            reach = self.sizes.range(s, extents)
             if reach is None or not self.sizes.inside(s, axis, extents, given):
                 return None
             (low, high), points = reach, indices(s)
@@ -268,7 +259,7 @@ class Borders:
             before, last = (w if self.sizes.not_negative(w) else apply("maximum", w, ZERO) for w in (before, last))
             widths.append((before, last))
             subscripts.append(s if before is last is ZERO else tidy(s if before is ZERO else s - low))
-            covered += [at_least_zero(tidy(m)) for m in (s, axis - 1 - s)]
+            covered += [apply("ge", s, ZERO), apply("lt", s, axis)]
         name = self._name(tensor, tuple(widths), fill, local)
         return ref(name, *subscripts), tuple(covered)
 

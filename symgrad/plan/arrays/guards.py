@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
+from ..sequence import in_sequence
 from .below import below
 from .commands import Assign, Statement, Unpack, flat, tops
 from .tree import Array, Var
@@ -36,38 +36,19 @@ def by_guards(lines: Sequence[Line]) -> list[Line]:
 
 def _by_guard(lines: Sequence[Line], last: Line | None) -> list[Line]:
     """Assignments: next is one under the guard of the last, or else the first, of those that wait for no other."""
-    before: list[set[int]] = [set() for _ in lines]
-    after: list[list[int]] = [[] for _ in lines]
+    before: list[set[int]] = []
     written: dict[str, int] = {}
     read: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         reads, writes = names_read(line.statement), targets_of(line.statement)
-        before[place] = {written[n] for n in (*reads, *writes) if n in written}
-        before[place].update(other for n in writes for other in read.pop(n, ()))
+        mine = {written[n] for n in (*reads, *writes) if n in written}
+        mine.update(other for n in writes for other in read.pop(n, ()))
+        before.append(mine - {place})
         written.update(dict.fromkeys(writes, place))
         for name in reads:
             read.setdefault(name, []).append(place)
-        before[place].discard(place)
-        for other in before[place]:
-            after[other].append(place)
-    ready: dict[object, list[int]] = {}
-    for place, line in enumerate(lines):
-        if not before[place]:
-            heappush(ready.setdefault((line.serves, line.when), []), place)
-    result: list[Line] = []
-    while ready:
-        guard: object = last and (last.serves, last.when)
-        guard = guard if guard in ready else min(ready, key=lambda g: ready[g][0])
-        place = heappop(ready[guard])
-        if not ready[guard]:
-            del ready[guard]
-        last = lines[place]
-        result.append(last)
-        for other in after[place]:
-            before[other].discard(place)
-            if not before[other]:
-                heappush(ready.setdefault((lines[other].serves, lines[other].when), []), other)
-    return result
+    kinds = [((line.serves, line.when),) for line in lines]
+    return [lines[n] for n in in_sequence(before, kinds, () if last is None else ((last.serves, last.when),))]
 
 
 def targets_of(s: Statement) -> list[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...domain import Domain
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, indices, refs, substitute
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor
 from ...ops import OPS
-from ..conditions import asked, difference
+from ..conditions import asked
 from ..program import Recurrence, Step
 from .layout import is_pack
 
@@ -114,19 +115,13 @@ class _Line:
     def skips(self, condition: Expr) -> tuple[str, bool] | None:
         """("low" or "high", holds) where a condition holds (or fails) in the turns of all numbers but the lowest or the
         highest."""
-        if isinstance(condition, Apply) and condition.op == "not":
-            inner = self.skips(condition.args[0])
-            return None if inner is None else (inner[0], not inner[1])
-        for end, away in (("low", self.loop.index), ("high", self.loop.extent - 1 - self.loop.index)):
-            if isinstance(condition, Apply) and condition.op in ("eq", "ne"):
-                a, b = condition.args
-                if any(equal(sign * (a - b), away) for sign in (1, -1)):
-                    return end, condition.op == "ne"
-            elif (margin := difference(condition)) is not None:
-                if equal(margin, away - 1):
-                    return end, True
-                if equal(margin, -away):
-                    return end, False
+        i, turns = self.loop.index, Domain.of(((self.loop.index, self.loop.extent),))
+        for end, place in (("low", ZERO), ("high", self.loop.extent - 1)):
+            there, elsewhere = (turns.under(apply(op, i, place)) for op in ("eq", "ne"))
+            if i in indices(condition) and there.fails(condition) and elsewhere.holds(condition):
+                return end, True
+            if i in indices(condition) and there.holds(condition) and elsewhere.fails(condition):
+                return end, False
         return None
 
     def parted(self) -> tuple[str | None, Expr, Expr | None] | None:

@@ -28,10 +28,9 @@ from ...expr import (
     substitute,
     value_of,
 )
-from ...expr.sizes import at_least_zero, certain, stays_inside
 from ...ir import Equation, Tensor
 from ...ops import OPS
-from ..conditions import all_of, asked
+from ..conditions import all_of, asked, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
@@ -209,8 +208,7 @@ class Stores(Fills):
         there: list[Expr] = []
         for k, (s, n) in enumerate(zip(e.subscripts, shape, strict=True)):
             if k in fixed:
-                margins = [margin for margin, _ in stays_inside(s, n, {})]
-                there += [at_least_zero(m) for m in margins if certain(m, self.sizes.options) is not True]
+                there += literal_bounds((s,), (n,), ())
             elif guarded and _asks(s) and not self.speller.never_empty(n, around):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
         if e.where is None and not guarded:  # where the box has no point, an element may not be one
@@ -218,7 +216,8 @@ class Stores(Fills):
             given = [s for s in open_ if indices(s) and all(is_exact(extents[i]) for i in indices(s))]
             others = [n for i, n in e.reduced if open_ and i not in around]
             others += [n for i, n in e.shown if any(i not in indices(s) for s in given)]
-            there += [apply("gt", n, ZERO) for n in others if certain(n - 1) is not True]
+            there += [apply("gt", n, ZERO) for n in others]
+        there = [c for c in there if not self.sizes.holds(c)]
         return Guard((), (), (statement,), (), all_of(there)) if there else statement
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:

@@ -17,21 +17,20 @@ from ...expr import (
     Expr,
     Index,
     Ref,
-    const,
     index,
     is_exact,
     postorder,
     value_of,
     values,
 )
-from ...expr.sizes import margin
+from ...expr.polynomials import symbol
 from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS
-from .affine import Sizes, linear
+from .affine import Sizes
 from .below import below, plain_number
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
-from .taking import Axes, packed_items, permuted, taken, whole
+from .taking import Axes, as_index, packed_items, permuted, taken, whole
 from .tree import (
     ALL,
     Array,
@@ -208,22 +207,16 @@ class Evaluator(Branches):
         """`where(i >= j, x, 0)` over the last two axes."""
         condition, _, otherwise = node.args
         axes = args[1].axes
-        above = margin(condition)
-        if otherwise is not ZERO or len(axes) < 2 or above is None:
+        margins = self.sizes.facts.margins(condition)
+        if otherwise is not ZERO or len(axes) < 2 or len(margins) != 1 or None in axes:
             return None
-        if None in axes or args[1].labels != args[1].axes:
+        row, column = map(as_index, axes[-2:])
+        if is_pack(row):
             return None
-        distance = linear(above)
-        if distance is None or not is_exact(distance.offset) or len(distance.steps) != 2:
-            return None
-        steps = dict(distance.steps)
-        row, column = axes[-2:]
-        if row is None or column is None or {row, column} != set(steps) or is_pack(row):
-            return None
-        offset = int(value_of(distance.offset))
-        if steps[row] is ONE and steps[column] is const(-1):  # row - column + offset >= 0
+        across = symbol(row) - symbol(column)
+        if (offset := (margins[0] - across).number) is not None:  # row - column + offset >= 0
             return Value(Triangle(args[1].array, True, offset), axes)
-        if steps[row] is const(-1) and steps[column] is ONE:
+        if (offset := (margins[0] + across).number) is not None:
             return Value(Triangle(args[1].array, False, -offset), axes)
         return None
 

@@ -9,6 +9,7 @@ from ...domain import Domain
 from ...expr import Expr, refs
 from ...ir import Equation, Role
 from ..program import Item, Procedure, Program, Step
+from ..sequence import steps_in_sequence
 from .accumulate import accumulated
 from .calls import merged_calls
 from .constants import whole_constants
@@ -40,7 +41,6 @@ from .order import Order
 from .places import named_places
 from .reach import Reach
 from .rematerialize import Rematerialize
-from .sequence import in_sequence
 from .share import Share
 from .split import Split
 
@@ -96,7 +96,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     settled = narrowed(settled, temporaries, optional, table, facts)
     again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
-    sequence = in_sequence([again.expanded(step) for step in again.steps])
+    sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
     block: Block = ()
     for s in sequence:
         block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block)

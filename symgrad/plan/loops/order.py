@@ -31,13 +31,12 @@ from ...expr import (
 )
 from ...ir import Dtype, Equation, Tensor, When, covers, disjoint, writes_once
 from ...ops.matrices import MATRICES
-from ..conditions import all_of
+from ..conditions import all_of, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops, scalar
 from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
-from .reach import literal_bounds
 from .split import Split
 from .targets import aligned, exclusive, leads, pattern_of
 

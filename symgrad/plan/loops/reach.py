@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 from ...domain import Domain
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, indices, postorder, refs
+from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, refs
 from ...ir import unconditional
+from ..conditions import literal_bounds
 from .data import Block, Loop, walk
-
-
-def literal_bounds(subscripts: tuple[Expr, ...], shape: tuple[Expr, ...], data: Container[str]) -> list[Expr]:
-    """What sizes must meet for the subscripts without an index to be inside; `data` in them is checked before."""
-    found: list[Expr] = []
-    for s, size in zip(subscripts, shape, strict=True):
-        if not indices(s) and not any(r.name in data for r in refs(s)):
-            found += [apply("ge", s, ZERO), apply("gt", size, s)]
-    return found
 
 
 class Reach:
