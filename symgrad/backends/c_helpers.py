@@ -11,6 +11,7 @@ from ..expr import ARGUMENT, Expr, ref, substitute, transform
 from ..ir import Dtype
 from ..ops import OPS, ROWS, Op, Polynomial
 from ..plan import Program
+from ..plan.functions import functions, named_calls
 from ..source.tree import (
     BOOL,
     INT,
@@ -80,7 +81,7 @@ def local_functions(
     it calls itself."""
     words = dict.fromkeys(file.words(used))
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
-    of = {OPS[op].spell.get("c", op): op for op in rows}
+    of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(words, "c")}
     operators = [*_operators((w for w in words if w in of), of, file, single, set())]
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
@@ -223,7 +224,7 @@ def _formula(op: Filled, file: File) -> Function:
     own = series.SMALL if place == ORIGIN else series.DISTANCE
     clamped = series.clamped(series.SMALL, body)
     far = series.SMALL if clamped is series.SMALL else series.FAR
-    calls, rest = series.named_calls(transform(body, language))
+    calls, rest = named_calls(transform(body, language))
     build = _numbers(["x", "u", "far", "square", "series", *(n.name for n in calls)], file)
 
     def value(node: Expr, argument: Expr = series.SMALL) -> Expression:

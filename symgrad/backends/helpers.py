@@ -9,6 +9,7 @@ from ..accuracy.removable import Filled
 from ..expr import Apply, Expr, postorder, ref
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
+from ..plan.functions import functions
 from ..source.python import Assign, Def, For, Given, Name, Number, Operation, Return, Several, Statement, Word, words_in
 from . import series
 from .python_expressions import Expressions
@@ -19,7 +20,8 @@ def python_helpers(words: Collection[str], tree: Expressions, program: Program) 
     """Those of `words`, which functions printed from `program` speak of, that are such functions; and those that they
     call."""
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
-    return [*_called(words, {word: op for op in rows if (word := OPS[op].word(tree.target))}, tree, set())]
+    known = {word: op for op in rows if (word := OPS[op].word(tree.target))}
+    return [*_called(words, {**known, **functions(words, tree.target)}, tree, set())]
 
 
 def formulas(program: Program) -> tuple[Filled, ...]:

@@ -20,14 +20,13 @@ from ..expr import (
     Ref,
     apply,
     const,
-    postorder,
     ref,
     show,
     substitute,
-    transform,
 )
-from ..ops import OPS, in_others, is_call
+from ..ops import OPS
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
+from ..plan.functions import named_calls, written
 from ..source.layout import cut_text
 from ..source.python import Assign, Def, Expression, Given, Name, Operation, Return, Word, bare
 from .python_expressions import Expressions
@@ -75,27 +74,6 @@ def clamped(x: Expr, body: Expr) -> Expr:
     return x
 
 
-def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
-    """What `body` calls a function of more than once, by name, each after those it is computed from; and the rest."""
-    found: dict[Ref, Expr] = {}
-    while True:
-        places: dict[Expr, int] = {}
-        stack = [body, *found.values()]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Apply):
-                places[node] = places.get(node, 0) + 1
-                stack.extend(node.args)
-        mine = [n for n in postorder(body, *found.values()) if places.get(n, 0) > 1]
-        call = next((n for n in reversed(mine) if isinstance(n, Apply) and is_call(n)), None)
-        if call is None:
-            return found, body
-        number = sum(isinstance(v, Apply) and v.op == call.op for v in found.values())
-        name = ref(f"{call.word}_x" + (f"_{number + 1}" if number else ""))
-        found = {name: call, **{n: substitute(v, {call: name}) for n, v in found.items()}}
-        body = substitute(body, {call: name})
-
-
 def python_helper(op: Filled, tree: Expressions) -> Def:
     """The function in a language of arrays. Both branches are computed everywhere, each where it is a number."""
     place, found = op.place, series_of(op)
@@ -114,7 +92,7 @@ def python_helper(op: Filled, tree: Expressions) -> Def:
     lines += [Assign(Name("square"), Operation("mul", (u, u)))] if found.even else []
     terms: Mapping[Expr, str] = {ARGUMENT: own.name, SQUARE: "square", SERIES: "series"}
     lines += [Assign(Name("series"), built(step, terms)) for step in found.steps]
-    calls, rest = named_calls(_in_words(body, tree.target))
+    calls, rest = named_calls(written(body, tree.target))
     names = {NEAR: "near", ref("series"): "series", ARGUMENT: "far", **{n: n.name for n in calls}}
     lines += [Assign(Name(name.name), built(call, names)) for name, call in calls.items()]
     value = Return(built(apply("select", NEAR, ref("series"), rest), names))
@@ -128,16 +106,6 @@ def documented(about: str) -> tuple[str, ...]:
     return (first, *(line.strip() for line in rest))
 
 
-def _in_words(root: Expr, target: str) -> Expr:
-    """`root` in operators that the language has."""
-
-    def in_words(node: Expr) -> Expr:
-        found = in_others(node, target)
-        return node if found is None else transform(found, in_words)
-
-    return transform(root, in_words)
-
-
 def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
     """An expression of numbers as one of arrays that have these names, in operators that the language has."""
 
@@ -149,4 +117,4 @@ def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
         assert isinstance(node, Apply)
         return Elementwise(node.op, tuple(build(a) for a in node.args))
 
-    return build(_in_words(root, target))
+    return build(written(root, target))

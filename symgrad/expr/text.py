@@ -78,7 +78,8 @@ class Printer:
             return found
         if not node.args:
             return Form(node.op)
-        return Form(f"{node.op}({', '.join('{}' for _ in node.args)})", ATOM, (0,) * len(node.args))
+        word = node.op.word if isinstance(node.op, Operator) else node.op
+        return Form(f"{word}({', '.join('{}' for _ in node.args)})", ATOM, (0,) * len(node.args))
 
     def leaf(self, node: Expr, args: list[str]) -> tuple[str, int]:
         """The text of a Const, Index or Ref (whose subscripts are `args`), and how tightly it binds."""

@@ -87,9 +87,12 @@ def lstm(
     from_input = sg.sum[l](x[t, r, l] * weight_input[g, i, l])
     from_hidden = sg.sum[j](hidden[t, r, j] * weight_hidden[g, i, j])
     gates = sg.tensor[t, r, g, i](from_input + from_hidden + bias[g, i])
-    entering = sg.sigmoid(gates[t, r, 0, i]) * sg.tanh(gates[t, r, 2, i])
-    cell[t + 1, r, i] = sg.sigmoid(gates[t, r, 1, i]) * cell[t, r, i] + entering
-    hidden[t + 1, r, i] = sg.sigmoid(gates[t, r, 3, i]) * sg.tanh(cell[t + 1, r, i])
+    candidate = sg.tanh(gates[t, r, 2, i])
+    enter = sg.sigmoid(gates[t, r, 0, i])
+    keep = sg.sigmoid(gates[t, r, 1, i])
+    leave = sg.sigmoid(gates[t, r, 3, i])
+    cell[t + 1, r, i] = keep * cell[t, r, i] + enter * candidate
+    hidden[t + 1, r, i] = leave * sg.tanh(cell[t + 1, r, i])
     return hidden, cell
 
 

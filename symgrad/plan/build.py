@@ -10,6 +10,7 @@ from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
+from .functions import with_functions
 from .lower import (
     aligned,
     divided_once,
@@ -43,7 +44,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     tensors = dict(joint.table)
     names = Names(names_in(joint))
     written = set(primal.writers)
-    statements = [split_gaussian(with_powers(e), to, tensors) for e in joint.statements]
+    statements = with_functions([split_gaussian(with_powers(e), to, tensors) for e in joint.statements], to)
     forward = aligned([e for e in statements if e.target in written])
     backward = [e for e in statements if e.target not in written]
     small = all(size(e.body) <= LARGE for e in (*forward, *backward))

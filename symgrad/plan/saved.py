@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..expr import Apply, Const, Ref, postorder, refs
+from ..expr import Apply, Const, Expr, Operator, Ref, postorder, refs
 from ..ir import Equation, Function, Tensor, by_target
 from ..ops import OPS
 
@@ -133,8 +133,13 @@ def _reshapes(e: Equation) -> bool:
 
 
 def _weight(e: Equation) -> int:
-    """Operations of a body, a call of a function counted five times."""
-    return sum((1 if OPS[n.op].cheap or _small_power(n) else 5) for n in postorder(e.body) if isinstance(n, Apply))
+    """Operations of a body, a call of a function counted five times; one of the file (functions.py) as what it is made
+    of."""
+    nodes = [n for n in postorder(e.body) if isinstance(n, Apply)]
+    made = [OPS[n.op].helper for n in nodes if isinstance(n.op, Operator)]
+    lines = [value for helper in made if helper for _, value in helper.lines if isinstance(value, Expr)]
+    nodes += [n for n in postorder(*lines) if isinstance(n, Apply)]
+    return sum(1 if OPS[n.op].cheap or _small_power(n) else 5 for n in nodes)
 
 
 def _small_power(node: Apply) -> bool:

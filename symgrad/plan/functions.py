@@ -1,0 +1,116 @@
+"""Operators that become functions of the printed file: those that its language lacks, and that it uses several times.
+
+    reset = _sigmoid(x @ weight[0].T + bias[0])
+    update = _sigmoid(x @ weight[1].T + bias[1])
+
+One that is used once is written in other operators where it stands (lower.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import sympy
+
+from ..expr import Apply, Const, Expr, Operator, Ref, apply, postorder, ref, substitute, transform, with_args
+from ..ir import Equation, range_of
+from ..ops import OPS, ROWS, Helper, in_others, is_call
+from ..ops.row import everywhere
+
+ARGUMENTS = ("x", "y", "z")
+
+
+def with_functions(equations: Sequence[Equation], language: str) -> list[Equation]:
+    """The equations with a call of a function for each operator that `language` lacks, that is long in others, and that
+    has several operands."""
+    operands: dict[str, set[object]] = {}
+    for e in equations:
+        for node in postorder(e.body):
+            if isinstance(node, Apply) and _called(node, language) is not None:
+                operands.setdefault(node.op, set()).add((range_of(node, dict(e.box)), e.when))
+    often = {op for op, some in operands.items() if len(some) > 1}
+
+    def rewrite(node: Expr) -> Expr:
+        called = _called(node, language) if isinstance(node, Apply) and node.op in often else None
+        return node if called is None else called
+
+    return [replace(e, body=transform(e.body, rewrite)) for e in equations] if often else list(equations)
+
+
+def functions(words: Collection[str], language: str) -> Mapping[str, Operator]:
+    """Those of `words` that are such functions, with what each stands for."""
+    rows = {everywhere(row.name)[language]: row for row in ROWS if row.expand is not None}
+    made = {word: as_function(rows[word].name, language) for word in rows.keys() & words}
+    return {word: op for word, op in made.items() if op is not None}
+
+
+@lru_cache(maxsize=1024)
+def as_function(op: str, language: str) -> Operator | None:
+    """The operator `op` as a function of the file; None where it is short in others: reads nothing twice, or calls no
+    function."""
+    row = OPS[op]
+    if isinstance(op, Operator) or row.arity > len(ARGUMENTS):
+        return None
+    arguments = ARGUMENTS[: row.arity]
+    node = apply(op, *map(ref, arguments))
+    body = written(node, language)
+    reads = [a for n in postorder(body) for a in n.args if not isinstance(a, Const)]
+    calls = any(isinstance(n, Apply) and OPS[n.op].kind == "function" and not OPS[n.op].cheap for n in postorder(body))
+    if body is node or len(reads) == len(set(reads)) or not calls:
+        return None
+    lines, result = named_calls(body)
+    twin = row.sympy(*(sympy.Symbol(a, real=True) for a in arguments))
+    helper = Helper(
+        f"{op}({', '.join(arguments)}) = {twin}, in the form that neither overflows nor cancels.",
+        (*((name.name, value) for name, value in lines.items()), ("result", result)),
+        arguments,
+    )
+    cost = sum(OPS[n.op].cost for n in postorder(body) if isinstance(n, Apply))
+    function = replace(row, spell=everywhere(op), expand=None, helper=helper, cost=cost)
+    return Operator(f"{op} as a function", function, op)
+
+
+def written(root: Expr, language: str) -> Expr:
+    """`root` in operators that the language has."""
+
+    def in_words(node: Expr) -> Expr:
+        found = in_others(node, language)
+        return node if found is None else transform(found, in_words)
+
+    return transform(root, in_words)
+
+
+def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
+    """What `body` calls a function of more than once, by name, each after those it is computed from; and the rest."""
+    found: dict[Ref, Expr] = {}
+    while True:
+        places: dict[Expr, int] = {}
+        stack = [body, *found.values()]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Apply):
+                places[node] = places.get(node, 0) + 1
+                stack.extend(node.args)
+        mine = [n for n in postorder(body, *found.values()) if places.get(n, 0) > 1]
+        call = next((n for n in reversed(mine) if isinstance(n, Apply) and is_call(n)), None)
+        if call is None:
+            return found, body
+        number = sum(isinstance(v, Apply) and v.op == call.op for v in found.values())
+        name = ref(f"{call.word}_x" + (f"_{number + 1}" if number else ""))
+        found = {name: call, **{n: substitute(v, {call: name}) for n, v in found.items()}}
+        body = substitute(body, {call: name})
+
+
+def _called(node: Expr, language: str) -> Expr | None:
+    """The call of a function for `node`; None where its operands have a form of their own, sigmoid(n*log(b))."""
+    own = in_others(node, language)
+    if own is None or not isinstance(node, Apply) or any(isinstance(a, Const) for a in node.args):
+        return None
+    function = as_function(node.op, language)
+    general = in_others(with_args(node, [ref(a) for a in ARGUMENTS[: len(node.args)]]), language)
+    given: dict[Expr, Expr] = {ref(a): value for a, value in zip(ARGUMENTS, node.args, strict=False)}
+    if function is None or general is None or substitute(general, given).key is not own.key:
+        return None
+    return apply(function, *node.args)
