@@ -20,7 +20,6 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
 from ..ir import Function
-from ..ir.text import show_inputs
 from ..ops import OPS, ROWS
 from .draft import Draft
 from .infinity import INFINITY
@@ -75,7 +74,7 @@ def from_sympy(
     function = draft.finish(tuple(named), text)
     if text.startswith(f"{name}("):
         return function.with_source(text)
-    header = f"{name}({', '.join(draft.tensors) if bare else show_inputs(function)}) -> {', '.join(named)}"
+    header = f"{name}({', '.join(draft.tensors) if bare else function.header}) -> {', '.join(named)}"
     return function.with_source(f"{header}: {'; '.join(text.splitlines())}")
 
 

@@ -1,24 +1,9 @@
 """The data of every stage, and how it is written as mathematics."""
 
 from .binding import bind, extent_of
-from .data import (
-    REDUCTIONS,
-    Box,
-    Derivative,
-    Dim,
-    Dtype,
-    Equation,
-    Function,
-    Option,
-    Role,
-    Tensor,
-    When,
-    as_declared,
-    dtype_of_part,
-    names_of,
-    with_names,
-)
+from .data import Derivative, Function, as_declared, names_of, with_names
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
+from .equations import REDUCTIONS, Box, Dim, Dtype, Equation, Option, Role, Tensor, When, dtype_of_part
 from .history import recorded, rewritten
 from .latex import latex_equations, latex_of
 from .order import (
@@ -47,12 +32,9 @@ from .reach import (
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .text import (
     accumulating,
-    show_derivative,
     show_element,
     show_equation,
     show_equations,
-    show_function,
-    show_inputs,
     show_matrix,
     show_right,
     show_shape,
@@ -110,12 +92,9 @@ __all__ = [
     "recurrent",
     "rewritten",
     "scheduled",
-    "show_derivative",
     "show_element",
     "show_equation",
     "show_equations",
-    "show_function",
-    "show_inputs",
     "show_matrix",
     "show_right",
     "show_shape",

@@ -28,7 +28,8 @@ from ..expr import (
 )
 from ..expr.sizes import equal
 from ..ops import OPS
-from .data import Equation, Function, Role
+from .data import Function
+from .equations import Equation, Role
 from .order import ordered
 from .reads import Conditions, read_under, reads_of
 

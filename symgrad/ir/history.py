@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .data import Equation, Function
+from .data import Function
+from .equations import Equation
 
 
 def recorded(rewrite: str, before: Iterable[Equation], after: Iterable[Equation]) -> tuple[Equation, ...]:

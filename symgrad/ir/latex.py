@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ..domain import NOTHING, Facts
 from ..expr import ATOM, Apply, Const, Expr, Form, Index, Printer, Ref
+from .equations import Equation
 from .text import accumulating
-
-if TYPE_CHECKING:
-    from .data import Equation
 
 _GREEK = frozenset(
     """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi

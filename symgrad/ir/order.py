@@ -13,7 +13,7 @@ from typing import TypeVar, Union
 
 from ..expr import Expr, Index, Ref, indices, show, substitute
 from ..expr.sizes import as_integer
-from .data import Equation
+from .equations import Equation
 from .text import show_element
 
 

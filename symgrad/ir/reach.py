@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..domain import EQ, NOTHING, Affine, Domain, Facts, conjunction_of
 from ..expr import Expr, Index, Ref, apply, index, indices, product, refs, substitute, total
 from ..expr.polynomials import symbol
 from ..expr.sizes import equal
+from .equations import Box, Equation, Tensor
 from .reads import unconditional
-
-if TYPE_CHECKING:
-    from .data import Box, Equation, Tensor
 
 
 def unconstrained_indices(body: Expr, box: Box, table: Mapping[str, Tensor]) -> Box:

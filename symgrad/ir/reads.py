@@ -8,14 +8,11 @@ points than there are; `unconditional` says which nodes certainly are; `reads_of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder
 from ..ops import OPS
-
-if TYPE_CHECKING:
-    from .data import Equation
+from .equations import Equation
 
 CASES = 8  # in which one node is evaluated that are kept apart, or there would be 2**n; the library has 4 at most
 

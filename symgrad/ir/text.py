@@ -1,16 +1,13 @@
-"""Functions and derivatives as mathematics: index equations, one per line."""
+"""Index equations as mathematics, one per line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..domain import NOTHING, Facts
 from ..expr import Expr, Index, Ref, show
+from .equations import Equation, Tensor
 from .reach import disjoint_writes, writes_once
-
-if TYPE_CHECKING:
-    from .data import Derivative, Equation, Function, Tensor
 
 
 def show_shape(tensor: Tensor) -> str:
@@ -92,28 +89,3 @@ def accumulating(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[
         found.append(added or not writes_once(equation, facts))
         earlier.append(equation)
     return found
-
-
-def show_inputs(function: Function) -> str:
-    """The header of formula text: `x[n,k], bias[m]?; eps=1e-05`."""
-    parts = []
-    for name in function.inputs:
-        tensor = function.table[name]
-        part = show_element(name, tensor.shape) + ("?" if tensor.optional else "")
-        parts.append(part if tensor.dtype == "real" else f"{part}: {tensor.dtype}")
-    options = ", ".join(f"{o.name}={o.default}" for o in function.options)
-    return ", ".join(parts) + (f"; {options}" if options else "")
-
-
-def show_function(function: Function) -> str:
-    """The function as declared, after hoisting: a header and its equations."""
-    lines = [f"{function.name}({show_inputs(function)}) -> {', '.join(function.outputs)}"]
-    return "\n".join([*lines, *(f"    {line}" for line in show_equations(function.statements, function.facts))])
-
-
-def show_derivative(derivative: Derivative) -> str:
-    """The equations of J^T v (or J v), after those of forward that they read."""
-    lines = show_equations(derivative.function.statements, derivative.function.facts)
-    seeds = ", ".join(seed for _, seed in derivative.seeds)
-    product = "J^T v" if derivative.kind == "vjp" else "J v"
-    return "\n".join([f"{derivative.primal.name}: {product}, with v = {seeds}", *(f"    {line}" for line in lines)])

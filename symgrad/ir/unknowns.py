@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, Expr, Index, Ref, ref, transform
-from .data import Dtype, Equation, Function
+from .data import Function
+from .equations import Dtype, Equation
 
 
 def unknowns(function: Function, chosen: Sequence[str] = ()) -> tuple[str, ...]:

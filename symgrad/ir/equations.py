@@ -1,0 +1,192 @@
+"""What a function is made of: tensors and equations, frozen and comparable.
+
+An `Equation` says what the elements of one tensor are. With f its subscripts and I running over its box,
+
+    target[p] = the sum over the target's equations of reduce{ body(I) : I in box, where(I), f(I) = p }
+
+What is reduced is implied: the indices of the box that the target does not show. Several equations may write one target
+(concatenation, a residual, the contributions to a gradient); one with a reduction other than a sum has one equation. An
+element that no equation writes is 0; a product over nothing is 1, a maximum or logsumexp -oo, a minimum oo. Nothing is
+evaluated outside `where`, subscripts included. A function of whole matrices is a kind of reduction too; how its indices
+count says symgrad/ops/matrices.py.
+
+The extents of a shape and of a box are integer expressions of sizes. A pack (`...`, `*batch`) is any number of leading
+axes under one plain index; its size is a tuple, and its extent their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from ..domain import NOTHING, Domain, Facts
+from ..expr import Apply, Expr, Index, Number, Ref, conjuncts, index, indices, refs, substitute
+from ..expr.sizes import equal
+from ..ops import OPS
+from ..ops.matrices import MATRICES, Matrix
+
+
+class Dtype(StrEnum):
+    """What the elements of a tensor are; a boolean counts as 0 or 1 in arithmetic."""
+
+    REAL = "real"
+    INT = "int"
+    BOOL = "bool"
+
+
+class Role(StrEnum):
+    """Why a tensor is there."""
+
+    INPUT = "input"
+    LOCAL = "local"
+    OUTPUT = "output"
+    SEED = "seed"  # the grad_output of one output
+    GRADIENT = "gradient"  # of one input
+
+
+def dtype_of_part(body: Expr) -> Dtype:
+    """What a part of an equation is kept as where it gets a name: a comparison is no number."""
+    return Dtype.BOOL if isinstance(body, Apply) and OPS[body.op].result == "bool" else Dtype.REAL
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A named size that an input's shape tells; `pack` if it stands for any number of leading axes."""
+
+    name: str
+    pack: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A number given by keyword when the function is called: `dtype` is REAL or INT."""
+
+    name: str
+    default: Number
+    dtype: Dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor and its shape; rank 0 is a scalar. `named` if the user chose its name."""
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: Dtype = Dtype.REAL
+    role: Role = Role.LOCAL
+    optional: bool = False
+    named: bool = False
+
+
+Box = tuple[tuple[Index, Expr], ...]
+When = tuple[tuple[str, bool], ...]
+
+REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")  # and the kinds of MATRICES
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """One index equation; see the head of this file.
+
+    reduce    one of none, sum, max, min, prod, logsumexp, argmax (the flat position in the reduced indices), or a
+              function of matrices
+    box       every index of the equation with its extent, those of the target first
+    where     a condition on the box; None for all of it
+    when      (optional input, present) pairs: the equation counts only if each is so
+    rewrites  the names of those that made it of what was declared, in order; it is the same equation without them
+    """
+
+    target: str
+    subscripts: tuple[Expr, ...]
+    reduce: str
+    body: Expr
+    box: Box
+    where: Expr | None = None
+    when: When = ()
+    rewrites: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def reduced(self) -> Box:
+        """The part of the box that the target does not show."""
+        shown = set(indices(*self.subscripts))
+        return tuple((i, extent) for i, extent in self.box if i not in shown)
+
+    @property
+    def shown(self) -> Box:
+        """The part of the box that the target shows."""
+        shown = set(indices(*self.subscripts))
+        return tuple((i, extent) for i, extent in self.box if i in shown)
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """The conditions that `where` is the conjunction of, in the order in which they may be asked."""
+        return () if self.where is None else tuple(conjuncts(self.where))
+
+    def domain(self, facts: Facts = NOTHING) -> Domain:
+        """The points at which the equation is evaluated; `facts` are those of its function."""
+        return Domain.of(self.box, self.where, facts)
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """The row of the function of matrices that the reduction is, if it is one."""
+        return MATRICES.get(self.reduce)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """What a function of matrices is applied to, as elements."""
+        return self.body.args if isinstance(self.body, Apply) and self.body.op == "pair" else (self.body,)
+
+    @property
+    def result(self) -> Box:
+        """The indices of a function's result, with their extents; the rest of those shown is a batch."""
+        row = self.matrix
+        assert row is not None
+        mentioned = set(indices(self.body))
+        found = [pair for pair in self.shown if pair[0] not in mentioned]
+        return tuple(found[len(found) - row.rank :])
+
+    @property
+    def argument(self) -> tuple[object, ...]:
+        """What a function of matrices is applied to, whatever the indices are called: equal for results of one call."""
+        row = self.matrix
+        assert row is not None
+        result = {i for i, _ in self.result}
+        batch = [pair for pair in self.shown if pair[0] not in result]
+        names: dict[Index, Expr] = {i: index(f"#b{n}") for n, (i, _) in enumerate(batch)}
+        names |= {i: index(f"#r{n}") for n, (i, _) in enumerate(self.reduced)}
+        return row.function, substitute(self.body, names), tuple(n for _, n in (*batch, *self.reduced)), self.when
+
+    @property
+    def plain(self) -> bool:
+        """Whether the subscripts are distinct indices: no element of the target is written by two points shown."""
+        return all(isinstance(s, Index) for s in self.subscripts) and len(set(self.subscripts)) == len(self.subscripts)
+
+    def fills(self, target: Tensor) -> bool:
+        """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
+        extents = dict(self.box)
+        return self.plain and all(
+            s in extents and equal(extents[s], axis)
+            for s, axis in zip(self.subscripts, target.shape, strict=True)
+            if isinstance(s, Index)
+        )
+
+    def mapped(self, put: Callable[[Expr], Expr]) -> Equation:
+        """The equation with other expressions for all that it evaluates."""
+        where = None if self.where is None else put(self.where)
+        return replace(self, subscripts=tuple(map(put, self.subscripts)), body=put(self.body), where=where)
+
+    def at(self, names: Mapping[Expr, Expr]) -> Equation:
+        """The equation with other indices, or with expressions in their place."""
+        box = tuple((j, extent) for i, extent in self.box if isinstance(j := names.get(i, i), Index))
+        return replace(self.mapped(lambda node: substitute(node, names)), box=box)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Everything the equation evaluates."""
+        return (self.body, *self.subscripts, *(() if self.where is None else (self.where,)))
+
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """Every distinct reference that the equation evaluates, sizes and options included."""
+        return refs(*self.expressions)
