@@ -15,14 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..expr import ONE, TWO, ZERO, Expr, Index, apply, index, indices, ref, select, substitute
 from ..ir import Box, Equation, names_of
 from ..ops.matrices import MATRICES, sizes
-
-if TYPE_CHECKING:
-    from .rule import Sweep
+from .joint import Joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +48,19 @@ Terms = tuple[list[Term], ...]  # for each operand, what adds up to its cotangen
 class Rule:
     """What a rule is written in: the operands, the result, its cotangent, and equations for what comes between."""
 
-    def __init__(self, sweep: Sweep, e: Equation) -> None:
+    def __init__(self, joint: Joint, e: Equation) -> None:
         row = e.matrix
         assert row is not None
-        self.sweep, self.e, self.row = sweep, e, row
+        self.joint, self.e, self.row = joint, e, row
         self.result = e.result
         shown = {i for i, _ in self.result}
         self.batch: Box = tuple(pair for pair in e.shown if pair[0] not in shown)
         self.axes = tuple(i for i, _ in e.reduced)
         self.extents = tuple(extent for _, extent in e.reduced)
         self.Y = self._element(e.target)
-        self.G = self._element(sweep.cotangent.get(e.target, e.target))
+        self.G = self._element(joint.cotangent.get(e.target, e.target))
         self.operands = tuple(self._operand(k) for k in range(len(row.operands)))
-        taken = names_of(sweep.function) | {i.name for i, _ in self.batch}
+        taken = names_of(joint.function) | {i.name for i, _ in self.batch}
         self.letters = [index(x) for x in "ijklpqrstuvw" if x not in taken]
         self.letters += [index(f"{x}1") for x in "ijklpq" if f"{x}1" not in taken]
 
@@ -115,11 +112,11 @@ class Rule:
         batch = tuple(pair for pair in self.batch if pair[0] in mentioned and pair[0] not in summed)
         box = (*batch, *zip(at, sizes, strict=True))
         places = (*(i for i, _ in batch), *at)
-        name = self.sweep.local(wish, box)
+        name = self.joint.local(wish, box)
         rest = tuple(pair for pair in self.batch if pair[0] in summed)
         whole = (*box, *rest, *zip(further, over, strict=True))
         kind = "sum" if len(whole) > len(box) else "none"
-        self.sweep.statements.append(Equation(name, places, kind, elements, whole, None, self.e.when))
+        self.joint.statements.append(Equation(name, places, kind, elements, whole, None, self.e.when))
         return Part(lambda *to: ref(name, *(i for i, _ in batch), *to), sizes)
 
     def product(self, wish: str, a: Part, b: Part) -> Part:
@@ -149,10 +146,10 @@ class Rule:
         batch = tuple(pair for pair in self.batch if pair[0] in mentioned and pair[0] not in used)
         found = tuple(extents[letter] for letter in row.result.split())
         shown = (*batch, *zip(at, found, strict=True), *columns)
-        name = self.sweep.local(wish, shown)
+        name = self.joint.local(wish, shown)
         box = (*shown, *zip(axes, a.sizes, strict=True))
         places = tuple(i for i, _ in shown)
-        self.sweep.statements.append(Equation(name, places, kind, body, box, None, self.e.when))
+        self.joint.statements.append(Equation(name, places, kind, body, box, None, self.e.when))
         behind = tuple(i for i, _ in columns)
 
         def element(*to: Expr) -> Expr:
@@ -180,7 +177,7 @@ class Rule:
 
     def sibling(self, kind: str) -> Part:
         """Another result of the same call."""
-        for other in self.sweep.function.statements:
+        for other in self.joint.function.statements:
             if other.reduce == kind and other.argument == self.e.argument:
                 return self._as_here(other)
         return self.call(kind, MATRICES[kind].word, self.A)
@@ -201,10 +198,10 @@ def _solve(r: Rule, kind: str = "solve", triangle: str = "") -> Terms:
     fresh = [x for x in r.letters if x not in {j for j, _ in r.batch}]
     shown = tuple((fresh[0] if j is i else j, n) for j, n in r.e.shown)
     body = apply("pair", r.A.at(fresh[2], fresh[1]), r.G.at(fresh[1]))
-    name = r.sweep.local("grad_right", shown)
+    name = r.joint.local("grad_right", shown)
     places = tuple(j for j, _ in shown)
     box = (*shown, (fresh[1], extent), (fresh[2], extent))
-    r.sweep.statements.append(Equation(name, places, kind, body, box, None, r.e.when))
+    r.joint.statements.append(Equation(name, places, kind, body, box, None, r.e.when))
 
     def W(at: Expr) -> Expr:
         return ref(name, *(at if j is fresh[0] else j for j in places))
@@ -369,10 +366,10 @@ def _along(r: Rule, a: Part, direction: Part) -> Part:
     i, j = r.letters[:2]
     box = (*r.batch, (i, n), (j, n))
     batch = tuple(x for x, _ in r.batch)
-    block = r.sweep.local("block", (*r.batch, (i, n + n), (j, n + n)))
+    block = r.joint.local("block", (*r.batch, (i, n + n), (j, n + n)))
     upper = direction.at(i, j) / scale
     for body, row, column in ((a.at(i, j), i, j), (upper, i, j + n), (a.at(i, j), i + n, j + n)):
-        r.sweep.statements.append(Equation(block, (*batch, row, column), "none", body, box, None, r.e.when))
+        r.joint.statements.append(Equation(block, (*batch, row, column), "none", body, box, None, r.e.when))
     whole = r.call("expm", "exponential", Part(lambda p, q: ref(block, *batch, p, q), (n + n, n + n)))
     return Part(lambda p, q: whole.at(p, q + n) * scale, (n, n))
 
@@ -410,7 +407,7 @@ TANGENTS: Mapping[str, Callable[[Rule, Part], Part]] = {  # the tangent of the r
 }
 
 
-def cotangents(sweep: Sweep, e: Equation) -> list[tuple[int, Expr, Term]]:
+def cotangents(joint: Joint, e: Equation) -> list[tuple[int, Expr, Term]]:
     """Each operand of `e` (its number, itself) with what adds to its cotangent; the equations for that are added."""
-    terms = RULES[e.reduce](Rule(sweep, e))
+    terms = RULES[e.reduce](Rule(joint, e))
     return [(k, operand, t) for k, (operand, mine) in enumerate(zip(e.operands, terms, strict=True)) for t in mine]

@@ -28,7 +28,6 @@ from ..errors import UnsupportedError
 from ..expr import (
     ONE,
     ZERO,
-    Apply,
     Const,
     Expr,
     Index,
@@ -41,9 +40,7 @@ from ..expr import (
     select,
     size,
     substitute,
-    values,
 )
-from ..expr.names import fresh
 from ..expr.sizes import count, equal
 from ..ir import (
     Box,
@@ -52,19 +49,17 @@ from ..ir import (
     Equation,
     Function,
     Role,
-    Tensor,
     When,
     alive,
     may_fail,
-    names_of,
-    negation,
     ordered,
     recorded,
     recurrent,
     slopes_needed,
     unconditional,
 )
-from ..ops import OPS
+from .chain import condition_of, reverse, slopes, times
+from .joint import Joint
 from .matrices import cotangents
 from .neighbours import with_neighbours
 
@@ -80,9 +75,14 @@ def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     return Sweep(function, inputs).derivative()
 
 
-class Sweep:
+def sloped(function: Function) -> Function:
+    """The function that the derivative is taken of, which has the value of `function`: neighbours.py."""
+    return with_neighbours(function, slopes)
+
+
+class Sweep(Joint):
     def __init__(self, function: Function, inputs: Sequence[str] = ()) -> None:
-        self.function = function
+        super().__init__(function)
         self.active = _active(function, inputs or function.inputs)
         # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
         needed = {e.target for e in alive(function.statements, function.outputs)}
@@ -92,12 +92,8 @@ class Sweep:
         found = slopes_needed(smooth)
         self.needed = {e: found[other] for e, other in pairs if other in found}
         self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
-        self.taken = names_of(function)
-        self.tensors: list[Tensor] = list(function.tensors)
-        self.statements: list[Equation] = []
         self.seeds: list[tuple[str, str]] = []
         self.gradients: list[tuple[str, str]] = []
-        self.cotangent: dict[str, str] = {}  # tensor -> the tensor that accumulates its cotangent
 
     def derivative(self) -> Derivative:
         function = self.function
@@ -153,17 +149,6 @@ class Sweep:
             if name in read and name not in written and tensor.role == Role.LOCAL:
                 box = self.function.box_of(tensor.shape)
                 self.statements.append(Equation(name, tuple(i for i, _ in box), "none", ZERO, box))
-
-    def name(self, wish: str) -> str:
-        """A name that nothing has, and that nothing else gets."""
-        name = fresh(wish, self.taken)
-        self.taken.add(name)
-        return name
-
-    def new(self, wish: str, like: str, role: Role) -> str:
-        name = self.name(wish)
-        self.tensors.append(Tensor(name, self.function.table[like].shape, Dtype.REAL, role))
-        return name
 
     def _group(self, group: Sequence[Equation]) -> None:
         """Sweep the equations of one box together."""
@@ -290,12 +275,6 @@ class Sweep:
             return others
         return others * self._rest_of_rows(e, tuple(outer), ref(before, *at, end))
 
-    def local(self, wish: str, box: Sequence[tuple[Index, Expr]]) -> str:
-        """The name of a new tensor with an axis for each index of the box."""
-        name = self.name(wish)
-        self.tensors.append(Tensor(name, tuple(extent for _, extent in box)))
-        return name
-
 
 def _shown_first(box: Box, subscripts: tuple[Expr, ...]) -> Box:
     extents = dict(box)
@@ -312,9 +291,7 @@ def _active(function: Function, inputs: Sequence[str]) -> set[str]:
     return active
 
 
-def _groups(
-    statements: Sequence[Equation], domain: Callable[[Equation], Expr | None]
-) -> list[list[Equation]]:
+def _groups(statements: Sequence[Equation], domain: Callable[[Equation], Expr | None]) -> list[list[Equation]]:
     """Neighbouring equations without reduction, over one box, that do not read each other; their adjoints have one
     domain."""
     groups: list[list[Equation]] = []
@@ -334,129 +311,3 @@ def _groups(
             written = set()
         written.add(e.target)
     return groups
-
-
-def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
-    """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
-    adjoint: dict[Expr, Expr] = {}
-    known: dict[Expr, Expr] = {}
-    for root, seed in roots:
-        adjoint[root] = _plus(adjoint.get(root, ZERO), seed)
-    order = values(*(root for root, _ in roots))
-    for node in reversed(order):
-        g = adjoint.get(node, ZERO)
-        if g is ZERO or not isinstance(node, Apply):
-            continue
-        derivative = OPS[node.op].derivative
-        if derivative is None:
-            continue
-        for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
-            if partial is not None and not isinstance(argument, Index):
-                adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
-    return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
-
-
-def sloped(function: Function) -> Function:
-    """The function that the derivative is taken of, which has the value of `function`: neighbours.py."""
-    return with_neighbours(function, slopes)
-
-
-def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
-    """The derivative of an expression in each element that it reads."""
-    return reverse([(root, ONE)])
-
-
-def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
-    """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN.
-
-    known  remembers `_reached` from call to call
-    """
-    if p is ONE:
-        return g
-    if p is -ONE:
-        return -g
-    for one, other in ((g, p), (p, g)):
-        if isinstance(one, Apply) and one.op == "select":
-            condition, then, otherwise = one.args
-            if one is p or ZERO in (then, otherwise):
-                return select(condition, _within(then, other), _within(otherwise, other))
-    reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE
-    result = g / p.args[1] if reciprocal else g * p
-    if isinstance(p, Const) or (isinstance(p, Ref) and everywhere(p)):
-        return result
-    return select(_reached(g, {} if known is None else known), result, ZERO)
-
-
-def _within(branch: Expr, factor: Expr) -> Expr:
-    return ZERO if branch is ZERO else times(factor, branch)
-
-
-def _plus(a: Expr, b: Expr) -> Expr:
-    """`a + b`; two `where` with one condition are one."""
-    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
-        return select(a.args[0], a.args[1] + b.args[1], a.args[2] + b.args[2])
-    return a + b
-
-
-def everywhere(element: Ref) -> bool:
-    """Whether an element exists at every point of a box that gives its indices their ranges."""
-    return all(isinstance(s, (Index, Const)) for s in element.subscripts)
-
-
-def condition_of(adjoint: Expr) -> tuple[Expr, Expr]:
-    """(condition, body) of an adjoint that is 0 wherever the condition does not hold."""
-    where: Expr = ONE
-    while isinstance(adjoint, Apply) and adjoint.op == "select" and ZERO in adjoint.args[1:]:
-        condition, then, otherwise = adjoint.args
-        adjoint = then if otherwise is ZERO else otherwise
-        where = apply("and", where, condition if otherwise is ZERO else negation(condition))
-    return apply("and", where, _reached(adjoint, {})), adjoint
-
-
-def _reached(root: Expr, known: dict[Expr, Expr]) -> Expr:
-    """The condition under which a sum of products is more than the zeros of branches that are not selected."""
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in known:
-            stack.pop()
-            continue
-        below = _operands(node)
-        waiting = [a for a in below if a not in known]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        parts = [known[a] for a in below]
-        if node is ZERO:
-            known[node] = ZERO
-        elif not isinstance(node, Apply) or not parts:
-            known[node] = ONE
-        elif node.op == "select":
-            condition = node.args[0]
-            known[node] = _or(apply("and", condition, parts[0]), apply("and", negation(condition), parts[1]))
-        elif node.op in ("add", "sub"):
-            known[node] = _or(*parts)
-        else:
-            known[node] = apply("and", parts[0], parts[-1])
-    return known[root]
-
-
-def _operands(node: Expr) -> tuple[Expr, ...]:
-    """What `_reached` looks into."""
-    if not isinstance(node, Apply):
-        return ()
-    if node.op == "select":
-        return node.args[1:]
-    return node.args if node.op in ("add", "sub", "mul", "neg") else node.args[:1] if node.op == "div" else ()
-
-
-def _or(a: Expr, b: Expr) -> Expr:
-    """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
-    if isinstance(b, Apply) and b.op == "and" and b.args[0].key is negation(a).key:
-        b = b.args[1]
-    if a.key is negation(b).key:
-        return ONE
-    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == "eq" and b.op in ("lt", "gt") and a.args == b.args:
-        return apply("le" if b.op == "lt" else "ge", *a.args)
-    return apply("or", a, b)

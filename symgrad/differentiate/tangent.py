@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..expr import ONE, ZERO, Expr, Ref, indices, ref, refs, select, total
 from ..ir import Derivative, Equation, Function, Role, recorded
-from .rule import Sweep, condition_of, everywhere, reverse, times
+from .chain import condition_of, everywhere, reverse, times
+from .rule import Sweep
 from .transpose import push
 
 

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 from ..expr import ZERO, Expr, Index, indices
 from ..ir import Box, Equation, Role, alive, with_names
+from .joint import Joint
 from .matrices import TANGENTS, Rule, cotangents
 from .rule import Sweep
 
 
-def push(sweep: Sweep, e: Equation, tangent: str, move: Callable[[Expr], Expr]) -> None:
-    """Add the equations of `tangent`, that of the result of `e`, to those of the sweep.
+def push(joint: Joint, e: Equation, tangent: str, move: Callable[[Expr], Expr]) -> None:
+    """Add the equations of `tangent`, that of the result of `e`, to those of `joint`.
 
     move  an operand -> its tangent, at the same indices
     """
@@ -26,23 +27,23 @@ def push(sweep: Sweep, e: Equation, tangent: str, move: Callable[[Expr], Expr]) 
         body = move(operand)
         if body is not ZERO:
             box = _box(e, which)
-            moved[which] = sweep.local("moved", box)
-            sweep.statements.append(Equation(moved[which], _places(box), "none", body, box, None, e.when))
+            moved[which] = joint.local("moved", box)
+            joint.statements.append(Equation(moved[which], _places(box), "none", body, box, None, e.when))
     found: list[Equation]
     if e.reduce in TANGENTS:
-        rule = Rule(sweep, e)
+        rule = Rule(joint, e)
         body = TANGENTS[e.reduce](rule, rule.of(moved[0], _box(e, 0))).at(*(i for i, _ in e.result))
         found = [Equation(tangent, e.subscripts, "none", body, e.shown, None, e.when)]
     else:
-        found = _transposed(sweep, e, tangent, moved)
+        found = _transposed(joint, e, tangent, moved)
     zero = Equation(tangent, e.subscripts, "none", ZERO, e.shown, None, e.when)
-    sweep.statements += found or [zero]
+    joint.statements += found or [zero]
 
 
-def _transposed(sweep: Sweep, e: Equation, tangent: str, moved: Mapping[int, str]) -> list[Equation]:
+def _transposed(joint: Joint, e: Equation, tangent: str, moved: Mapping[int, str]) -> list[Equation]:
     """The rule for J^T g, transposed: `moved` are the tangents of the operands, by their numbers."""
-    pull = Sweep(sweep.function)
-    pull.taken = set(sweep.taken)
+    pull = Joint(joint.function)
+    pull.taken = set(joint.taken)
     given = pull.new("cotangent", e.target, Role.INPUT)
     pull.cotangent[e.target] = given
     pulled: dict[int, str] = {}
@@ -58,7 +59,7 @@ def _transposed(sweep: Sweep, e: Equation, tangent: str, moved: Mapping[int, str
             pull.statements.append(Equation(pulled[which], _places(box), kind, term.body, whole, None, e.when))
     if not pulled:
         return []
-    function = sweep.function
+    function = joint.function
     rule = replace(
         function,
         tensors=tuple(replace(t, role=Role.OUTPUT) if t.name in pulled.values() else t for t in pull.tensors),
@@ -78,8 +79,8 @@ def _transposed(sweep: Sweep, e: Equation, tangent: str, moved: Mapping[int, str
     wishes |= {x.target: x.matrix.word for x in equations if x.matrix is not None}
     for t in derivative.function.tensors:
         if t.name in written and t.name != result:
-            names[t.name] = sweep.name(wishes.get(t.name, t.name).removeprefix("grad_"))
-            sweep.tensors.append(replace(t, name=names[t.name]))
+            names[t.name] = joint.name(wishes.get(t.name, t.name).removeprefix("grad_"))
+            joint.tensors.append(replace(t, name=names[t.name]))
     return list(with_names(replace(derivative.function, statements=equations), names).statements)
 
 

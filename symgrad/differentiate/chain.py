@@ -1,0 +1,130 @@
+"""The chain rule on expressions: one sweep in reverse, inside the branches of a `where` and never across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, select, values
+from ..ir import negation
+from ..ops import OPS
+
+
+def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
+    """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
+    adjoint: dict[Expr, Expr] = {}
+    known: dict[Expr, Expr] = {}
+    for root, seed in roots:
+        adjoint[root] = _plus(adjoint.get(root, ZERO), seed)
+    order = values(*(root for root, _ in roots))
+    for node in reversed(order):
+        g = adjoint.get(node, ZERO)
+        if g is ZERO or not isinstance(node, Apply):
+            continue
+        derivative = OPS[node.op].derivative
+        if derivative is None:
+            continue
+        for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
+            if partial is not None and not isinstance(argument, Index):
+                adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
+    return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
+
+
+def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
+    """The derivative of an expression in each element that it reads."""
+    return reverse([(root, ONE)])
+
+
+def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
+    """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN.
+
+    known  remembers `_reached` from call to call
+    """
+    if p is ONE:
+        return g
+    if p is -ONE:
+        return -g
+    for one, other in ((g, p), (p, g)):
+        if isinstance(one, Apply) and one.op == "select":
+            condition, then, otherwise = one.args
+            if one is p or ZERO in (then, otherwise):
+                return select(condition, _within(then, other), _within(otherwise, other))
+    reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE
+    result = g / p.args[1] if reciprocal else g * p
+    if isinstance(p, Const) or (isinstance(p, Ref) and everywhere(p)):
+        return result
+    return select(_reached(g, {} if known is None else known), result, ZERO)
+
+
+def _within(branch: Expr, factor: Expr) -> Expr:
+    return ZERO if branch is ZERO else times(factor, branch)
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    """`a + b`; two `where` with one condition are one."""
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
+        return select(a.args[0], a.args[1] + b.args[1], a.args[2] + b.args[2])
+    return a + b
+
+
+def everywhere(element: Ref) -> bool:
+    """Whether an element exists at every point of a box that gives its indices their ranges."""
+    return all(isinstance(s, (Index, Const)) for s in element.subscripts)
+
+
+def condition_of(adjoint: Expr) -> tuple[Expr, Expr]:
+    """(condition, body) of an adjoint that is 0 wherever the condition does not hold."""
+    where: Expr = ONE
+    while isinstance(adjoint, Apply) and adjoint.op == "select" and ZERO in adjoint.args[1:]:
+        condition, then, otherwise = adjoint.args
+        adjoint = then if otherwise is ZERO else otherwise
+        where = apply("and", where, condition if otherwise is ZERO else negation(condition))
+    return apply("and", where, _reached(adjoint, {})), adjoint
+
+
+def _reached(root: Expr, known: dict[Expr, Expr]) -> Expr:
+    """The condition under which a sum of products is more than the zeros of branches that are not selected."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in known:
+            stack.pop()
+            continue
+        below = _operands(node)
+        waiting = [a for a in below if a not in known]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        parts = [known[a] for a in below]
+        if node is ZERO:
+            known[node] = ZERO
+        elif not isinstance(node, Apply) or not parts:
+            known[node] = ONE
+        elif node.op == "select":
+            condition = node.args[0]
+            known[node] = _or(apply("and", condition, parts[0]), apply("and", negation(condition), parts[1]))
+        elif node.op in ("add", "sub"):
+            known[node] = _or(*parts)
+        else:
+            known[node] = apply("and", parts[0], parts[-1])
+    return known[root]
+
+
+def _operands(node: Expr) -> tuple[Expr, ...]:
+    """What `_reached` looks into."""
+    if not isinstance(node, Apply):
+        return ()
+    if node.op == "select":
+        return node.args[1:]
+    return node.args if node.op in ("add", "sub", "mul", "neg") else node.args[:1] if node.op == "div" else ()
+
+
+def _or(a: Expr, b: Expr) -> Expr:
+    """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
+    if isinstance(b, Apply) and b.op == "and" and b.args[0].key is negation(a).key:
+        b = b.args[1]
+    if a.key is negation(b).key:
+        return ONE
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == "eq" and b.op in ("lt", "gt") and a.args == b.args:
+        return apply("le" if b.op == "lt" else "ge", *a.args)
+    return apply("or", a, b)
