@@ -2,14 +2,22 @@
 
 Independent of everything that derives or simplifies: the equations are walked as they were declared, each operator's
 partial derivatives come from SymPy (`partials`), and the chain rule is applied to numbers, one point of one box after
-the other. Each element is evaluated after those that it reads, so a tensor may be computed from its own earlier
-elements; on the way back they come in the opposite order.
+the other, in the opposite order of evaluation.
+
+A piece that a `where` has under an equality of data, such as x**2 in where(x == 1, x**2, x**3), says nothing of slopes:
+the equality holds nowhere beside. The slope of the function is that of the neighbouring piece, if the two have one
+value wherever the equality holds; else the function jumps there, and the derivative is declared to be that of the
+piece. Told by numbers:
+
+* the condition is another one beside the point, in any direction;
+* the neighbour has the value of the piece at the point, or as its limit where it is 0/0;
+* and has it at the points beside for which the equality holds: their slopes differ across the equality alone.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,29 +25,22 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
-from ..errors import DeclarationError
-from ..evaluate import REF, SELECT, Position, evaluate, place
-from ..expr import Index, ref
-from ..ir import Function, bind, extent_of
-from ..ops import COMPARISONS, OPS
-from .groups import Component, Fibre, Group, Key, Visit, components
-from .neighbours import Neighbours
+from ..evaluate import REF, SELECT, Position, place
+from ..ir import Function
+from ..ops import OPS
+from .groups import Fibre, Visit, components
 from .partials import at_kink, partial, symbolic
-from .text import Array, differentiable
-from .whole import back, blocks, tied, value_of
+from .symmetric import symmetric_inputs
+from .text import Array, differentiable, moved
+from .values import Points, Values
+from .whole import back
 
-# what a reduction over nothing is; of a sum, 0
-EMPTY: Mapping[str, Any] = {"prod": mp.mpf(1), "max": -mp.inf, "logsumexp": -mp.inf, "min": mp.inf}
+STEPS = (650, 674)  # bits by which the points beside are off, at most; each pair in a direction of its own
+WIDER = 6  # times as many bits as a step has, in which the points beside are looked at
+WAYS = tuple((sign, which) for which in range(len(STEPS)) for sign in (1, -1))
 
-SHOWN = 6  # elements of a circle
-
-
-class _Waiting(Exception):
-    """An element is read that has no value yet."""
-
-    def __init__(self, key: Key) -> None:
-        super().__init__(key)
-        self.key = key
+Slopes = Mapping[str, Array]  # by input
+ONE = mpmath.mpf(1)
 
 
 class Declaration:
@@ -48,7 +49,7 @@ class Declaration:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.components = components(function)
-        self.points: dict[Any, list[tuple[dict[str, int], tuple[Position, ...]]]] = {}  # of a group at some sizes
+        self.points: Points = {}
 
     @cached_property
     def operations(self) -> int:
@@ -63,206 +64,13 @@ class Declaration:
         return Trace(self, inputs, options)
 
 
-class Trace:
-    """The values of every tensor at one point, and the way back: `pull` is J^T v.
-
-    kinked  an operator stood exactly at its kink, a comparison at its switch, or a maximum at a tie
-    """
+class Trace(Values):
+    """The values of every tensor at one point, and the way back: `pull` is J^T v."""
 
     def __init__(self, declaration: Declaration, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        self.declaration, self.inputs, self.options = declaration, inputs, options
-        function = self.function = declaration.function
-        self.numbers = {o.name: o.default for o in function.options} | dict(options)
-        self.numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in self.numbers.items()}
-        self.sizes = bind(function, inputs, self.numbers)
-        self.kinked = False
-        self.arrays: dict[str, Array] = {}
-        self.given = frozenset(n for n in function.inputs if inputs.get(n) is not None)
-        for name in function.inputs:
-            if name in self.given:
-                real = function.table[name].dtype == "real"
-                flat = np.asarray(inputs[name]).ravel().tolist()
-                self.arrays[name] = self._array(name, [mpmath.mpf(v) if real else int(v) for v in flat])
-        self.records: list[list[Fibre]] = []  # what can be gone back together, in the order of evaluation
-        self.open: frozenset[str] = frozenset()
-        self.pending: dict[Key, list[Fibre]] | None = None
-        self.constants: dict[Group, list[Any]] = {}
+        super().__init__(declaration.function, declaration.components, declaration.points, inputs, options)
+        self.declaration = declaration
         self.neighbours = Neighbours(self)
-        for component in declaration.components:
-            self._run(component)
-
-    def _array(self, name: str, values: list[Any] | None = None) -> Array:
-        shape = tuple(extent_of(e, self.sizes, self.numbers) for e in self.function.table[name].shape)
-        array = np.empty(shape, dtype=object)
-        array.ravel()[:] = mpmath.mpf(0)
-        if values is not None:
-            array.ravel()[:] = values
-        return array
-
-    def element(self, name: str, subscripts: Position) -> Any:
-        """The element of a tensor, a size or an option."""
-        array = self.arrays.get(name)
-        if array is not None:
-            for s in subscripts:
-                if s < 0:
-                    raise IndexError(f"{name}{list(subscripts)} is outside of its shape {array.shape}")
-            if name in self.open and (self.pending is None or (name, subscripts) in self.pending):
-                raise _Waiting((name, subscripts))
-            return array[subscripts]
-        return extent_of(ref(name), self.sizes) if name in self.sizes else self.numbers[name]
-
-    def _run(self, component: Component) -> None:
-        self.open, self.pending = component.open, None
-        for group in component.groups:
-            for equation in group.equations:
-                if equation.target not in self.arrays:
-                    self.arrays[equation.target] = self._array(equation.target)
-        groups = [g for g in component.groups if all((n in self.given) == p for n, p in g.equations[0].when)]
-        fibres: dict[Key, list[Fibre]] = {}
-        for group in groups:
-            try:
-                for fibre in self._places(group):
-                    fibres.setdefault((fibre.target, fibre.position), []).append(fibre)
-            except _Waiting as waiting:
-                first = group.equations[0].target
-                raise DeclarationError(
-                    f"{self.function.name}: which elements of {first} are written depends on {_shown(waiting.key)}, "
-                    f"which is computed from them."
-                ) from None
-        self.pending = fibres
-        for key in list(fibres):
-            self._demand(key)
-
-    def _places(self, group: Group) -> list[Fibre]:
-        """What each point of the box counts for; nothing is evaluated but subscripts and conditions."""
-        if group.equations[0].matrix is not None:
-            self.constants[group] = group.constants()
-            return list(
-                blocks(
-                    group,
-                    lambda e: extent_of(e, self.sizes, self.numbers),
-                    lambda s, at: evaluate(s, at, self.element),
-                )
-            )
-        found: dict[tuple[int, Position], Fibre] = {}
-        first = group.equations[0]
-        if first.reduce in EMPTY and first.plain:
-            extents = {i: extent_of(e, self.sizes, self.numbers) for i, e in group.box}
-            for position in np.ndindex(*(extents[s] for s in first.subscripts if isinstance(s, Index))):
-                found[0, position] = Fibre(group, first.target, position, first.reduce, [])
-        for at, positions in self._points(group):
-            visit = Visit(group, at)
-            for number, (equation, position) in enumerate(zip(group.equations, positions, strict=True)):
-                fibre = found.get((number, position))
-                if fibre is None:
-                    fibre = found[number, position] = Fibre(group, equation.target, position, equation.reduce, [])
-                fibre.members.append((visit, group.roots[number]))
-        self.constants[group] = group.constants()
-        return list(found.values())
-
-    def _points(self, group: Group) -> list[tuple[dict[str, int], tuple[Position, ...]]]:
-        """The points of the box that count, and where each equation writes at them."""
-        known = (*self.sizes.items(), *((n, v) for n, v in self.numbers.items() if isinstance(v, int)))
-        points = self.declaration.points.get((group, known))
-        if points is not None:
-            return points
-        points = []
-        names = [i.name for i, _ in group.box]
-        for point in itertools.product(*(range(extent_of(e, self.sizes, self.numbers)) for _, e in group.box)):
-            at = dict(zip(names, point, strict=True))
-            if group.where is not None and not evaluate(group.where, at, self.element):
-                continue
-            rows = [
-                place([at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in e.subscripts])
-                for e in group.equations
-            ]
-            points.append((at, tuple(rows)))
-        if group.regular(self.declaration.function):
-            self.declaration.points[group, known] = points
-        return points
-
-    def _demand(self, wanted: Key) -> None:
-        """Evaluate an element, after those that it reads."""
-        assert self.pending is not None
-        stack = [wanted]
-        while stack:
-            fibres = self.pending.get(stack[-1])
-            if fibres is None:
-                stack.pop()
-                continue
-            try:
-                for fibre in fibres:
-                    for visit, _ in fibre.members:
-                        if visit.values is None:
-                            self._visit(visit)
-            except _Waiting as waiting:
-                if waiting.key in stack:
-                    raise DeclarationError(self._circle(stack[stack.index(waiting.key) :])) from None
-                stack.append(waiting.key)
-                continue
-            self._close(stack.pop(), fibres)
-
-    def _visit(self, visit: Visit) -> None:
-        group = visit.group
-        values, visit.order = group.evaluated(visit.at, self.constants[group], self.element)
-        if not group.decided(values):
-            for root in group.roots:
-                values[root] = mp.nan
-        if not self.kinked:
-            self.kinked = any(self._at_kink(group, values, number) for number in group.watched)
-        visit.values = values
-
-    def _close(self, key: Key, fibres: list[Fibre]) -> None:
-        """The value of an element all points of which were visited."""
-        assert self.pending is not None
-        target, position = key
-        if any(s < 0 for s in position):
-            raise IndexError(f"{target}{list(position)} is written outside of its shape")
-        array = self.arrays[target]
-        for fibre in fibres:
-            if fibre.block is not None:
-                fibre.value = value_of(fibre)
-                self.kinked |= tied(fibre)
-            else:
-                fibre.value = self._reduced(fibre, fibre.values)
-            array[position] = array[position] + fibre.value
-            if self.open or not self.records or self.records[-1][0].group is not fibre.group:
-                self.records.append([])
-            self.records[-1].append(fibre)
-        del self.pending[key]
-
-    def _circle(self, keys: list[Key]) -> str:
-        names = [_shown(k) for k in [*keys, keys[0]]]
-        if len(names) > SHOWN:
-            names = [*names[: SHOWN - 2], "...", names[-1]]
-        said = f"{self.function.name}: {names[0]} is computed from itself: {' <- '.join(names)}."
-        return f"{said} An element may read only elements that do not need it."
-
-    def _at_kink(self, group: Group, values: list[Any], number: int) -> bool:
-        args = tuple(values[a] for a in group.codes[number][2])
-        if values[number] is None:
-            return False  # in a branch that was not taken
-        if group.ops[number] in COMPARISONS:
-            return bool(args[0] == args[1])
-        return at_kink(group.ops[number], args) is not None
-
-    def _reduced(self, fibre: Fibre, values: list[Any]) -> Any:
-        if fibre.reduce in ("none", "sum"):
-            return sum(values[1:], values[0])
-        if fibre.reduce == "prod":
-            result: Any = EMPTY["prod"]
-            for value in values:
-                result = result * value
-            return result
-        if not values:
-            return EMPTY[fibre.reduce]
-        if any(v != v for v in values):
-            return mp.nan
-        best = min(values) if fibre.reduce == "min" else max(values)
-        if fibre.reduce == "logsumexp":
-            return best if mp.isinf(best) else best + mp.log(sum(mp.exp(v - best) for v in values))
-        self.kinked |= sum(v == best for v in values) > 1
-        return values.index(best) if fibre.reduce == "argmax" else best
 
     def pull(self, seeds: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return the gradient of each real input that was given: J^T v, with v = `seeds` by output."""
@@ -383,9 +191,141 @@ class Trace:
         return found
 
 
-ONE = mpmath.mpf(1)
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the selected piece passes on of its cotangent: to a slot of the neighbour, or to the inputs at once."""
+
+    slot: tuple[Visit, int] | None
+    inputs: Slopes
 
 
-def _shown(key: Key) -> str:
-    name, position = key
-    return f"{name}[{', '.join(map(str, position))}]" if position else name
+class Neighbours:
+    """What the pieces of one trace that stand under equalities pass on; computed where it is asked for."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.known: dict[tuple[Visit, int], Share | None] = {}
+        self.beside: dict[tuple[int, int], tuple[Trace, Mapping[Any, Visit]]] = {}
+
+    def share(self, visit: Visit, number: int) -> Share | None:
+        """Of the `where` in a slot; None where the selected piece has its own derivative."""
+        ties = [args for args in visit.group.equalities[number] if _tied(visit, args)]
+        if not ties:
+            return None
+        if (visit, number) not in self.known:
+            self.known[visit, number] = None  # while it is looked for
+            self.known[visit, number] = self._found(visit, number, ties)
+        return self.known[visit, number]
+
+    def _found(self, visit: Visit, number: int, ties: list[tuple[int, ...]]) -> Share | None:
+        values = visit.values
+        assert values is not None
+        condition, *pieces = visit.group.codes[number][2]
+        mine, other = pieces if values[condition] else reversed(pieces)
+        for way in WAYS:
+            there = self._visit(visit, way)
+            if there is None or there.values is None or bool(there.values[condition]) == bool(values[condition]):
+                return None
+        flipped = replace(visit, values=list(values), order=None, partials={})
+        assert flipped.values is not None
+        constants = self.trace.constants[visit.group]
+        visit.group.completed(flipped.values, (other,), flipped.at, constants, self.trace.element)
+        value = flipped.values[other]
+        if mp.isfinite(value):
+            if not _close(value, values[mine], mp.prec // 2):
+                return None
+            slopes: Slopes | None = self.trace.slope({flipped: {other: 1}})
+            share = Share((flipped, other), {})
+        else:
+            slopes = self._limit(visit, other, values[mine])
+            share = Share(None, slopes or {})
+        return share if slopes is not None and self._agrees(visit, mine, slopes, ties) else None
+
+    def _limit(self, visit: Visit, other: int, value: Any) -> Slopes | None:
+        """The slopes of the neighbour beside the point, if it goes to the value from all sides, and they to a limit."""
+        bits = min(mp.prec // 2, *STEPS) // 2
+        with mp.workprec(self._precision()):
+            found: list[Slopes] = []
+            for way in WAYS:
+                there = self._visit(visit, way)
+                if there is None or there.values is None or there.values[other] is None:
+                    return None
+                if not _close(there.values[other], value, bits):
+                    return None
+                found.append(self.beside[way][0].slope({there: {other: 1}}))
+            if not all(_alike(found[-1], slopes, bits) for slopes in found):
+                return None
+            one, two = found[-2:]
+            return {n: (one[n] + two[n]) / 2 for n in one}
+
+    def _precision(self) -> int:
+        return WIDER * min(int(mp.prec) // 2, max(STEPS))
+
+    def _agrees(self, visit: Visit, mine: int, slopes: Slopes, ties: list[tuple[int, ...]]) -> bool:
+        """Whether the slopes of the two pieces differ across the equalities alone."""
+        bits = mp.prec // 8
+        own: Slopes = self.trace.slope({visit: {mine: 1}})
+        gap = {n: slopes[n] - own[n] for n in own}
+        size = max((abs(v) for s in (slopes, own) for a in s.values() for v in a.flat), default=mpmath.mpf(0))
+        if not mp.isfinite(size):
+            return False
+        for a, b in ties:
+            across = self._across(self.trace, visit, a, b)
+            length = sum((v * v for s in across.values() for v in np.ravel(s)), mpmath.mpf(0))
+            if length and mp.isfinite(length):
+                pairs = (p for n in gap for p in zip(np.ravel(gap[n]), np.ravel(across[n]), strict=True))
+                part = sum((v * w for v, w in pairs), mpmath.mpf(0))
+                gap = {n: gap[n] - across[n] * (part / length) for n in gap}
+            else:  # r[0]**2 + r[1]**2 == 0: whatever it depends on
+                there = self._visit(visit, (1, 0))
+                assert there is not None
+                across = self._across(self.beside[1, 0][0], there, a, b)
+                gap = {n: np.where(across[n] == 0, gap[n], 0) for n in gap}
+        return all(abs(v) <= mpmath.ldexp(size, -bits) for s in gap.values() for v in np.ravel(s))
+
+    def _across(self, trace: Trace, visit: Visit, a: int, b: int) -> Slopes:
+        return trace.slope({visit: {a: mpmath.mpf(1), b: mpmath.mpf(-1)}})
+
+    def _visit(self, visit: Visit, way: tuple[int, int]) -> Visit | None:
+        """The same point of the same box, in a trace of inputs beside."""
+        if way not in self.beside:
+            try:
+                trace = self._moved(*way)
+            except IndexError:
+                return None
+            fibres = (f for record in trace.records for f in record)
+            visits = {(v.group, *v.at.values()): v for f in fibres for v, _ in f.members}
+            self.beside[way] = trace, visits
+        return self.beside[way][1].get((visit.group, *visit.at.values()))
+
+    def _moved(self, sign: int, which: int) -> Trace:
+        trace = self.trace
+        function = trace.function
+        step = mpmath.ldexp(sign, -min(mp.prec // 2 + which, STEPS[which]))
+        rng = np.random.default_rng(which)
+        symmetric = symmetric_inputs(function)
+        inputs = dict(trace.inputs)
+        with mp.workprec(self._precision()):
+            for name in sorted(trace.given):
+                if function.table[name].dtype == "real" and name not in symmetric:
+                    sizes = [mp.fabs(v) or 1 for v in np.asarray(inputs[name]).ravel().tolist()]
+                    # no two ways are equal
+                    ways = (mpmath.mpf(rng.uniform(0.5, 2)) * int(rng.choice([-1, 1])) for _ in sizes)
+                    inputs[name] = moved(inputs[name], (step * s * w for s, w in zip(sizes, ways, strict=True)))
+            return trace.declaration.trace(inputs, trace.options)
+
+
+def _tied(visit: Visit, args: tuple[int, ...]) -> bool:
+    assert visit.values is not None
+    a, b = (visit.values[k] for k in args)
+    return a is not None and b is not None and bool(a == b)
+
+
+def _alike(one: Slopes, two: Slopes, bits: int) -> bool:
+    return all(_close(a, b, bits) for n in one for a, b in zip(one[n].flat, two[n].flat, strict=True))
+
+
+def _close(a: Any, b: Any, bits: int) -> bool:
+    if not (mp.isfinite(a) and mp.isfinite(b)):
+        return False
+    return bool(abs(a - b) <= mpmath.ldexp(max(abs(a), abs(b), 1), -bits))
