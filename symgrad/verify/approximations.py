@@ -19,7 +19,7 @@ from mpmath import mp
 
 from ..ops import OPS
 from .rounding import Format, Number, lift, rounding
-from .rounding.functions import of
+from .rounding.number import of
 from .text import Fault
 
 POINTS = 160

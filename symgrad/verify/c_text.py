@@ -333,7 +333,7 @@ def _passed(parameter: Parameter, value: Any) -> Any:
     if array.dtype.kind in "iub":
         cells: list[Any] = [int(v) for v in array.ravel().tolist()]
     else:
-        cells = list(exact(array).view(np.ndarray).ravel()) if array.ndim else [exact(array)[()]]
+        cells = exact(array).ravel().tolist()
     if not parameter.pointer:
         return cells[0] if parameter.kind != DOUBLE else lift(cells[0])
     if not parameter.const:

@@ -40,7 +40,7 @@ def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array 
     """What a text returned as an object array of shape `flat` (packs as one axis), or what is wrong with it."""
     if value is None:
         return "is None"
-    found = np.shape(value) if isinstance(value, (np.ndarray, Number, int, np.number, np.bool_)) else None
+    found = np.asarray(value).shape if isinstance(value, (np.ndarray, Number, int, np.number, np.bool_)) else None
     if found is None:
         return f"is of type {type(value).__name__}"
     if found != shape:

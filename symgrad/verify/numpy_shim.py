@@ -76,7 +76,7 @@ def _where(condition: Any, *branches: Any) -> Any:
     if not any(holds_numbers(b) or isinstance(b, float) for b in branches):
         return np.where(condition, *branches)
     found = np.where(condition, *(_box(b) for b in branches))
-    return found[()] if not found.ndim else found.view(Exact)
+    return found.view(Exact)
 
 
 def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +163,7 @@ def _pad(array: Any, widths: Any, mode: str = "constant", *, constant_values: An
         raise UnknownName("pad with anything but one constant")
     if not isinstance(array, Exact):
         return np.pad(array, widths, constant_values=constant_values)
-    return np.pad(array.view(np.ndarray), widths, constant_values=lift(constant_values)).view(Exact)
+    return np.pad(array.view(np.ndarray), widths, constant_values=_box(constant_values)).view(Exact)
 
 
 def _is(test: Callable[[Any], bool]) -> Callable[[Any], Any]:

@@ -14,8 +14,8 @@ import mpmath
 from mpmath import mp
 
 from .rounding import Number, lift
-from .rounding.functions import spread
-from .rounding.number import INF, now, rounded
+from .rounding.format import INF, now, spread
+from .rounding.number import rounded
 from .text import Fault
 
 Part = Callable[[Any], Any]

@@ -172,7 +172,7 @@ def test_numpy_stays_within_the_bounds_of_the_shim(name):
         with rounding(DOUBLE, 200):
             found = getattr(NP["linalg"], name)(*map(exact, given))
             for value, bound in zip(*(r if isinstance(r, tuple) else (r,) for r in (expected, found)), strict=True):
-                for one, number in zip(np.ravel(value), bound.ravel(), strict=True):
+                for one, number in zip(np.ravel(value), bound.ravel().tolist(), strict=True):
                     error = abs(abs(number.value) - abs(float(one)))  # eigenvectors and Q have either sign
                     assert error <= number.err * DOUBLE.unit
                     assert number.err * DOUBLE.unit < 1e-9 / scale**2 * (1 + number.size)
@@ -228,7 +228,7 @@ def c_run(statements, x=3.0, y=5.0):
     text = CText(squares(), files, heads(squares(), files))
     with rounding(DOUBLE, 160):
         outputs, _ = text.forward("", {"x": np.array([x]), "y": np.array([y])}, {})
-        return [v.value for v in (outputs[n][0] for n in ("out0", "out1", "out2"))]
+        return [v.value for v in (outputs[n].item(0) for n in ("out0", "out1", "out2"))]
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2, 3, 4), (0, 1, 2, 3)], ids=["another order", "one less"])

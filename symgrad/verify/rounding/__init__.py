@@ -1,7 +1,8 @@
 """Numbers that carry a bound of the rounding error a floating-point format would have made."""
 
-from .functions import FUNCTIONS, maximum, minimum, pi, power, total
-from .number import DOUBLE, REACH, SINGLE, Format, Notes, Number, lift, literal, rounding
+from .format import DOUBLE, REACH, SINGLE, Format, Notes, rounding
+from .functions import FUNCTIONS, maximum, minimum, pi, total
+from .number import Number, lift, literal, power
 
 __all__ = [
     "DOUBLE",

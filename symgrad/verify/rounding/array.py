@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .functions import maximum, minimum, total
-from .number import lift
+from .number import Number, lift
 
 Array = np.ndarray[Any, Any]
 FLOAT = np.dtype(np.float64)
@@ -73,6 +73,9 @@ class Exact(Array):
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         return reduced(lambda v: v.index(_chosen(maximum, v)), self, axis, keepdims, whole=True)
 
+    def __getitem__(self, key: Any) -> Any:
+        return result(super().__getitem__(key))
+
     def __setitem__(self, key: Any, value: Any) -> None:
         # as a number is set in float64, not as the object that an array of rank 0 is
         if isinstance(value, np.ndarray) and not value.ndim:
@@ -108,7 +111,9 @@ def filled(values: Sequence[Any], shape: tuple[int, ...]) -> Exact:
 
 
 def result(value: Any) -> Any:
-    """What a function of NumPy's handed back, as an Exact array where it holds Numbers."""
+    """What a function of NumPy's handed back, as an Exact array where it is or holds Numbers."""
+    if isinstance(value, Number):
+        return filled([value], ())
     if isinstance(value, np.ndarray) and _dtype_of(value).kind == "O":
         return value.view(Exact)
     return value
@@ -143,7 +148,7 @@ def reduced(
     if whole:
         found = np.array(values, dtype=np.int64).reshape(shape)
         return found if shape else found[()]
-    return filled(values, shape) if shape else values[0]
+    return filled(values, shape)
 
 
 def mean(array: Array, axis: Any = None, keepdims: bool = False) -> Any:

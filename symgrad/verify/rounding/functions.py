@@ -10,84 +10,8 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ...ops import OPS, ROWS, Op
-from .number import INF, Number, lift, margin, now, product, rounded
-
-LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
-WORKING = 140  # bits that suffice to see a change of relative size u
-
-
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as floating point has it: infinite at a pole, NaN outside of the reals."""
-
-    def value(*args: Any) -> Any:
-        try:
-            result = function(*args)
-        except (ZeroDivisionError, ValueError, OverflowError):
-            return mp.nan
-        return mp.nan if isinstance(result, mpmath.mpc) else mpmath.mpf(result)
-
-    return value
-
-
-def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
-    """How far an error of `err` units in one argument moves `function`, in units.
-
-    Infinite where the error reaches the end of the domain: floating point may stand beyond it. The ends of a short
-    interval tell how far a function goes in it; a long one is looked at inside too.
-    """
-    if err == INF or not now.unit:  # the unit of a thousand bits and more is 0: nothing is off
-        return err
-    with mp.workprec(max(WORKING, now.bits + WORKING - 53)):
-        step = mpmath.mpf(err) * now.unit
-        here = function(*values)
-        most = mpmath.mpf(0)
-        for part in (1,) if step <= abs(values[which]) / 1024 else (1, 0.75, 0.5, 0.25):
-            for moved in (values[which] + step * part, values[which] - step * part):
-                change = abs(function(*values[:which], moved, *values[which + 1 :]) - here)
-                if mp.isnan(change):
-                    return INF
-                most = max(most, change)
-        found: float = to_float((most / now.unit)._mpf_)
-        return found
-
-
-def _wave(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
-    """`spread` of sine and cosine: no further than the error itself, and than 2."""
-    short = err == INF or err * now.unit < 1e-3
-    return spread(function, values, which, err) if short else min(err, 2 / now.unit)
-
-
-def _tangent(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
-    """`spread` of the tangent: infinite if a pole is near enough."""
-    if err == INF or not mp.isfinite(values[0]):
-        return INF
-    with mp.workprec(max(WORKING, int(mp.mag(values[0] or 1)) + WORKING)):
-        step = mpmath.mpf(err) * now.unit
-        turns = [mp.floor((values[0] + s) / mp.pi - 0.5) for s in (step, -step)]
-    return spread(function, values, which, err) if turns[0] == turns[1] else INF
-
-
-Spread = Callable[[Callable[..., Any], tuple[Any, ...], int, float], float]
-SPREADS: Mapping[str, Spread] = {"sin": _wave, "cos": _wave, "tan": _tangent}
-
-
-def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Callable[..., Number]:
-    """The function on Numbers; `own` is its rounding in units of u."""
-    guarded = _guarded(function)
-    spread_of: Spread = SPREADS.get(name, spread)
-
-    def applied(*args: Any) -> Number:
-        numbers = [lift(a) for a in args]
-        values = tuple(n.value for n in numbers)
-        err = 0.0
-        for which, n in enumerate(numbers):
-            if n.err:
-                err += spread_of(guarded, values, which, n.err)
-        if own > LIBRARY:
-            now.notes.floor = max(now.notes.floor, own)
-        return rounded(guarded(*values), err, own)
-
-    return applied
+from .format import INF, now
+from .number import Number, lift, margin, of, power, rounded, sqrt
 
 
 def _log(x: Any) -> Any:
@@ -110,37 +34,6 @@ def _logaddexp(a: Any, b: Any) -> Any:
 def _fmod(a: Any, b: Any) -> Any:
     quotient = a / b
     return a - b * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
-
-
-_EXP, _RAISED = OPS["exp"].value, OPS["pow"].value
-
-
-def _pow(x: Any, n: Any) -> Any:
-    if x == 0 and n < 0:
-        return mp.inf
-    return _RAISED(x, n)
-
-
-_power = _guarded(_pow)
-_sqrt = of(mp.sqrt, 1.0)
-
-
-def power(x: Any, n: Any) -> Number:
-    """x**n; a square is one multiplication in every language that is printed."""
-    base, exponent = lift(x), lift(n)
-    if not exponent.err:
-        if exponent.value == 2:
-            return product(base, base)
-        if exponent.value == 1:
-            return base
-        if exponent.value == 0.5:
-            return _sqrt(base)
-    values = (base.value, exponent.value)
-    err = spread(_power, values, 0, base.err) if base.err else 0.0
-    if base.err and exponent.value < 0 and base.size <= base.err * now.unit:
-        err = INF  # a pole
-    err += spread(_power, values, 1, exponent.err) if exponent.err else 0.0
-    return rounded(_power(*values), err, LIBRARY)
 
 
 def _chosen(a: Any, b: Any, sign: int) -> Any:
@@ -257,7 +150,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
         name: of(getattr(mp, name), name=name)
         for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
     },
-    "exp": of(_EXP),
+    "exp": of(OPS["exp"].value),
     "asinh": of(mp.asinh),
     "acosh": of(mp.acosh),
     "atanh": of(_atanh),
@@ -267,7 +160,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "log1p": of(_log1p),
     "log2": of(lambda x: _log(x) / mp.ln2),
     "log10": of(lambda x: _log(x) / mp.ln10),
-    "sqrt": _sqrt,
+    "sqrt": sqrt,
     "cbrt": _cbrt,
     "hypot": of(mp.hypot),
     "pow": power,

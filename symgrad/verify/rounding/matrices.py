@@ -28,7 +28,8 @@ from mpmath.libmp import to_float
 
 from ...ops.matrices import MATRICES, Matrix
 from .array import Array, Exact, exact, filled
-from .number import INF, Number, lift, now, rounded
+from .format import INF, now
+from .number import Number, lift, rounded
 
 GENEROUS = {"expm": 256.0}
 LinAlgError = np.linalg.LinAlgError
@@ -60,8 +61,7 @@ def whole(kind: str, *operands: Any) -> Any:
         found += _one(row, [a[at] for a in spread], shape)
     if row.integer:
         return np.array(found, dtype=np.int64).reshape((*batch, *shape))
-    result = filled(found, (*batch, *shape))
-    return result if result.ndim else found[0]
+    return filled(found, (*batch, *shape))
 
 
 def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:

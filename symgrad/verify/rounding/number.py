@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -27,80 +25,10 @@ import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
-INF = float("inf")
-REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
+from ...ops import OPS
+from .format import INF, REACH, SPREADS, Spread, guarded, now, spread
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A floating-point format: bits of the significand, the smallest normal number and the largest; whether smaller
-    numbers than that count as 0, and whether cube roots are powers of a rounded 1/3."""
-
-    bits: int
-    tiny: float
-    huge: float
-    flushes: bool = False
-    powers: bool = False
-
-    @property
-    def unit(self) -> float:
-        """The unit roundoff u: a correctly rounded operation is off by at most u times its result."""
-        return 2.0**-self.bits
-
-    @property
-    def lost(self) -> float:
-        """By how much, in units, a number below the smallest normal one may be off."""
-        return self.tiny / self.unit if self.flushes else self.tiny
-
-
-DOUBLE = Format(53, 2.0**-1022, 1.7976931348623157e308)
-SINGLE = Format(24, 2.0**-126, 3.4028234663852886e38)
-
-
-@dataclass(slots=True)
-class Notes:
-    """What an execution met.
-
-    doubts  comparisons whose operands are nearer than their rounding: floating point may decide them the other way
-    floor   the largest error, in units of u, that a library function is granted beyond the usual 8
-    beyond  whether a number was larger than any that the check computes with
-    """
-
-    doubts: int = 0
-    floor: float = 0.0
-    beyond: bool = False
-
-
-class _State:
-    """The format of the moment, as mpmath has a precision of the moment."""
-
-    __slots__ = ("bits", "format", "huge", "lost", "notes", "tiny", "unit")
-
-    def __init__(self) -> None:
-        self.enter(DOUBLE, Notes())
-
-    def enter(self, chosen: Format, notes: Notes) -> None:
-        self.format, self.notes = chosen, notes
-        self.bits, self.tiny, self.huge, self.unit = chosen.bits, chosen.tiny, chosen.huge, chosen.unit
-        self.lost = chosen.lost
-
-
-now = _State()
-
-
-@contextmanager
-def rounding(chosen: Format, bits: int) -> Iterator[Notes]:
-    """Bound the rounding of `chosen` in the block, and compute with `bits` bits."""
-    before = now.format, now.notes
-    notes = Notes()
-    now.enter(chosen, notes)
-    try:
-        with mp.workprec(bits):
-            yield notes
-    finally:
-        now.enter(*before)
-
-
+LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
 Binary = Callable[[Any, Any], Any]
 
 
@@ -182,22 +110,16 @@ class Number:
     __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
 
     def __floordiv__(self, other: Any) -> Any:
-        from .functions import FUNCTIONS  # here, not above: functions are made of Numbers
-
-        return FUNCTIONS["floor"](self / lift(other))
+        return _floor(self / lift(other))
 
     def __mod__(self, other: Any) -> Any:
         divisor = lift(other)
         return self - divisor * (self // divisor)
 
     def __pow__(self, other: Any) -> Any:
-        from .functions import power  # as above
-
         return NotImplemented if isinstance(other, np.ndarray) else power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        from .functions import power  # as above
-
         return power(other, self)
 
     def __neg__(self) -> Number:
@@ -222,19 +144,6 @@ class Number:
 
     def __repr__(self) -> str:
         return f"{mpmath.nstr(self.value, 17)}±{self.err:.2g}u"
-
-    def __getattr__(self, name: str) -> Any:
-        """An array of rank 0 hands out its one element; `.shape`, `.sum()` and the like go back to the array."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        from .array import exact  # as above
-
-        return getattr(exact(self), name)
-
-    def __getitem__(self, key: Any) -> Any:
-        from .array import exact  # as above
-
-        return exact(self)[key]
 
 
 def margin(err: float) -> Any:
@@ -294,3 +203,51 @@ def rounded(value: Any, err: float, own: float) -> Number:
     result = Number.__new__(Number)
     result.value, result.err, result.size = value, err, size
     return result
+
+
+def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Callable[..., Number]:
+    """The function on Numbers; `own` is its rounding in units of u."""
+    compute = guarded(function)
+    spread_of: Spread = SPREADS.get(name, spread)
+
+    def applied(*args: Any) -> Number:
+        numbers = [lift(a) for a in args]
+        values = tuple(n.value for n in numbers)
+        err = 0.0
+        for which, n in enumerate(numbers):
+            if n.err:
+                err += spread_of(compute, values, which, n.err)
+        if own > LIBRARY:
+            now.notes.floor = max(now.notes.floor, own)
+        return rounded(compute(*values), err, own)
+
+    return applied
+
+
+def _pow(x: Any, n: Any) -> Any:
+    if x == 0 and n < 0:
+        return mp.inf
+    return OPS["pow"].value(x, n)
+
+
+_power = guarded(_pow)
+_floor = of(mp.floor, 0.0)
+sqrt = of(mp.sqrt, 1.0)
+
+
+def power(x: Any, n: Any) -> Number:
+    """x**n; a square is one multiplication in every language that is printed."""
+    base, exponent = lift(x), lift(n)
+    if not exponent.err:
+        if exponent.value == 2:
+            return product(base, base)
+        if exponent.value == 1:
+            return base
+        if exponent.value == 0.5:
+            return sqrt(base)
+    values = (base.value, exponent.value)
+    err = spread(_power, values, 0, base.err) if base.err else 0.0
+    if base.err and exponent.value < 0 and base.size <= base.err * now.unit:
+        err = INF  # a pole
+    err += spread(_power, values, 1, exponent.err) if exponent.err else 0.0
+    return rounded(_power(*values), err, LIBRARY)
