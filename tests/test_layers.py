@@ -69,7 +69,6 @@ OPTIONAL = {"torch", "jax"}  # imported where they are used: who does not use th
 MUTUAL = {
     "declare/python/values.py": "NumPy's operators on symbolic arrays",
     "declare/python/subscripts.py": "symbolic arrays as subscripts of symbolic arrays",
-    "verify/rounding/number.py": "powers and roundings of numbers with errors",
 }
 
 
@@ -91,19 +90,14 @@ def test_imports_stand_at_the_top(path):
 
 
 def needs(path: Path) -> set[Path]:
-    """The modules of symgrad that a module imports to be imported itself; what only types are of is not among them."""
+    """The modules of symgrad that a module imports, be it for types alone."""
     here = path.parent
     found: set[Path] = set()
-    stack: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = here.joinpath(*[".."] * (node.level - 1), *(node.module or "").split(".")).resolve()
             for name in [base, *(base / a.name for a in node.names)]:
                 found |= {m for m in (name.with_suffix(".py"), name / "__init__.py") if m.exists()}
-        stack += ast.iter_child_nodes(node)
     return found - {path, path.parent / "__init__.py"}
 
 
