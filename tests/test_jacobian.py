@@ -157,5 +157,5 @@ def test_latex_adds_where_text_does(name: str) -> None:
         (function.statements, function.latex()),
         (differentiate(function).equations, differentiate(function).latex()),
     ]:
-        text = show_equations(equations)
+        text = show_equations(equations, function.facts)
         assert latex.count(r"\mathrel{+}=") == sum(" += " in line for line in text)
