@@ -69,7 +69,7 @@ class Filled(Operator):
 filled = lru_cache(maxsize=4096)(Filled)
 
 
-def retold(op: Filled, body: Expr) -> Filled:
+def rewritten_as(op: Filled, body: Expr) -> Filled:
     """The operator `op` with its formula written as `body`, which is equal."""
     return filled(body, op.function, op.place)
 

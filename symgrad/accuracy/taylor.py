@@ -203,7 +203,7 @@ def _converges(body: Expr, place: Place, found: Sequence[Any], h: Any) -> bool:
 def loss(body: Expr, place: Place, distances: Sequence[Any], form: Expr | None = None) -> float:
     """The most that the formula, written as `form`, loses in floating point at these distances and at larger ones, in
     bits."""
-    worst, text = 0.0, apart(body, place) if form is None else form
+    worst, text = 0.0, factored(body, place) if form is None else form
     for n in range(10):
         for h in distances:
             x = mpmath.mpf(float(place.at(h * (1 + mpmath.mpf(n * n) / 19))))
@@ -239,10 +239,10 @@ def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
 
 def away(body: Expr, place: Place) -> Expr:
     """The formula as it is printed."""
-    return overflow_safe_form(body) if place == ORIGIN else apart(body, place)
+    return overflow_safe_form(body) if place == ORIGIN else factored(body, place)
 
 
-def apart(body: Expr, place: Place) -> Expr:
+def factored(body: Expr, place: Place) -> Expr:
     """The formula with the distance from the point as a factor of the polynomials in it that are 0
     there: (1 - x)*(1 + x) for 1 - x**2. From 0 that distance is a factor already."""
     point, u = place.point, place.distance

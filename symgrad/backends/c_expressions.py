@@ -135,7 +135,7 @@ class Expressions:
             return BOOL
         if node.op in ("maximum", "minimum") and REAL not in below:  # a count: of a shape, or a limit of a loop
             return SIZE
-        if not row.whole or REAL in below:
+        if not row.of_integers or REAL in below:
             return REAL
         signed = node.op in ("sub", "neg") or any(b != SIZE for b in below)
         return INT if signed else SIZE

@@ -19,7 +19,7 @@ from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
 from .python_sizes import name, pack_name
-from .python_statements import Statements, counted, listed, refused, sized, where_told
+from .python_statements import Statements, counted, listed, refused, sized, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -156,13 +156,13 @@ class PythonFile(PythonModule, ABC):
 
     def size_kept(self, of: str) -> Expression:
         """A size that is saved: its local if forward has one, else where it is read from."""
-        return name(of) if of in self.forward_sizes() else where_told(of, self.sure)
+        return name(of) if of in self.forward_sizes() else where_size_is(of, self.sure)
 
     def begun(self, tree: Statements, reserve: Sequence[py.Statement] = ()) -> list[py.Statement]:
         """The statements of forward before its return."""
         sizes = [*sized(self.forward_sizes(), self.sure), *refused(self.primal, self.needs)]
         sizes += counted(self.forward.counts)
-        return [*reserve, *sizes, *([Space()] if sizes else []), *tree.whole(self.forward.statements)]
+        return [*reserve, *sizes, *([Space()] if sizes else []), *tree.procedure(self.forward.statements)]
 
 
 class TangentFile(PythonFile):

@@ -36,7 +36,7 @@ class Statements(ABC):
         """The trees of `statements`."""
         return [new for s in statements for new in self.statement(s)]
 
-    def whole(self, statements: Sequence[Statement]) -> list[py.Statement]:
+    def procedure(self, statements: Sequence[Statement]) -> list[py.Statement]:
         """The trees of a procedure."""
         return self(statements)
 
@@ -171,10 +171,10 @@ def sized(names: Sequence[str], tensors: Sequence[Tensor]) -> list[py.Statement]
         if len(own) > 1 and all(n in left for n in own) and len(set(own)) == len(own) and own[0].isidentifier():
             found.append(py.Assign(targets([*map(name, own)]), Attribute(Name(tensor.name), "shape")))
             left = [n for n in left if n not in own]
-    return [*found, *(py.Assign(name(n), where_told(n, tensors)) for n in left)]
+    return [*found, *(py.Assign(name(n), where_size_is(n, tensors)) for n in left)]
 
 
-def where_told(of: str, tensors: Sequence[Tensor], of_numbers: bool = False) -> Expression:
+def where_size_is(of: str, tensors: Sequence[Tensor], of_numbers: bool = False) -> Expression:
     """`x.shape[1]`: where the size `of` is read from; `of_numbers`: of what may be no array, `np.shape(x)[1]`."""
     for tensor in tensors:
         for place, extent in enumerate(tensor.shape):

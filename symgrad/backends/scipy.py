@@ -33,7 +33,7 @@ from .python_statements import (
     sized,
     tuple_of,
     unpacked,
-    where_told,
+    where_size_is,
 )
 
 ROOM = 84  # columns of a docstring
@@ -258,7 +258,7 @@ class _File(NumPyFile):
             py.If(call("np.issubdtype", dtype, Word("np.integer")), [whole]),
         ]
         told = [n for n in self._needed if n not in self._missing]
-        body += [Assign(name(n), where_told(n, self._tellers, of_numbers=True)) for n in told]
+        body += [Assign(name(n), where_size_is(n, self._tellers, of_numbers=True)) for n in told]
         rest: list[py.Statement] = []
         expected = tidy(total(lengths))
         if expected != ref(pack_name(self._counted or "")):

@@ -31,7 +31,7 @@ from .python_statements import (
     sized,
     tuple_of,
     unpacked,
-    where_told,
+    where_size_is,
 )
 from .torch_expressions import TorchExpressions
 from .torch_statements import TorchStatements
@@ -151,7 +151,7 @@ class _File(FrameworkFile):
         primal = self.primal
         results = [*primal.outputs, *self.hidden]
         flags = [is_given(n) for n in self._flags()]
-        sizes = [where_told(d, self.sure) for d in self.sizes_kept()]
+        sizes = [where_size_is(d, self.sure) for d in self.sizes_kept()]
         extra = named(self._options_kept())
         one = Word("output") if len(results) == 1 else None
         kept = [self._kept(n, one if one and n in results else Name(n)) for n in self.saved]
@@ -163,17 +163,17 @@ class _File(FrameworkFile):
         if not one and read & {*results}:
             body.append(unpacked(read_only(named(results), kept), Word("output")))
         if self._unasked():
-            body.append(self._told("set_materialize_grads", [Word("False")]))
+            body.append(self._context_call("set_materialize_grads", [Word("False")]))
         if self.forward_mode and self.hidden:  # jvp says nothing of them
-            body.append(self._told("mark_non_differentiable", named(self.hidden)))
-        body += [self._told("save_for_backward", kept)] if kept else []
-        body += [self._told("save_for_forward", pushed)] if pushed else []
+            body.append(self._context_call("mark_non_differentiable", named(self.hidden)))
+        body += [self._context_call("save_for_backward", kept)] if kept else []
+        body += [self._context_call("save_for_forward", pushed)] if pushed else []
         for word, values in (("sizes", sizes), ("options", extra), ("given", flags)):
             if values:
                 body.append(Assign(Word(f"ctx.{word}"), tuple_of(values)))
         return self._method("setup_context", [CTX, INPUTS, Word("output")], [], body or [Do(Word("pass"))])
 
-    def _told(self, word: str, values: Sequence[Expression]) -> Do:
+    def _context_call(self, word: str, values: Sequence[Expression]) -> Do:
         return Do(call(f"ctx.{word}", *values))
 
     def _kept(self, name: str, own: Expression) -> Expression:
@@ -242,7 +242,7 @@ class _File(FrameworkFile):
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self.backward.statements, self.primal.optional
         trees = TorchStatements(self.tree(self.seeds[0]), asked, statements, reads, optional, [*places], indent)
-        return trees.whole(statements)
+        return trees.procedure(statements)
 
     def _backward(self) -> Def:
         primal, program = self.primal, self.program
@@ -293,7 +293,7 @@ class _File(FrameworkFile):
 
         names = [r.name for r in results if isinstance(r, Name)]
         trees = TorchStatements(tree, asked, pushed.statements, reads, optional, names)
-        body += [*pushed.sizes(), *trees.whole(pushed.statements)]
+        body += [*pushed.sizes(), *trees.procedure(pushed.statements)]
         body.append(Return(bare([*results, *[py.NONE] * len(self.hidden)])))
         given = [Given(Name(seeds[n]) if n in seeds else Word(f"_{n}")) for n in self.primal.inputs]
         return self._method("jvp", [CTX], [*given, *self._rest(self.options)], body)

@@ -38,7 +38,7 @@ from .python_statements import (
     sized,
     tuple_of,
     unpacked,
-    where_told,
+    where_size_is,
 )
 from .torch import type_helpers
 
@@ -255,7 +255,7 @@ class _File(PythonModule):
     def _keep(self) -> Def:
         """What is kept for backward."""
         program = self.program
-        sizes = [where_told(d, self.sure) for d in self.kept_sizes]
+        sizes = [where_size_is(d, self.sure) for d in self.kept_sizes]
         numbers = [*sizes, *named(self.kept_options), *map(is_given, self.presence)]
         read = {*program.saved, *py.names_in(numbers)}
         arguments = [*self.primal.inputs, *self.options]

@@ -68,9 +68,9 @@ class TorchExpressions(Expressions):
         match node:
             case Take(arrays.Var(name), (first, *rest)) if name in self.rows:
                 return self._part(Element(self.rows[name], (self._item(first, tree),)), rest, tree)
-            case Take(base, items) if BACK in items or any(map(perhaps_whole, items)):
+            case Take(base, items) if BACK in items or any(map(may_take_all, items)):
                 found, left = tree(base), items
-                if any(map(perhaps_whole, items)):
+                if any(map(may_take_all, items)):
                     found, left = self.cut(found, items)
                 if BACK in left:
                     found = method(found, "flip", *map(integer, backward_axes(left)))
@@ -131,10 +131,10 @@ class TorchExpressions(Expressions):
         own = [i for i in items if i is not None]
         cuts = []
         for k, item in enumerate(own):
-            if perhaps_whole(item):
+            if may_take_all(item):
                 place = integer(k - len(own) if "..." in own[:k] else k)
                 cuts.append(Several((place, slice_of(item) if isinstance(item, Slice) else Name(str(item)))))
-        return call("_cut", base, *cuts), tuple(ALL if perhaps_whole(i) else i for i in items)
+        return call("_cut", base, *cuts), tuple(ALL if may_take_all(i) else i for i in items)
 
     def _scan(self, op: str, base: Expression, axis: int | None, reverse: bool) -> Expression:
         place = integer(axis or 0)
@@ -204,7 +204,7 @@ def slice_of(item: Slice) -> Expression:
     return call("slice", *(NONE if b is None else size(b) for b in bounds))
 
 
-def perhaps_whole(item: Item) -> bool:
+def may_take_all(item: Item) -> bool:
     """Whether an entry of an index may be all that there is along an axis: some vmaps of torch refuse such an index."""
     if isinstance(item, str):
         return item != "..."

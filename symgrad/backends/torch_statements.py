@@ -21,7 +21,7 @@ from .python_expressions import is_zero
 from .python_print import flat as printed
 from .python_sizes import shape
 from .python_statements import Asked, Statements, is_negative, named
-from .torch_expressions import TorchExpressions, is_all, perhaps_whole, slice_of
+from .torch_expressions import TorchExpressions, is_all, may_take_all, slice_of
 
 ZERO = Word("zero")
 
@@ -58,7 +58,7 @@ class TorchStatements(Statements):
         self.results = results
         self.indent = indent
 
-    def whole(self, statements: Sequence[Statement]) -> list[py.Statement]:
+    def procedure(self, statements: Sequence[Statement]) -> list[py.Statement]:
         """The statements of the procedure."""
         found = self(statements)
         if not self.batched:
@@ -110,7 +110,7 @@ class TorchStatements(Statements):
             return self._replaced(Element(row, self.tree.items(s.items[:1])), s.items[1:], s)
         if s.name in self.seen:
             return self._replaced(Name(s.name), s.items, s)
-        return self._cut(s) if any(map(perhaps_whole, s.items)) else super().update(s)
+        return self._cut(s) if any(map(may_take_all, s.items)) else super().update(s)
 
     def _cut(self, s: Update) -> py.Block:
         """`name[items] += value` where an index may be all that there is."""

@@ -73,7 +73,8 @@ class Facts:
             elif isinstance(node, Ref):
                 known = node.name in self.integers
             else:
-                known = isinstance(node, Index) or isinstance(node, Apply) and node.op in OPS and OPS[node.op].whole
+                row = OPS.get(node.op) if isinstance(node, Apply) else None
+                known = isinstance(node, Index) or row is not None and row.of_integers
             if not known:
                 return False
         return True

@@ -62,7 +62,7 @@ def evaluated(
     for root, conditions in roots:
         known[root].setdefault(conditions)
     for node in reversed(order):  # after all that read it
-        mine = known[node] = _apart(known[node], cases)
+        mine = known[node] = _outermost(known[node], cases)
         for k, a in enumerate(node.args):
             if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
                 continue
@@ -72,7 +72,7 @@ def evaluated(
     return {node: list(found) for node, found in known.items() if found}
 
 
-def _apart(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
+def _outermost(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
     """The cases without those that lie in another one; of more than `most` what is common to them."""
     if len(found) > most:
         first, *others = found

@@ -49,7 +49,7 @@ def show_matrix(equation: Equation) -> str:
     reduced = [i for i, _ in equation.reduced]
     shown = ",".join(i.name for i, _ in equation.shown)
     plain = all(
-        isinstance(operand, Ref) and _whole(operand, tuple(reduced[k] for k in places), batch)
+        isinstance(operand, Ref) and _as_it_stands(operand, tuple(reduced[k] for k in places), batch)
         for operand, places in zip(equation.operands, row.operands, strict=True)
     )
     if plain:
@@ -60,7 +60,7 @@ def show_matrix(equation: Equation) -> str:
     return f"{row.name}[{','.join(i.name for i in reduced)}]({inner}){place}"
 
 
-def _whole(operand: Ref, axes: tuple[Index, ...], batch: tuple[Index, ...]) -> bool:
+def _as_it_stands(operand: Ref, axes: tuple[Index, ...], batch: tuple[Index, ...]) -> bool:
     """Whether an operand is an array as it stands: its batch first, or the columns of right-hand sides behind."""
     rest = [s for s in operand.subscripts if s not in axes]
     inside = tuple(s for s in operand.subscripts if s in axes)

@@ -195,7 +195,7 @@ def _oriented(vector: list[Any]) -> int:
     return 1 if mp.fdot((x, mp.sqrt(2 + 3 * k)) for k, x in enumerate(vector)) >= 0 else -1
 
 
-def _apart(values: Sequence[Any]) -> None:
+def _refuse_equal(values: Sequence[Any]) -> None:
     """Refuse values, in order, of which two are equal."""
     most = max((abs(v) for v in values), default=0)
     for a, b in itertools.pairwise(values):
@@ -210,7 +210,7 @@ def _eigh(a: Rows) -> tuple[list[Any], Rows]:
     rows = _transposed(vectors.tolist())
     order = sorted(range(len(a)), key=lambda k: found[k])
     values = [found[k] for k in order]
-    _apart(values)
+    _refuse_equal(values)
     return values, _transposed([[x * _oriented(rows[k]) for x in rows[k]] for k in order])
 
 
@@ -226,7 +226,7 @@ def _svd(a: Rows) -> tuple[Rows, list[Any], Rows]:
     s = [x for (x,) in found]
     order = sorted(range(len(s)), key=lambda k: -s[k])
     values = [s[k] for k in order]
-    _apart([*values, mpmath.mpf(0)])
+    _refuse_equal([*values, mpmath.mpf(0)])
     signs = [_oriented(right[k]) for k in order]
     u, vh = ([[x * sign for x in side[k]] for k, sign in zip(order, signs, strict=True)] for side in (columns, right))
     return _transposed(u), values, vh

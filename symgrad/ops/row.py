@@ -162,7 +162,7 @@ class Op:
         return self.kind == "choice" or (self.kind == "logic" and self.arity == 2)
 
     @property
-    def whole(self) -> bool:
+    def of_integers(self) -> bool:
         """Whether of integers it is an integer."""
         return self.integral or self.result == "int"
 

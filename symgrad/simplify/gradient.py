@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
-from ..accuracy.removable import Filled, is_plain, retold
+from ..accuracy.removable import Filled, is_plain, rewritten_as
 from ..accuracy.taylor import ORIGIN
 from ..expr import (
     ARGUMENT,
@@ -99,7 +99,7 @@ def _tidy(op: Filled) -> Filled | Expr:
     body = body if (other := most_accurate_form(body)) is None else other
     whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
     body = whole if whole is not None and is_plain(whole, op.place) else body
-    return body if is_plain(body, op.place) else retold(op, body)
+    return body if is_plain(body, op.place) else rewritten_as(op, body)
 
 
 def _tidied(e: Equation) -> Equation:

@@ -45,12 +45,12 @@ def unrolled(side: Sequence[Expr]) -> list[Expr]:
 def reordered(
     form: Expr,
     truths: Sequence[tuple[Mapping[Ref, Any], Any]],
-    mild: frozenset[str],
+    moderate: frozenset[str],
     known: dict[Expr, tuple[float, ...]],
 ) -> Expr | None:
     """`form` in the order that loses the fewest bits at the points; None where it is no product, or as good as it is.
 
-    mild   the names of numbers that are neither huge nor tiny: they stand first
+    moderate   the names of numbers that are neither huge nor tiny: they stand first
     known  what factors are at the points
     """
 
@@ -62,7 +62,7 @@ def reordered(
     form, negative = without_sign(form)
     above, below = map(unrolled, factors(form))
     first: list[Expr] = [f for f in above if isinstance(f, Const)]
-    first += [f for f in above if _is_mild(f, mild)]
+    first += [f for f in above if _is_moderate(f, moderate)]
     numbers = [f for f in below if isinstance(f, Const)]
     steps = [
         Step(f, under, at_points(f))
@@ -117,9 +117,9 @@ def _by_size(steps: Sequence[Step]) -> Iterator[tuple[Step, list[Step]]]:
             yield Step(either, False, values), [s for s in steps if s not in (x, y, d)]
 
 
-def _is_mild(f: Expr, mild: frozenset[str]) -> bool:
+def _is_moderate(f: Expr, moderate: frozenset[str]) -> bool:
     bare, _ = without_sign(f)
-    return isinstance(bare, Ref) and bare.name in mild
+    return isinstance(bare, Ref) and bare.name in moderate
 
 
 def _moves(steps: Sequence[Step]) -> Iterator[list[Step]]:

@@ -109,7 +109,7 @@ class Rewriting:
                 before = len(writer.equations)
                 equation = writer.equation(target, subscripts, box, poly)
                 equations += [*writer.equations[before:], equation]
-            for group in self._apart(target):
+            for group in self._unmerged(target):
                 equations += self._alone(group, writer)
         final = ordered(equations)
         tensors = (*self.table.values(), *writer.tensors)
@@ -341,7 +341,7 @@ class Rewriting:
 
     # what cannot be merged
 
-    def _apart(self, target: str) -> list[list[Equation]]:
+    def _unmerged(self, target: str) -> list[list[Equation]]:
         """The contributions to a gradient that are not merged into one; those to one place of one box together."""
         groups: dict[object, list[Equation]] = {}
         for place, e in enumerate(self.gradient[target]):

@@ -94,7 +94,7 @@ def check(
         checking.run(files, heard, end)
         return replace(checking.found.report(), seconds=perf_counter() - start)
     checking.prepare()
-    ending = process.apart(lambda tell: checking.run(files, tell), seconds, heard)
+    ending = process.isolated(lambda tell: checking.run(files, tell), seconds, heard)
     report: Report = ending.told.get("report", checking.found.report())
     calling: Finding | None = ending.told.get("calling")
     if ending.how == "late":

@@ -41,7 +41,7 @@ def possible() -> bool:
     return sys.platform == "linux" and "jax" not in sys.modules
 
 
-def apart(work: Callable[[Tell], None], seconds: float | None = None, heard: Tell | None = None) -> Ending:
+def isolated(work: Callable[[Tell], None], seconds: float | None = None, heard: Tell | None = None) -> Ending:
     """Run `work` in a copy of this process, for at most so many seconds; what it raises is raised here.
 
     `work` gets a function to tell what it has found so far: the last of each heading survives it. `heard` is told here,

@@ -29,11 +29,11 @@ from ..evaluate import REF, SELECT, Position, place
 from ..ir import Function
 from ..ops import OPS
 from .groups import Fibre, Visit, components
+from .matrices import back
 from .partials import at_kink, partial, symbolic
 from .symmetric import symmetric_inputs
 from .text import Array, differentiable, moved
 from .values import Points, Values
-from .whole import back
 
 STEPS = (650, 674)  # bits by which the points beside are off, at most; each pair in a direction of its own
 WIDER = 6  # times as many bits as a step has, in which the points beside are looked at

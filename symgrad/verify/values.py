@@ -19,9 +19,9 @@ from ..expr import Index, ref
 from ..ir import Function, bind, extent_of
 from ..ops import COMPARISONS
 from .groups import Component, Fibre, Group, Key, Visit
+from .matrices import blocks, tied, value_of
 from .partials import at_kink
 from .text import Array
-from .whole import blocks, tied, value_of
 
 # what a reduction over nothing is; of a sum, 0
 EMPTY: Mapping[str, Any] = {"prod": mp.mpf(1), "max": -mp.inf, "logsumexp": -mp.inf, "min": mp.inf}

@@ -67,7 +67,7 @@ class _Lowering:
         self.done: Done = {}
         self.lines: list[Line] = []
         self.made_up: set[int] = set()  # nodes that are arrays of their own under a name that nobody chose
-        self.whole: set[int] = set()  # nodes that keep their axes of length 1
+        self.unsqueezed: set[int] = set()  # nodes that keep their axes of length 1
         self.letters = _Letters(draft, names.values(), self.nodes, self.outputs)
         self._name_all(names)
         draft.reserved.update(self.names.values())
@@ -112,9 +112,9 @@ class _Lowering:
             if isinstance(node, Reduction) and node.kind in MATRICES:
                 if node.serial not in self.names:
                     self.names[node.serial] = self._fresh(MATRICES[node.kind].word)
-                self.whole.add(node.serial)
+                self.unsqueezed.add(node.serial)
                 for operand in node.operands.values():
-                    self._name_whole(operand)
+                    self._keep_axes(operand)
             elif isinstance(node, Reduction):
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
@@ -134,7 +134,7 @@ class _Lowering:
         if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
             self.names[node.serial] = self._fresh(self.calls.get(node.serial) or _word(node.body.op))
 
-    def _name_whole(self, node: Node) -> None:
+    def _keep_axes(self, node: Node) -> None:
         """What a function of matrices is applied to is computed as it is, with its axes of length 1."""
         while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
             places = node.body.subscripts
@@ -143,7 +143,7 @@ class _Lowering:
             node = node.operands[node.body.name]
         if isinstance(node, Value) and is_input(node):
             return
-        self.whole.add(node.serial)
+        self.unsqueezed.add(node.serial)
         if node.serial not in self.names:
             op = node.body.op if isinstance(node, Value) and isinstance(node.body, Apply) else ""
             word = _word(op) if op else "product" if getattr(node, "matmul", False) else "operand"
@@ -231,8 +231,8 @@ class _Lowering:
 
     def _array(self, node: Value | Reduction, name: str, kind: str, over: Mapping[Index, Expr], body: Expr) -> None:
         """The equation of an array that has a name."""
-        whole = name in self.result or node.serial in self.whole
-        places = axes_of(node.shape) if node.serial in self.whole else places_of(node.shape)
+        whole = name in self.result or node.serial in self.unsqueezed
+        places = axes_of(node.shape) if node.serial in self.unsqueezed else places_of(node.shape)
         shown = self._define(name, node.shape, places, kind, over, body, node.letters, whole)
         self.done[node.key] = (node.formals, ref(name, *shown))
 

@@ -213,7 +213,7 @@ class _Declaration(HeaderReader):
                 here = self.formula.partner.get(here, here) + 1
         return found
 
-    def _whole_body(self, here: int) -> bool:
+    def _is_matrix_call(self, here: int) -> bool:
         """Whether the body at `here` is a function of whole arrays and nothing else."""
         tokens = self.formula.tokens
         if tokens[here].text not in MATRIX_FUNCTIONS or tokens[here].text in NAMES or tokens[here + 1].text != "(":
@@ -235,7 +235,7 @@ class _Declaration(HeaderReader):
     def _announce(self, s: _Statement) -> None:
         """Make the name of a result known, with its number of axes."""
         name = s.name.text
-        if self.formula.tokens[s.start + 1].text == "=" and self._whole_body(s.body):
+        if self.formula.tokens[s.start + 1].text == "=" and self._is_matrix_call(s.body):
             s = replace(s, axes=self._rank(s.body))
         with self.at(s.name):
             check_own_name(name, "result")
@@ -316,8 +316,8 @@ class _Declaration(HeaderReader):
         self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
     ) -> None:
         self._check_written(name, subscripts, extents, accumulates, token)
-        if not subscripts and not accumulates and self._whole_body(self.here):
-            self.whole(name)
+        if not subscripts and not accumulates and self._is_matrix_call(self.here):
+            self.matrix_call(name)
             return
         given = dict(extents)
         body, where, kind = self._body(name, given)

@@ -47,7 +47,7 @@ class ExpressionReader(Names):
 
     def __init__(self, formula: Formula, draft: Draft) -> None:
         super().__init__(formula, draft)
-        self._wholes: dict[tuple[str, tuple[Named, ...]], Named] = {}
+        self._matrix_calls: dict[tuple[str, tuple[Named, ...]], Named] = {}
 
     def operand(self) -> Expr:
         token = self.token
@@ -153,7 +153,7 @@ class ExpressionReader(Names):
     def _element_of_matrix_function(self) -> Expr:
         """`inv(A)[i,j]`: the function gets an equation of its own."""
         token = self.token
-        found = self.whole()
+        found = self.matrix_call()
         given = self.subscripts(token) if self.token.text == "[" else ()
         if len(given) != found.rank:
             example = ",".join("ijklpqrs"[: found.rank])
@@ -166,7 +166,7 @@ class ExpressionReader(Names):
             )
         return ref(found.name, *given)
 
-    def whole(self, target: str | None = None) -> Named:
+    def matrix_call(self, target: str | None = None) -> Named:
         """Read `solve(A, b)` with names of arrays (or functions of such) between the brackets, and define it."""
         token = self.next()
         self.next()
@@ -180,12 +180,12 @@ class ExpressionReader(Names):
             many = "1 array" if arity(token.text) == 1 else f"{arity(token.text)} arrays"
             raise self.error(token, f"{token.text} takes {many}, not {len(operands)}.")
         known = (token.text, tuple(operands))
-        if target is None and known in self._wholes:
-            return self._wholes[known]
+        if target is None and known in self._matrix_calls:
+            return self._matrix_calls[known]
         with self.at(token):
             found = define_matrix_function(self.draft, token.text, operands, target)
         self.axes[found.name] = found.rank
-        self._wholes[known] = found
+        self._matrix_calls[known] = found
         return found
 
     def _array(self) -> Named:
@@ -194,7 +194,7 @@ class ExpressionReader(Names):
         if token.kind != "name":
             raise self.unexpected("the name of an array is missing")
         if self.peek().text == "(" and token.text in MATRIX_FUNCTIONS:
-            return self.whole()
+            return self.matrix_call()
         self.next()
         tensor = self.draft.tensors.get(token.text)
         subscripts = self.draft.targets.get(token.text)

@@ -148,7 +148,7 @@ class Stores(Fills):
         nodes = list(postorder(condition))
         return any(n in self.sizes.loops for n in nodes) and all(
             (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
-            or (isinstance(n, Apply) and (OPS[n.op].whole or OPS[n.op].result == "bool"))
+            or (isinstance(n, Apply) and (OPS[n.op].of_integers or OPS[n.op].result == "bool"))
             or is_exact(n)
             for n in nodes
         )

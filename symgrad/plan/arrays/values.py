@@ -155,7 +155,7 @@ class Evaluator(Branches):
             tensor = self.tensors.get(node.name)
             return tensor.dtype == Dtype.INT if tensor is not None else self.sizes.is_whole(node.name)
         if isinstance(node, Apply):
-            return OPS[node.op].whole and all(map(self._whole, node.args))
+            return OPS[node.op].of_integers and all(map(self._whole, node.args))
         return isinstance(node, Index) or is_exact(node) and value_of(node).denominator == 1
 
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
@@ -305,7 +305,7 @@ def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
 
 def _is_integer_arithmetic(node: Apply) -> bool:
     row = OPS[node.op]
-    return row.whole and row.kind in ("arithmetic", "integer")
+    return row.of_integers and row.kind in ("arithmetic", "integer")
 
 
 def _counts(array: Array) -> bool:
@@ -314,4 +314,4 @@ def _counts(array: Array) -> bool:
 
 
 def _integral(array: Array) -> bool:
-    return isinstance(array, Elementwise) and OPS[array.op].whole
+    return isinstance(array, Elementwise) and OPS[array.op].of_integers
