@@ -40,4 +40,10 @@ MENDED = {
         "f(x[n], w): h = where(w != 0, hypot(w, x[0]), maximum(w, x[n-1])); "
         "out[i] = where((h != w) | (x[i] > 0), x[i] - h, logsumexp[p](x[p]))"
     ),
+    "a product below a sum that ends where another index says": (
+        "f(y[n], x[n])[i:n] = sum[p:i+1](prod[k:2](y[n-1-p] + k)*x[i])"
+    ),
+    "a value of which one piece is 0, compared and used": (
+        "f(x[n,m]): h[i:m,j:n] = where(i + 1 < m, x[j,i+1], 0); out[i:m,j:n] = (h[i,j] - x[j,i])/sqrt(x[j,i]**2 + 1)"
+    ),
 }

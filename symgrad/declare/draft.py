@@ -219,8 +219,9 @@ class Draft:
         target = self.name_for(name or words)
         self._hoisted[same] = target
         self.on_demand.add(target)
-        # an index that is reduced but not mentioned still counts: it is in the box by its given extent
-        box = {i: given[i] for i in (*free, *over) if i in given}
+        # an index that is reduced but not mentioned still counts: it is in the box by its given extent. How far one of
+        # the reader's indices runs that follows another one of the reader's is the reader's own affair
+        box = {i: given[i] for i in (*free, *over) if i in given and {*indices(given[i])} <= {*free, *over}}
         self._pending.append(Pending(target, free, kind, body, box, where, ()))
         return ref(target, *free)
 

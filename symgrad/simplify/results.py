@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..expr import Apply, Expr, Ref, factors, fraction, operator, postorder, product, refs, size, without_sign
+from ..expr import ZERO, Apply, Expr, Ref, factors, fraction, operator, postorder, product, refs, size, without_sign
 from .denominator import in_lowest_terms
 from .orders import unrolled
 
@@ -21,7 +21,7 @@ def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]
         return
     for value, formula in results:
         if isinstance(formula, Apply) and formula.op == "select" and formula.args[0].key is body.args[0].key:
-            for k in POWERS:
+            for k in POWERS if ZERO not in formula.args[1:] else ():
                 sides = [in_lowest_terms(a / b**k) for a, b in zip(body.args[1:], formula.args[1:], strict=True)]
                 rest = sides[0]
                 if rest is None or sides[1] is None or rest.key is not sides[1].key or size(rest) >= size(body):
