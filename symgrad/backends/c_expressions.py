@@ -22,6 +22,7 @@ from ..expr import (
     Ref,
     apply,
     const,
+    folded,
     index,
     is_exact,
     refs,
@@ -36,7 +37,6 @@ from ..ir import Dtype
 from ..ops import OPS, in_others
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
-from ..plan.loops.share import folded
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
 from .c_print import INFIX, LIBM, PREFIX
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, index, postorder, ref
+from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs
 from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
@@ -158,7 +158,7 @@ def symbols_of(nest: Nest) -> dict[str, None]:
     found: dict[str, None] = {}
     for node in walk(nest.body):
         for root in (*expressions(node), *stores(node)):
-            found.update((n.name, None) for n in postorder(root) if isinstance(n, Ref))
+            found.update((r.name, None) for r in refs(root))
         if isinstance(node, Local):
             found[node.name] = None
         if isinstance(node, Guard):

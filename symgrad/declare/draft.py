@@ -453,5 +453,5 @@ def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:
     """`count` one-letter indices that are not in `taken`: i, j, k, l, ..., then i1, j1, ..."""
     used = set(taken)
-    letters = [f"{letter}{suffix}" for suffix in ("", *range(1, 100)) for letter in "ijklpqrstuvwabcdefgh"]
-    return tuple(index(letter) for letter in letters if letter not in used)[:count]
+    letters = (f"{letter}{suffix}" for suffix in ("", *range(1, 100)) for letter in "ijklpqrstuvwabcdefgh")
+    return tuple(index(letter) for letter in itertools.islice((x for x in letters if x not in used), count))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
-from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref
+from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
 from ..expr.polynomials import Polynomial, constant, polynomial, symbol
 from ..ops import OPS
 
@@ -151,6 +151,7 @@ def _raised(facts: Facts, more: frozenset[tuple[Expr, int]]) -> Facts:
     return Facts(frozenset((dict(facts.least) | dict(more)).items()), facts.integers, facts.more)
 
 
+@lru_cache(maxsize=2**13)
 def fixed(s: Expr) -> bool:
     """Whether a symbol is one number for the whole function: it mentions no index, and no element of a tensor."""
-    return not indices(s) and not any(isinstance(n, Ref) and n.subscripts for n in postorder(s))
+    return not indices(s) and not any(r.subscripts for r in refs(s))

@@ -36,7 +36,21 @@ from .nodes import (
     without_sign,
 )
 from .text import ATOM, ELIDED, Form, Printer, component_name, show, spelled_out
-from .traversal import branch, indices, outermost, postorder, refs, size, substitute, transform, values, with_args
+from .traversal import (
+    branch,
+    folded,
+    indices,
+    outermost,
+    pending,
+    postorder,
+    refs,
+    renewed,
+    size,
+    substitute,
+    transform,
+    values,
+    with_args,
+)
 
 __all__ = [
     "ARGUMENT",
@@ -66,16 +80,19 @@ __all__ = [
     "conjuncts",
     "const",
     "factors",
+    "folded",
     "fraction",
     "index",
     "indices",
     "is_exact",
     "operator",
     "outermost",
+    "pending",
     "postorder",
     "product",
     "ref",
     "refs",
+    "renewed",
     "select",
     "show",
     "signed_total",

@@ -35,11 +35,7 @@ class Expr:
     __slots__ = ("__weakref__", "_key", "serial")
     _key: Expr | None
     serial: int
-
-    @property
-    def args(self) -> tuple[Expr, ...]:
-        """The nodes this one is computed from; subscripts, for a Ref."""
-        return ()
+    args: tuple[Expr, ...] = ()  # the nodes this one is computed from; subscripts, for a Ref
 
     @property
     def key(self) -> Expr:
@@ -105,13 +101,10 @@ class Index(Expr):
 class Ref(Expr):
     """An element of a tensor by name; no subscripts for a scalar, a size or an option."""
 
-    __slots__ = ("name", "subscripts")
+    __slots__ = ("args", "name", "subscripts")
     name: str
+    args: tuple[Expr, ...]
     subscripts: tuple[Expr, ...]
-
-    @property
-    def args(self) -> tuple[Expr, ...]:
-        return self.subscripts
 
 
 class Operator(str):
@@ -178,7 +171,7 @@ def const(value: Number | str) -> Const:
         node.value, node.text, node._key = exact, text, None
         return node
 
-    node = _intern((Const, exact, text), make)
+    node = _intern((Const, exact.numerator, exact.denominator, text), make)
     if text is not None and node._key is None:
         plain = const(exact)
         node._key = plain
@@ -202,7 +195,7 @@ def ref(name: str, *subscripts: Value) -> Ref:
 
     def make() -> Ref:
         node = Ref()
-        node.name, node.subscripts, node._key = name, subs, None
+        node.name, node.subscripts, node.args, node._key = name, subs, subs, None
         keys = tuple(s.key for s in subs)
         if any(k is not s for k, s in zip(keys, subs, strict=True)):
             node._key = ref(name, *keys)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from .nodes import ARGUMENT, Apply, Const, Expr, Index, Operator, Ref
@@ -145,9 +146,10 @@ def component_name(element: Ref, word: str = "") -> str:
     return f"{word}{'_' if word[-1].isdigit() and numbers else ''}{''.join(numbers)}"
 
 
+@lru_cache(maxsize=2**13)
 def show(node: Expr) -> str:
     """`node` as formula text."""
     return _formula(node)
 
 
-Expr.__repr__ = show  # type: ignore[assignment]  # of an Expr: a node itself does not know how it is written
+Expr.__repr__ = show  # type: ignore[method-assign]  # of an Expr: a node itself does not know how it is written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import nan
 from typing import TypeVar
@@ -10,24 +10,35 @@ from typing import TypeVar
 from .nodes import COMPARE, Apply, Expr, Index, Ref, apply, ref
 
 Node = TypeVar("Node", bound=Expr)
+Known = TypeVar("Known")
+
+
+def pending(roots: Iterable[Expr], done: Container[Expr]) -> Iterator[Expr]:
+    """Every node below `roots` that is not in `done`, each after the nodes it is computed from, in order of first
+    appearance: who takes one puts it into `done`."""
+    path: list[tuple[Expr, Iterator[Expr]]] = []
+    rest = iter(roots)
+    while True:
+        for node in rest:
+            if node not in done:
+                if node.args:
+                    path.append((node, rest))
+                    rest = iter(node.args)
+                    break
+                yield node
+        else:
+            if not path:
+                return
+            node, rest = path.pop()
+            yield node
 
 
 def postorder(*roots: Expr) -> Iterator[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
     seen: set[Expr] = set()
-    stack = list(reversed(roots))
-    while stack:
-        node = stack[-1]
-        if node in seen:
-            stack.pop()
-            continue
-        waiting = [a for a in node.args if a not in seen]
-        if waiting:
-            stack.extend(reversed(waiting))
-        else:
-            seen.add(node)
-            stack.pop()
-            yield node
+    for node in pending(roots, seen):
+        seen.add(node)
+        yield node
 
 
 def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
@@ -59,13 +70,24 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     return node
 
 
+def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
+    """`node` computed from what `done` has for what it is computed from."""
+    args = tuple([done[a] for a in node.args])
+    return node if args == node.args else with_args(node, args)
+
+
+def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
+    """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
+    for node in pending((root,), done):
+        done[node] = rule(node)
+    return done[root]
+
+
 def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
     done: dict[Expr, Expr] = {}
-    for node in postorder(root):
-        args = [done[a] for a in node.args]
-        same = all(a is b for a, b in zip(args, node.args, strict=True))
-        done[node] = replace(node if same else with_args(node, args))
+    for node in pending((root,), done):
+        done[node] = replace(renewed(node, done))
     return done[root]
 
 
@@ -127,20 +149,8 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     if not mapping:
         return root
     done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        waiting = [a for a in node.args if a not in done]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        args = [done[a] for a in node.args]
-        same = all(a is b for a, b in zip(args, node.args, strict=True))
-        done[node] = node if same else with_args(node, args)
+    for node in pending((root,), done):
+        done[node] = renewed(node, done)
     return done[root]
 
 

@@ -13,6 +13,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    folded,
     index,
     indices,
     postorder,
@@ -38,14 +39,16 @@ Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its
 def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
     """`e` with every operator that the target does not have written in others, which it may not have either."""
 
+    known: dict[Expr, bool] = {}
+
     def computed(node: Expr) -> bool:
         """Whether it is arithmetic on inputs."""
         if isinstance(node, Apply):
-            return OPS[node.op].arithmetic and all(map(computed, node.args))
+            return OPS[node.op].arithmetic and all(known[a] for a in node.args)
         return not isinstance(node, Ref) or given(node, tensors)
 
     def rewrite(node: Expr) -> Expr:
-        fine = isinstance(node, Apply) and all(map(computed, node.args))
+        fine = isinstance(node, Apply) and all(folded(a, known, computed) for a in node.args)
         found = in_others(node, target, finer=fine)
         return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
 

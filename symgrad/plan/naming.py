@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, refs, terms_of
 from ..ops import OPS
@@ -75,6 +76,7 @@ def _chosen(node: Apply, led_by: str) -> str:
     return f"bounded_{_phrase(asked)}" if asked is not None else f"chosen_{led_by}".rstrip("_")
 
 
+@lru_cache(maxsize=2**13)
 def _phrase(node: Expr) -> str:
     if isinstance(node, Ref):
         word = node.name.split("@")[0].split("#")[0].split("~")[0]

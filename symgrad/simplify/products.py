@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..expr import ONE, Apply, Expr, Ref, ref, substitute, transform
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
@@ -34,17 +33,17 @@ class Product:
                     for _ in range(int(exponent)):
                         term = product_of(term, changed)
             plain = frozenset(rest)
-            result = plus(result, product_of(term, {self._replaced(plain): Fraction(1)}))
+            result = plus(result, product_of(term, {self._replaced(plain): 1}))
         return result
 
     def _replaced(self, monomial: Monomial) -> Monomial:
         for atom, exponent in self.normal.ordered(monomial):
             if exponent == 1 and isinstance(atom, Ref) and atom.name == self.pivot.name:
                 names = dict(zip(self.pivot.subscripts, atom.subscripts, strict=True))
-                ((wanted, _),) = self.normal.rename({self.monomial: Fraction(1)}, names).items()
-                domain = frozenset((a, Fraction(1)) for a in self.normal.guards(wanted))  # stays with the reader
+                ((wanted, _),) = self.normal.rename({self.monomial: 1}, names).items()
+                domain = frozenset((a, 1) for a in self.normal.guards(wanted))  # stays with the reader
                 left = merge(monomial, inverse(wanted - domain))
-                if domain <= monomial and all(dict(left).get(a, Fraction(0)) >= 0 for a, _ in wanted):
+                if domain <= monomial and all(dict(left).get(a, 0) >= 0 for a, _ in wanted):
                     self.places += 1
                     ((mine, _),) = self.normal.atom(
                         ref(self.target, *(substitute(s, names) for s in self.subscripts))

@@ -42,7 +42,7 @@ from ..ir import (
 )
 from ..ops import OPS
 from .match import Binding, match
-from .normal import UNIT, Atom, Monomial, Normal, Poly, Sum, TooLarge, inverse, mentions, plus, times
+from .normal import UNIT, Atom, Monomial, Normal, Poly, Rational, Sum, TooLarge, inverse, mentions, plus, times, whole
 from .products import Product
 from .write import Writer
 
@@ -94,7 +94,7 @@ class Rewriting:
         if not isinstance(node, Apply) or node.op != "pow" or operator(node.args[0]) != "div":
             return None
         found = list(self.normal.poly(node.args[0]).items())
-        ((monomial, coefficient),) = found if len(found) == 1 else [(UNIT, Fraction(1))]
+        ((monomial, coefficient),) = found if len(found) == 1 else [(UNIT, 1)]
         both = {e > 0 for _, e in monomial} == {True, False}
         return (monomial, node.args[0]) if both and coefficient == 1 else None
 
@@ -215,7 +215,7 @@ class Rewriting:
             if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
                 continue
             try:
-                if not self.normal.expanded({frozenset({(atom, Fraction(1))}): Fraction(1)}, self._definition):
+                if not self.normal.expanded({frozenset({(atom, 1)}): 1}, self._definition):
                     return True
             except TooLarge:
                 continue
@@ -237,7 +237,7 @@ class Rewriting:
 
     # powers by result, change of basis
 
-    def _powers(self) -> list[tuple[Equation, Expr, Fraction]]:
+    def _powers(self) -> list[tuple[Equation, Expr, Rational]]:
         """Forward values that are one power of one thing: rstd = (var + eps)^(-1/2)."""
         found = []
         for equations in self.forward.values():
@@ -258,22 +258,22 @@ class Rewriting:
         if not self.powers:
             return poly
 
-        def change(atom: Expr, exponent: Fraction) -> Poly:
+        def change(atom: Expr, exponent: Rational) -> Poly:
             for e, base, power in self.powers:
-                if (exponent / power).denominator == 1 and exponent / power > 0:
+                if (ratio := Fraction(exponent) / power).denominator == 1 and ratio > 0:
                     found = match(base, atom, frozenset(i for i, _ in e.box))
                     free = unconstrained_indices(base, e.box, self.table)
                     if found is not None and inside(found, free, self.extents):
                         self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
                         value = ref(e.target, *(substitute(s, found) for s in e.subscripts))
-                        return {frozenset({(value.key, exponent / power)}): Fraction(1)}
-            return {frozenset({(atom, exponent)}): Fraction(1)}
+                        return {frozenset({(value.key, whole(ratio))}): 1}
+            return {frozenset({(atom, exponent)}): 1}
 
         return self.normal.map_atoms(poly, change)
 
-    def _changed(self, e: Equation, atom: Expr, exponent: Fraction) -> Poly:
+    def _changed(self, e: Equation, atom: Expr, exponent: Rational) -> Poly:
         """`atom` spoken in the value z of `e`: where z = atom * others, atom is z / others."""
-        same: Poly = {frozenset({(atom, exponent)}): Fraction(1)}
+        same: Poly = {frozenset({(atom, exponent)}): 1}
         poly = self._by_result(self.normal.poly(e.body))
         if len(poly) != 1 or exponent.denominator != 1:
             return same
@@ -289,12 +289,12 @@ class Rewriting:
                     return self._over(e, pivot, monomial, found, exponent)
         return same
 
-    def _over(self, e: Equation, pivot: Expr, monomial: Monomial, found: Binding, exponent: Fraction) -> Poly:
+    def _over(self, e: Equation, pivot: Expr, monomial: Monomial, found: Binding, exponent: Rational) -> Poly:
         """The value of `e` divided by all of its factors but the pivot, to a power."""
-        others = self.normal.rename({monomial - {(pivot, Fraction(1))}: Fraction(1)}, found)
+        others = self.normal.rename({monomial - {(pivot, 1)}: 1}, found)
         value = self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
         ((m, _),) = others.items()
-        result = times(value, {inverse(m): Fraction(1)})
+        result = times(value, {inverse(m): 1})
         ((m, c),) = result.items()
         return {frozenset((a, x * exponent) for a, x in m): c}
 

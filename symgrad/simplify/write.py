@@ -35,6 +35,7 @@ from .normal import (
     Monomial,
     Normal,
     Poly,
+    Rational,
     Sum,
     free,
     guarded_by,
@@ -94,7 +95,7 @@ class Writer:
             sums = [a for a, e in monomial if isinstance(a, Sum) and e == 1]
             shown = {i for i, _ in box}  # an index that the sum does not show may be the letter of a bound one
             if len(sums) == 1 and abs(coefficient) == 1 and shown <= free(sums[0]):
-                rest = monomial - {(sums[0], Fraction(1))}
+                rest = monomial - {(sums[0], 1)}
                 mean = self._extents_below(sums[0], rest) if rest else frozenset()
                 if mean is not None and mean == rest:
                     bound, body, where = self._inside(sums[0], extents, mean, sign=coefficient)
@@ -111,7 +112,7 @@ class Writer:
         return below if coefficient == 1 and below and below <= rest else None
 
     def _inside(
-        self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial, sign: Fraction = Fraction(1)
+        self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial, sign: Rational = 1
     ) -> tuple[Box, Expr, Expr | None]:
         """The body of a Sum under readable indices, and where it counts; divided by the extents for a mean."""
         inner = scaled(self.normal.terms(total), sign)
@@ -165,7 +166,7 @@ class Writer:
         return tuple(a for a in of_each[0] if all(a in others for others in of_each)) if of_each else ()
 
     def _without(self, poly: Poly, guards: Sequence[Atom]) -> Poly:
-        return {m - {(a, Fraction(1)) for a in guards}: c for m, c in poly.items()}
+        return {m - {(a, 1) for a in guards}: c for m, c in poly.items()}
 
     @contextmanager
     def _under(self, guards: Sequence[Atom]) -> Iterator[None]:
@@ -277,7 +278,7 @@ class Writer:
     def _is_cotangent(self, atom: Atom) -> bool:
         return isinstance(atom, Ref) and atom.name in self.cotangents
 
-    def _term(self, monomial: Monomial, coefficient: Fraction, extents: Mapping[Index, Expr]) -> Expr:
+    def _term(self, monomial: Monomial, coefficient: Rational, extents: Mapping[Index, Expr]) -> Expr:
         above, below = self._factors(monomial, extents)
         return quotient(coefficient, above, below)
 
@@ -295,7 +296,7 @@ class Writer:
         for atom, exponent in sorted(rest, key=self._place):
             mean = means.get(atom, frozenset()) if isinstance(atom, Sum) else UNIT
             base = self._sum(atom, extents, mean) if isinstance(atom, Sum) else self.normal.written(atom)
-            written.append((self._place((atom, exponent)), power_expr(base, abs(exponent)), exponent > 0))
+            written.append((self._place((atom, exponent)), power_expr(base, abs(Fraction(exponent))), exponent > 0))
         written.sort(key=lambda w: w[0])
         return [power for _, power, top in written if top], [power for _, power, top in written if not top]
 
@@ -304,13 +305,13 @@ class Writer:
         found = []
         for ratio, written in self.ratios.items():
             mine = dict(monomial)
-            k = min(mine.get(a, Fraction(0)) / e for a, e in ratio) // 1
+            k = min(Fraction(mine.get(a, 0)) / e for a, e in ratio) // 1
             if k >= 2:
                 found.append((self._place(self.normal.ordered(ratio)[0]), written ** const(k), True))
                 monomial = merge(monomial, frozenset((a, -e * k) for a, e in ratio))
         return monomial, found
 
-    def _place(self, pair: tuple[Atom, Fraction]) -> tuple[int, int]:
+    def _place(self, pair: tuple[Atom, Rational]) -> tuple[int, int]:
         atom, _ = pair
         rank = self.normal.order(atom)
         if isinstance(atom, Sum):
@@ -340,28 +341,27 @@ def _plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-def _common(poly: Poly) -> tuple[Monomial, Fraction, Poly]:
+def _common(poly: Poly) -> tuple[Monomial, Rational, Poly]:
     """The monomial and the number that every term has, and what is left."""
-    powers: dict[Atom, Fraction] | None = None
+    powers: dict[Atom, Rational] | None = None
     for monomial in poly:
         mine = dict(monomial)
         if powers is None:
             powers = mine
         else:
-            powers = {
-                a: min(e, mine[a], key=abs) for a, e in powers.items() if a in mine and (e > 0) == (mine[a] > 0)
-            }
+            shared = [(a, e, mine[a]) for a, e in powers.items() if a in mine and (e > 0) == (mine[a] > 0)]
+            powers = {a: min(e, other) if e > 0 else max(e, other) for a, e, other in shared}
     common = frozenset((powers or {}).items())
     inner = {merge(m, inverse(common)): c for m, c in poly.items()}
     numbers = list(inner.values())
-    content = Fraction(1)
+    content: Rational = 1
     if all(abs(c) == abs(numbers[0]) for c in numbers):
-        content = abs(numbers[0])
+        content = abs(Fraction(numbers[0]))
     elif len({c.denominator for c in numbers}) == 1:
         content = Fraction(gcd(*(c.numerator for c in numbers)), numbers[0].denominator)
     if all(c < 0 for c in numbers):
         content = -content
-    return common, content, scaled(inner, 1 / content)
+    return common, content, scaled(inner, Fraction(1) / content)
 
 
 def _cost(atom: Atom) -> int:

@@ -348,8 +348,8 @@ def walk(*roots: Any) -> Iterator[Any]:
 
 @cache
 def _parts(kind: Any) -> tuple[str, ...] | None:
-    """What a node of a kind is made of; None for what is no node."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    """What may hold nodes in a node of a kind; None for what is no node."""
+    return tuple(f.name for f in fields(kind) if f.type not in ("str", "bool")) if is_dataclass(kind) else None
 
 
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:

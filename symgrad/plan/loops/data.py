@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Union
 
 from ...domain import NOTHING, Facts
-from ...expr import ZERO, Apply, Expr, Index, Ref, conjuncts, index, indices, ref, show, with_args
+from ...expr import ZERO, Apply, Expr, Index, Ref, conjuncts, index, indices, pending, ref, renewed, show
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
@@ -206,20 +206,9 @@ class Rewriter:
         self._done: dict[Expr, Expr] = {}
 
     def __call__(self, root: Expr) -> Expr:
-        done, stack = self._done, [root]
-        while stack:
-            node = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            waiting = [a for a in node.args if a not in done]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            args = [done[a] for a in node.args]
-            same = all(a is b for a, b in zip(args, node.args, strict=True))
-            done[node] = self._replace(node if same else with_args(node, args))
+        done = self._done
+        for node in pending((root,), done):
+            done[node] = self._replace(renewed(node, done))
         return done[root]
 
     def block(self, block: Block) -> Block:

@@ -86,8 +86,9 @@ def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) 
 
 def _alone(host: Loop, loop: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
     """Whether `loop` alone reads an array that `host` writes."""
-    theirs, mine, rest = (accesses(b, memory) for b in (host.body, loop.body, tuple(others)))
-    return any(w and _is_array(theirs, name) and name in mine and name not in rest for name, (_, w) in theirs.items())
+    theirs, mine = accesses(host.body, memory), accesses(loop.body, memory)
+    passed = {name for name, (_, written) in theirs.items() if written and _is_array(theirs, name) and name in mine}
+    return bool(passed and passed - accesses(tuple(others), memory).keys())
 
 
 def _same_guard(a: Guard, b: Guard) -> bool:

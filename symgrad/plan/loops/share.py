@@ -6,10 +6,9 @@ elements at plain indices of loops that are still around.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TypeVar
 
 from ...expr import (
     ZERO,
@@ -18,11 +17,12 @@ from ...expr import (
     Expr,
     Index,
     Ref,
+    folded,
     indices,
     is_exact,
     postorder,
+    renewed,
     substitute,
-    with_args,
 )
 from ...ir import Dtype, unconditional
 from ...ops import OPS
@@ -31,8 +31,6 @@ from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, st
 from .merge_equal import merge_equal
 from .names import length_of
 from .reach import Reach
-
-Known = TypeVar("Known")
 
 LONG = 130  # characters of an expression that are still read in one go
 WORTH = 16  # characters of one operation that is not written twice
@@ -264,9 +262,7 @@ class _Names:
                 stack.extend(reversed(waiting))
                 continue
             stack.pop()
-            args = [self.written[a] for a in node.args]
-            same = all(a is b for a, b in zip(args, node.args, strict=True))
-            new = node if same else with_args(node, args)
+            new = renewed(node, self.written)
             length = self._lengths[new] = length_of(new, self._lengths)
             if isinstance(node, Apply) and not (named and node is root):
                 long = length > LONG and node is not root and not inside
@@ -290,23 +286,6 @@ class _Names:
     def _allowed(self, node: Expr) -> bool:
         real = self._share._dtype(node) is Dtype.REAL
         return real and node in self._stable and (node in self._open or self._share._safe(node))
-
-
-def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
-    """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        waiting = [a for a in node.args if a not in done]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        done[node] = rule(node)
-    return done[root]
 
 
 def _is_narrow(loop: Loop) -> bool:
