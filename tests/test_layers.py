@@ -65,18 +65,13 @@ def test_the_oracle_reads_no_derivative(path):
 
 
 OPTIONAL = {"torch", "jax"}  # imported where they are used: who does not use them need not have them
-# A value whose operators are functions of such values: the class and the functions cannot do without each other.
-MUTUAL = {
-    "declare/python/values.py": "NumPy's operators on symbolic arrays",
-    "declare/python/subscripts.py": "symbolic arrays as subscripts of symbolic arrays",
-}
 
 
 def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-@pytest.mark.parametrize("path", [p for p in files() if relative(p) not in MUTUAL], ids=relative)
+@pytest.mark.parametrize("path", files(), ids=relative)
 def test_imports_stand_at_the_top(path):
     """An import in a function hides that two modules need each other."""
     found = []
@@ -103,7 +98,7 @@ def needs(path: Path) -> set[Path]:
 
 def circles() -> list[str]:
     """The modules that come back to themselves by their imports."""
-    paths = [p for p in files() if relative(p) not in MUTUAL]
+    paths = files()
     graph = {p: needs(p) & set(paths) for p in paths}
     while True:  # what needs nothing that is left is in no circle
         done = [p for p, some in graph.items() if not some]

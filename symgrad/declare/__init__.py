@@ -5,51 +5,40 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from .python.arrays import Array
 from .python.declared import Declared, function
-from .python.matrices import (
+from .python.functions import (
+    FUNCTIONS,
     argsort,
     cholesky,
+    concatenate,
     det,
     eigh,
     eigvalsh,
     expm,
     eye,
+    given,
     inv,
     logdet,
     matrix_power,
     median,
     norm,
+    pi,
     pinv,
     qr,
     slogdet,
     solve,
     solve_triangular,
     sort,
+    stack,
     svd,
     svdvals,
     topk,
     trace,
-)
-from .python.notation import (
-    FUNCTIONS,
-    argmax,
-    concatenate,
-    given,
-    indices,
-    logsumexp,
-    max,
-    mean,
-    merge,
-    min,
-    pi,
-    prod,
-    stack,
-    sum,
-    tensor,
     where,
 )
+from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, sum, tensor
 from .python.signature import Bool, Int, Static, Tensor
-from .python.values import Array
 from .sympy import from_sympy, to_sympy
 from .text import parse
 

@@ -7,7 +7,7 @@ from functools import partial, reduce
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, apply, show
+from ...expr import ONE, ZERO, Expr, apply, product, show
 from ...expr.sizes import equal
 from ...ops import NAMES, OPS
 from .graph import (
@@ -22,17 +22,17 @@ from .graph import (
     value,
 )
 from .scope import current, here
-from .values import Absent, Array, Axis, Operand, as_array, is_condition, line, reduced_axes, reread
+from .values import Absent, Axis, Operand, Traced, is_condition, line, reduced_axes, reread, traced
 
 
-def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int]:
+def broadcast(arrays: Sequence[Traced], what: str) -> tuple[tuple[Expr, ...], int]:
     """The shape that the arrays have together by NumPy's rules, and how many leading axes are a pack.
 
     Raises ShapeError where two extents differ; a literal 1 stretches, two names never do.
     """
     rank = max((a._node.rank for a in arrays), default=0)
     shape: list[Expr] = [ONE] * rank
-    widest: list[Array | None] = [None] * rank
+    widest: list[Traced | None] = [None] * rank
     for a in arrays:
         offset = rank - a._node.rank
         for axis, extent in enumerate(a._node.shape, offset):
@@ -52,7 +52,7 @@ def broadcast(arrays: Sequence[Array], what: str) -> tuple[tuple[Expr, ...], int
     return tuple(shape), lead
 
 
-def _mismatch(what: str, arrays: Sequence[Array], a: Expr, b: Expr, advice: str) -> ShapeError:
+def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str) -> ShapeError:
     scope = current()
     lines = []
     for x in arrays:
@@ -74,7 +74,7 @@ def _mismatch(what: str, arrays: Sequence[Array], a: Expr, b: Expr, advice: str)
     return ShapeError(f"{here()}{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
 
 
-def elementwise(op: str, *args: Any) -> Array:
+def elementwise(op: str, *args: Any) -> Traced:
     """The operator `op` of `symgrad.ops` on every element."""
     if any(isinstance(a, Absent) for a in args):
         return _without(op, args)
@@ -83,17 +83,17 @@ def elementwise(op: str, *args: Any) -> Array:
             f"{here()}the sum of two conditions is a condition in NumPy, their `|` ({line()}). "
             f"Count them with np.where(x > 0, 1, 0) + (y > 0), or write `|`."
         )
-    arrays = [as_array(a) for a in args]
+    arrays = [traced(a) for a in args]
     shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
     axes = axes_of(shape)
     nodes = [a._node for a in arrays]
     body = apply(op, *(read(n, axes[len(axes) - n.rank :]) for n in nodes))
     if not nodes:
-        return Array(constant(body))
-    return Array(value(shape, body, nodes), lead)
+        return Traced(constant(body))
+    return Traced(value(shape, body, nodes), lead)
 
 
-def combined(op: str, *args: Any) -> Array:
+def combined(op: str, *args: Any) -> Traced:
     """`&`, `|` or `~` of conditions, for what else NumPy works on the bits of integers."""
     if not all(map(is_condition, args)):
         sign = {"and": "&", "or": "|", "not": "~"}[op]
@@ -104,12 +104,12 @@ def combined(op: str, *args: Any) -> Array:
     return elementwise(op, *args)
 
 
-def _without(op: str, args: Sequence[Any]) -> Array:
+def _without(op: str, args: Sequence[Any]) -> Traced:
     absent = [isinstance(a, Absent) for a in args]
     if op in ("add", "mul") and sum(absent) == 1:
-        return as_array(args[absent.index(False)])
+        return traced(args[absent.index(False)])
     if op in ("sub", "div") and absent == [False, True]:
-        return as_array(args[0])
+        return traced(args[0])
     if op == "sub" and absent == [True, False]:
         return elementwise("neg", args[1])
     gone = args[absent.index(True)]
@@ -117,12 +117,12 @@ def _without(op: str, args: Sequence[Any]) -> Array:
     raise gone._missing()
 
 
-def function_of(name: str) -> Callable[..., Array]:
+def function_of(name: str) -> Callable[..., Traced]:
     """The elementwise function of that name; an associative row folds further arguments."""
     row = OPS[NAMES[name]]
     folds = row.associative
 
-    def function(*args: Operand) -> Array:
+    def function(*args: Operand) -> Traced:
         if len(args) != row.arity and not (folds and len(args) > row.arity):
             raise DeclarationError(f"{here()}{name} takes {row.arity} arguments, not {len(args)} ({line()}).")
         first = elementwise(row.name, *args[: row.arity])
@@ -133,9 +133,9 @@ def function_of(name: str) -> Callable[..., Array]:
     return function
 
 
-def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Traced:
     """`kind` over the axes of `x`, as NumPy's function of that name."""
-    x = as_array(x)
+    x = traced(x)
     node = x._node
     gone = reduced_axes(x, axis)
     shape = [e for a, e in enumerate(node.shape) if a not in gone]
@@ -153,7 +153,7 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Arr
             subscripts.append(i)
     lead = 0 if axis is None else x._lead
     if over:
-        result = Array(shared(kind, over, shape, read(node, subscripts), [node]), lead)
+        result = Traced(shared(kind, over, shape, read(node, subscripts), [node]), lead)
     else:
         result = reread(x, shape, subscripts, lead)
         result = elementwise("mul", result, 0) if kind == "argmax" else result
@@ -161,7 +161,23 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Arr
         return result
     if any(is_pack(node.shape[a]) for a in gone) and len(shape) + len(gone) > 1:
         raise DeclarationError(f"{here()}keepdims over `...` leaves an unknown number of axes ({line()}).")
-    return _kept(result, node.shape, gone, x._lead)
+    return kept(result, node.shape, gone, x._lead)
+
+
+def var(x: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Traced:
+    """The mean square of the distance from the mean over `axis`; the count is lessened by `ddof` (`correction`)."""
+    x = traced(x)
+    less = ddof if correction is None else correction
+    squares = elementwise("pow", elementwise("sub", x, reduced("mean", x, axis, axis is not None)), 2)
+    if not less:
+        return reduced("mean", squares, axis, keepdims)
+    count = product(x._node.shape[a] for a in sorted(reduced_axes(x, axis)))
+    return reduced("sum", elementwise("div", squares, Traced(constant(count - less))), axis, keepdims)
+
+
+def std(x: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Traced:
+    """The square root of `var`."""
+    return elementwise("sqrt", var(x, axis, ddof, keepdims, correction))
 
 
 def shared(
@@ -173,18 +189,18 @@ def shared(
     return made if scope is None else scope.closed.setdefault((kind, tuple(over), body, tuple(shape)), made)
 
 
-def _kept(x: Array, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Array:
+def kept(x: Traced, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Traced:
     """`x` with an axis of extent 1 where `shape` has lost one."""
     full = [ONE if a in gone else e for a, e in enumerate(shape)]
     there = [i for a, i in enumerate(axes_of(full)) if a not in gone]
     return reread(x, full, there, lead)
 
 
-def matmul(a: Any, b: Any) -> Array:
+def matmul(a: Any, b: Any) -> Traced:
     """The matrix product of NumPy's `@`: vectors, matrices, and batches of them."""
     if isinstance(a, Absent) or isinstance(b, Absent):
         raise (a if isinstance(a, Absent) else b)._missing()
-    a, b = as_array(a), as_array(b)
+    a, b = traced(a), traced(b)
     left, right = _matrix(a), _matrix(b)
     if 0 in (left, right):
         raise ShapeError(f"{here()}@ needs an axis to sum over; {(a if not left else b)!r} has none ({line()}).")
@@ -197,7 +213,7 @@ def matmul(a: Any, b: Any) -> Array:
             f"The product at {line()} sums over {show(k)} and {show(other)}. Give both axes one name, or transpose one."
         )
         raise _mismatch("@", (a, b), k, other, advice)
-    fronts = [Array(value(n.shape[: n.rank - own], ZERO)) for n, own in ((p, left), (q, right))]
+    fronts = [Traced(value(n.shape[: n.rank - own], ZERO)) for n, own in ((p, left), (q, right))]
     front, _ = broadcast(fronts, "@")
     shape = [*front, *p.shape[p.rank - left : -1], *(q.shape[-1:] if right == 2 else ())]
     axes = axes_of(shape)
@@ -208,17 +224,17 @@ def matmul(a: Any, b: Any) -> Array:
     y = read(q, [*batch[len(front) - (q.rank - right) :], s, *own])
     lead = max(a._lead, b._lead)
     if k is ONE:
-        return Array(value(shape, apply("mul", x, y), [p, q]), lead)
+        return Traced(value(shape, apply("mul", x, y), [p, q]), lead)
     node = reduction("sum", {bound(1): k}, shape, apply("mul", x, y), [p, q], matmul=True)
-    return Array(node, lead)
+    return Traced(node, lead)
 
 
-def _matrix(x: Array) -> int:
+def _matrix(x: Traced) -> int:
     """How many of the last axes take part in a matrix product."""
     return min(2, x._node.rank - x._lead)
 
 
-def expand(x: Array, shape: Sequence[Expr]) -> Expr:
+def expand(x: Traced, shape: Sequence[Expr]) -> Expr:
     """The element of `x` at the canonical indices of `shape`, to which it is broadcast."""
     axes = axes_of(shape)
     return read(x._node, axes[len(axes) - x._node.rank :])

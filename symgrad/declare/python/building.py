@@ -8,11 +8,12 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Index, const, indices, show
 from ...expr.sizes import equal
 from .arithmetic import broadcast, elementwise, expand
+from .arrays import Array
 from .closing import Term, close
 from .graph import Piece, Pieces, axes_of, gather, is_loop, value
 from .scope import extents_of, here, inside
-from .subscripts import Place, select_axes
-from .values import Array, as_array, line
+from .subscripts import Place, at, select_axes
+from .values import Traced, line, traced
 
 
 class _Added:
@@ -20,7 +21,7 @@ class _Added:
 
     __slots__ = ("term",)
 
-    def __init__(self, term: Array) -> None:
+    def __init__(self, term: Traced) -> None:
         self.term = term
 
 
@@ -30,7 +31,7 @@ class _Element(Array):
     __slots__ = ()
 
     def __iadd__(self, other: Any) -> _Added:  # type: ignore[override, misc]  # only __setitem__ sees the result
-        return _Added(as_array(other))
+        return _Added(traced(other))
 
     def __isub__(self, other: Any) -> _Added:  # type: ignore[override, misc]  # as above
         return _Added(elementwise("neg", other))
@@ -42,21 +43,21 @@ class Building(Array):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Array:
-        place = select_axes(self, key)
-        return _Element(super()._at(place)._node, place.lead)
+        found = at(self, select_axes(self, key))
+        return _Element(found._node, found._lead)
 
     def __setitem__(self, key: Any, x: Any) -> None:
         place = select_axes(self, key)
         if isinstance(x, _Added):
             self._write(place, x.term, adds=True)
         else:
-            self._write(place, as_array(x), adds=False)
+            self._write(place, traced(x), adds=False)
 
-    def _write(self, place: Place, x: Array, adds: bool) -> None:
+    def _write(self, place: Place, x: Traced, adds: bool) -> None:
         node = self._node
         assert isinstance(node, Pieces)
         scope = inside("an assignment to an element")
-        fits, _ = broadcast([Array(value(place.shape, const(0)), place.lead), x], "the assignment")
+        fits, _ = broadcast([Traced(value(place.shape, const(0)), place.lead), x], "the assignment")
         if len(fits) != len(place.shape) or not all(map(equal, fits, place.shape)):
             inner = ", ".join(show(e) for e in place.shape)
             raise ShapeError(f"{here()}{x!r} does not fit into a place of shape ({inner}) ({line()}).")

@@ -16,12 +16,13 @@ from ...expr import Expr, const, is_exact, ref, show
 from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ..draft import Draft
+from .arrays import Array, as_array
 from .formula import formula
 from .graph import Node, Value, constant, input_of, is_pack, value
 from .lowering import lower
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
-from .values import Absent, Array, as_array, line
+from .values import Absent, Traced, line, traced
 
 
 class Declared:
@@ -188,7 +189,7 @@ def _several(result: Any) -> list[Any]:
 def _output(declared: Declared, x: Any) -> Node:
     if x is None:
         raise DeclarationError(f"{declared.name} returns nothing; return its outputs.")
-    node = as_array(x)._node
+    node = traced(x)._node
     if node.free:
         loose = node.free[0].name
         raise DeclarationError(
@@ -229,11 +230,11 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         elif x is None:
             raise DeclarationError(f"{caller.draft.name}: {declared.name} needs {name} ({line()}).")
         else:
-            lead = 0 if signature.bare else _bind(declared, name, kind, as_array(x), sizes, packs, told)
-            arguments[name] = Array(as_array(x)._node, as_array(x)._lead if signature.bare else lead)
+            lead = 0 if signature.bare else _bind(declared, name, kind, traced(x), sizes, packs, told)
+            arguments[name] = as_array(traced(x)) if signature.bare else Array(traced(x)._node, lead)
     keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
     for name, default in signature.options.items():
-        keywords[name] = as_array(kwargs.get(name, default))
+        keywords[name] = as_array(traced(kwargs.get(name, default)))
         node = keywords[name]._node
         if isinstance(node, Value) and node.constant:
             sizes[name] = node.body
@@ -259,7 +260,7 @@ def _bind(
     declared: Declared,
     name: str,
     kind: TensorType,
-    x: Array,
+    x: Traced,
     sizes: dict[str, Expr],
     packs: dict[str, tuple[Expr, ...]],
     told: dict[str, str],

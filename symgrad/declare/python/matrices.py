@@ -13,15 +13,16 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
-from .arithmetic import broadcast, elementwise, matmul, reduced, shared
+from .arithmetic import broadcast, elementwise, kept, matmul, reduced, shared
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
+from .reshaping import swapaxes
 from .scope import here
-from .values import Array, as_array, axis_of, line, reread
+from .values import Traced, axis_of, line, reread, traced
 
 # the node of one function
 
 
-def _element(x: Array, subscripts: Sequence[Expr], what: str) -> Expr:
+def _element(x: Traced, subscripts: Sequence[Expr], what: str) -> Expr:
     """The element of an array as a whole: an axis of length 1 has an index too."""
     node = x._node
     if node.free:
@@ -35,23 +36,23 @@ def _element(x: Array, subscripts: Sequence[Expr], what: str) -> Expr:
     return ref(node.key, *subscripts)
 
 
-def _own(x: Any, what: str, least: int) -> Array:
+def _own(x: Any, what: str, least: int) -> Traced:
     """An array with at least so many axes besides those of a pack."""
-    array = as_array(x)
+    array = traced(x)
     if array._node.rank - array._lead < least:
         kind = "a matrix" if least == 2 else "a vector"
         raise ShapeError(f"{here()}sg.{what} takes {kind} or a stack of them, not {array!r} ({line()}).")
     return array
 
 
-def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "") -> Array:
+def _applied(kind: str, *operands: Traced, columns: bool = False, what: str = "") -> Traced:
     """The function `kind` of its operands; with `columns` the last one has an axis of right-hand sides behind."""
     row = MATRICES[kind]
     what = what or row.function
     own = [len(places) + (columns and n > 0) for n, places in enumerate(row.operands)]
     nodes = [x._node for x in operands]
     fronts = [
-        Array(value(n.shape[: n.rank - k], ZERO), min(x._lead, n.rank - k))
+        Traced(value(n.shape[: n.rank - k], ZERO), min(x._lead, n.rank - k))
         for n, k, x in zip(nodes, own, operands, strict=True)
     ]
     front, lead = broadcast(fronts, f"sg.{what}")
@@ -87,14 +88,14 @@ def _applied(kind: str, *operands: Array, columns: bool = False, what: str = "")
         at = [reducing[p] for p in row.operands[number]]
         elements.append(_element(x, [*batch, *at, *(axes[-1:] if columns and number else ())], what))
     body = elements[0] if len(elements) == 1 else apply("pair", *elements)
-    return Array(shared(kind, over, shape, body, nodes), lead)
+    return Traced(shared(kind, over, shape, body, nodes), lead)
 
 
 # linear algebra
 
 
-def _of_a_matrix(name: str, kind: str, about: str) -> Callable[[Any], Array]:
-    def function(a: Any) -> Array:
+def _of_a_matrix(name: str, kind: str, about: str) -> Callable[[Any], Traced]:
+    def function(a: Any) -> Traced:
         return _applied(kind, _own(a, name, 2), what=name)
 
     function.__name__, function.__doc__ = name, about
@@ -113,37 +114,37 @@ pinv = _of_a_matrix("pinv", "pinv", "The pseudoinverse of a matrix of full rank.
 expm = _of_a_matrix("expm", "expm", "The exponential of a matrix.")
 
 
-def solve(a: Any, b: Any) -> Array:
+def solve(a: Any, b: Any) -> Traced:
     """x with a @ x = b. `b` is a vector, or a matrix whose columns are right-hand sides; with one axis less than `a` it
     is a stack of vectors."""
     return _solved("solve", a, b, "solve")
 
 
-def solve_triangular(a: Any, b: Any, lower: bool = False) -> Array:
+def solve_triangular(a: Any, b: Any, lower: bool = False) -> Traced:
     """x with a @ x = b, where only the upper (or the lower) triangle of `a` is read."""
     return _solved("solve_lower" if lower else "solve_upper", a, b, "solve_triangular")
 
 
-def _solved(kind: str, a: Any, b: Any, what: str) -> Array:
+def _solved(kind: str, a: Any, b: Any, what: str) -> Traced:
     a, b = _own(a, what, 2), _own(b, what, 1)
     mine = b._node.rank - b._lead
     vector = mine == 1 or (b._lead == a._lead and b._node.rank == a._node.rank - 1)
     return _applied(kind, a, b, columns=not vector, what=what)
 
 
-def slogdet(a: Any) -> tuple[Array, Array]:
+def slogdet(a: Any) -> tuple[Traced, Traced]:
     """The sign of the determinant, and the logarithm of its magnitude."""
     a = _own(a, "slogdet", 2)
     return _applied("slogdet_sign", a), _applied("slogdet_log", a)
 
 
-def qr(a: Any) -> tuple[Array, Array]:
+def qr(a: Any) -> tuple[Traced, Traced]:
     """Q with orthonormal columns and the upper triangular R with Q @ R = a, for a matrix that is not wide."""
     a = _own(a, "qr", 2)
     return _applied("qr_q", a), _applied("qr_r", a)
 
 
-def eigh(a: Any) -> tuple[Array, Array]:
+def eigh(a: Any) -> tuple[Traced, Traced]:
     """The eigenvalues of a symmetric matrix from the smallest, and its eigenvectors as columns, their first components
     not negative. The gradient is symmetric; that of the vectors needs distinct eigenvalues."""
     a = _own(a, "eigh", 2)
@@ -151,24 +152,24 @@ def eigh(a: Any) -> tuple[Array, Array]:
     return _applied("eigh_values", a), _signed(vectors, vectors, rows=True)
 
 
-def svd(a: Any) -> tuple[Array, Array, Array]:
+def svd(a: Any) -> tuple[Traced, Traced, Traced]:
     """U, the singular values from the largest, and V^T, as many as the smaller side; U's first row is not negative."""
     a = _own(a, "svd", 2)
     u, s, vh = (_applied(kind, a) for kind in ("svd_u", "svd_values", "svd_vh"))
     return _signed(u, u, rows=True), s, _signed(vh, u, rows=False)
 
 
-def _signed(x: Array, by: Array, rows: bool) -> Array:
+def _signed(x: Traced, by: Traced, rows: bool) -> Traced:
     """`x` with the signs of vectors that make the first row of `by` not negative; the vectors are columns or rows."""
     shape = x._node.shape
     *batch, i, j = axes_of(shape)
     first = read(by._node, [*batch, ZERO, j if rows else i])
     element = read(x._node, [*batch, i, j])
     body = element * apply("select", apply("lt", first, ZERO), -ONE, ONE)
-    return Array(value(shape, body, [x._node, by._node]), x._lead)
+    return Traced(value(shape, body, [x._node, by._node]), x._lead)
 
 
-def matrix_power(a: Any, n: int) -> Array:
+def matrix_power(a: Any, n: int) -> Traced:
     """The product of `n` factors `a`; of inverses where n is negative."""
     a = _own(a, "matrix_power", 2)
     if not isinstance(n, int) or isinstance(n, bool):
@@ -179,8 +180,8 @@ def matrix_power(a: Any, n: int) -> Array:
         return matrix_power(inv(a), -n)
     if n == 0:
         *_, i, j = axes_of(a._node.shape)
-        return Array(value(a._node.shape, apply("select", apply("eq", i, j), ONE, ZERO), []), a._lead)
-    result: Array | None = None
+        return Traced(value(a._node.shape, apply("select", apply("eq", i, j), ONE, ZERO), []), a._lead)
+    result: Traced | None = None
     square = a
     while True:
         if n % 2:
@@ -192,17 +193,17 @@ def matrix_power(a: Any, n: int) -> Array:
         square = matmul(square, square)
 
 
-def eye(n: Any) -> Array:
+def eye(n: Any) -> Traced:
     """The identity matrix with `n` rows: an int or a size, such as `x.shape[0]`."""
-    size = as_array(n)._node
+    size = traced(n)._node
     if size.rank or not isinstance(size, Value) or not size.constant:
         raise DeclarationError(f"{here()}sg.eye takes an int or a size, not {n!r} ({line()}).")
     shape = (size.body, size.body)
     i, j = axes_of(shape)
-    return Array(value(shape, apply("select", apply("eq", i, j), ONE, ZERO), []))
+    return Traced(value(shape, apply("select", apply("eq", i, j), ONE, ZERO), []))
 
 
-def trace(a: Any) -> Array:
+def trace(a: Any) -> Traced:
     """The sum of the diagonal."""
     a = _own(a, "trace", 2)
     shape = a._node.shape
@@ -212,10 +213,10 @@ def trace(a: Any) -> Array:
     if shape[-1] is ONE:
         return reread(a, front, [*axes_of(front), ZERO, ZERO])
     node = reduction("sum", {i: shape[-1]}, front, read(a._node, [*axes_of(front), i, i]), [a._node])
-    return Array(node, a._lead)
+    return Traced(node, a._lead)
 
 
-def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
+def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Traced:
     """The norm of a vector or a matrix: 2 for vectors and "fro" for matrices, or `ord`.
 
     vectors   1, 2, inf, or any other number p
@@ -259,20 +260,20 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 # order
 
 
-def argsort(x: Any, axis: int = -1, descending: bool = False) -> Array:
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Traced:
     """The positions of the elements from the smallest (or the largest); of equal ones the first comes first."""
     x = _own(x, "argsort", 1)
     return _turned(_order(_turned(x, axis), descending), axis)
 
 
-def sort(x: Any, axis: int = -1, descending: bool = False) -> Array:
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Traced:
     """The elements from the smallest (or the largest)."""
     x = _own(x, "sort", 1)
     turned = _turned(x, axis)
     return _turned(_taken(turned, _order(turned, descending)), axis)
 
 
-def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, Traced]:
     """The `k` largest (or smallest) elements from the most extreme one, and their positions."""
     x = _own(x, "topk", 1)
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
@@ -284,7 +285,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, A
     return _turned(_taken(turned, order), axis), _turned(order, axis)
 
 
-def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
+def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
     """The element in the middle, or the mean of the two there; over all axes if none is said."""
     x = _own(x, "median", 1)
     if axis is None:
@@ -299,26 +300,22 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
     places = apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2))
     middle = [reread(ordered, front, [*axes_of(front), place]) for place in places]
     result = elementwise("div", elementwise("add", *middle), 2)
-    if not keepdims:
-        return result
-    full = [ONE if k == at else e for k, e in enumerate(x._node.shape)]
-    rest = [i for k, i in enumerate(axes_of(full)) if k != at]
-    return reread(result, full, rest)
+    return kept(result, x._node.shape, {at}, x._lead) if keepdims else result
 
 
-def _order(x: Array, descending: bool = False) -> Array:
+def _order(x: Traced, descending: bool = False) -> Traced:
     return _applied("argsort", elementwise("neg", x) if descending else x)
 
 
-def _turned(x: Array, axis: int) -> Array:
+def _turned(x: Traced, axis: int) -> Traced:
     """`x` with an axis and its last one swapped."""
-    return x if axis_of(x, axis) == x._node.rank - 1 else x.swapaxes(axis, -1)
+    return x if axis_of(x, axis) == x._node.rank - 1 else swapaxes(x, axis, -1)
 
 
-def _taken(x: Array, order: Array) -> Array:
+def _taken(x: Traced, order: Traced) -> Traced:
     """The elements of `x` at the positions `order` along the last axis."""
     shape = order._node.shape
     axes = axes_of(shape)
     places = [ZERO if e is ONE else i for e, i in zip(x._node.shape[:-1], axes, strict=False)]
     body = read(x._node, [*places, read(order._node, axes)])
-    return Array(value(shape, body, [x._node, order._node]), order._lead)
+    return Traced(value(shape, body, [x._node, order._node]), order._lead)

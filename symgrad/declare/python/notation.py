@@ -1,52 +1,43 @@
-"""Index notation in Python, and what is no operator: indices, tensor, sum, where, stack, given, merge."""
+"""Index notation in Python: indices, tensor, merge, and reductions such as sum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, Index, apply, const, index, ref, show
+from ...expr import ONE, ZERO, Expr, Index, index, ref, show
 from ...expr import indices as indices_of
 from ...expr.sizes import largest, tidy
-from ...ops import ROWS
 from ..infinity import NEUTRAL
 from ..names import check_name
-from .arithmetic import broadcast, elementwise, expand, function_of, reduced
+from .arithmetic import elementwise, reduced
+from .arrays import Array, as_array
 from .building import Building
 from .closing import Term, close, closed
 from .graph import (
     Given,
     Piece,
     Pieces,
-    Value,
     Written,
     axes_of,
     constant,
     gather,
-    is_input,
     is_pack,
-    places_of,
     read,
     reduction,
-    value,
 )
 from .scope import Scope, extents_of, here, inside
 from .sizes import read_size, split_sizes
-from .values import Absent, Array, Axis, IndexValue, as_array, axis_of, line
-
-
-def _function_names() -> dict[str, str]:
-    """The elementwise functions by every name they have, but those that Python or a reduction needs."""
-    taken = {"max", "min", "where", "select", "and", "or", "not"}
-    return {name: row.name for row in ROWS if row.arity for name in (row.name, *row.names) if name not in taken}
-
-
-FUNCTIONS: Mapping[str, Callable[..., Array]] = {name: function_of(name) for name in _function_names()}
-pi = Array(constant(apply("pi")))
-
+from .values import Axis, Traced, line, traced
 
 # indices
+
+
+class IndexValue(Array):
+    """A loop index; `sg.indices` makes them."""
+
+    __slots__ = ()
 
 
 def indices(names: str, **extents: int | str | Array) -> Any:
@@ -71,7 +62,7 @@ def _index(name: str, extent: int | str | Array | None) -> IndexValue:
 def _extent(extent: Any) -> Expr | Written:
     if isinstance(extent, str):
         return Written(read_size(extent))
-    node = as_array(extent)._node
+    node = traced(extent)._node
     if node.rank or node.operands:
         raise DeclarationError(f"{here()}an extent is made of sizes and numbers ({line()}).")
     return read(node, ())
@@ -100,8 +91,8 @@ def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | 
 
 
 def _as_far_as(
-    term: Array, bound: Sequence[Index | None], known: dict[Index, Expr], scope: Scope, otherwise: Expr
-) -> Array:
+    term: Traced, bound: Sequence[Index | None], known: dict[Index, Expr], scope: Scope, otherwise: Expr
+) -> Traced:
     """The term where the indices of `bound` are before extents that follow other indices, and `otherwise` behind them;
     `known` has then the largest of these."""
     for i in bound:
@@ -121,7 +112,7 @@ class Reducing:
         self.kind = kind
 
     def __call__(self, x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-        return reduced(self.kind, x, axis, keepdims)
+        return as_array(reduced(self.kind, x, axis, keepdims))
 
     def __getitem__(self, key: Any) -> Callable[[Any], Array]:
         over, given = _named(key, self.kind)
@@ -131,7 +122,7 @@ class Reducing:
 
         def of(x: Any) -> Array:
             scope = inside(f"sg.{self.kind}[...]")
-            term = as_array(x)
+            term = traced(x)
             shape = term._node.shape
             known = extents_of({**term._node.given, **given}, scope)
             missing = [i for i in bound if i not in term._node.free and i not in known]
@@ -143,7 +134,7 @@ class Reducing:
             if kind == "mean" and any(i in known and indices_of(known[i]) for i in bound):
                 kind = "sum"
                 for i in bound:
-                    term = term / Array(constant(known.get(i, scope.draft.extent(i))))
+                    term = elementwise("div", term, Array(constant(known.get(i, scope.draft.extent(i)))))
             term = _as_far_as(term, bound, known, scope, NEUTRAL.get(kind, ZERO))
             body = read(term._node, axes_of(shape))
             node = reduction(kind, {i: known.get(i) for i in bound}, shape, body, [term._node])
@@ -160,10 +151,10 @@ sum, mean, max, min = Reducing("sum"), Reducing("mean"), Reducing("max"), Reduci
 prod, logsumexp, argmax = Reducing("prod"), Reducing("logsumexp"), Reducing("argmax")
 
 
-def _shown_term(x: Any, order: Sequence[Expr | None]) -> tuple[Scope, Array]:
+def _shown_term(x: Any, order: Sequence[Expr | None]) -> tuple[Scope, Traced]:
     """The term that `sg.tensor[...]` is called with; `order` are its subscripts, None for `...`."""
     scope = inside("sg.tensor[...]")
-    term = as_array(x)
+    term = traced(x)
     if term._node.shape and None not in order:
         raise ShapeError(f"{here()}{term!r} has axes besides the indices ({line()}); write tensor[..., i](x).")
     if term._lead and order[0] is not None:
@@ -264,87 +255,10 @@ class _Tensor:
 tensor = _Tensor()
 
 
-# functions that are no operator
-
-
-def where(condition: Any, then: Any, otherwise: Any) -> Array:
-    """`then` where the condition holds, else `otherwise`; the other branch is not evaluated."""
-    return elementwise("select", condition, then, otherwise)
-
-
-def given(mask: Any, then: Any, otherwise: Any) -> Array:
-    """`then` where the optional input `mask` is given, else `otherwise`."""
-    if isinstance(mask, Absent):
-        return as_array(otherwise)
-    scope = inside("sg.given")
-    node = as_array(mask)._node
-    name = node.body.name if isinstance(node, Value) and is_input(node) and hasattr(node.body, "name") else ""
-    if name not in scope.draft.tensors or not scope.draft.tensors[name].optional:
-        return as_array(then)
-    arrays = [as_array(then), as_array(otherwise)]
-    shape, lead = broadcast(arrays, "sg.given")
-    absent = ref(name, *(const(0) for _ in node.shape))  # settled before anything reads it
-    body = apply("given", absent, *(expand(a, shape) for a in arrays))
-    return Array(value(shape, body, [node, *(a._node for a in arrays)]), lead)
-
-
 def merge(outer: Array, inner: Array) -> Array:
     """The subscript of two indices merged into one axis: `outer*extent(inner) + inner`."""
-    body = read(as_array(inner)._node, ())
+    body = read(traced(inner)._node, ())
     if not isinstance(inner, IndexValue) or not isinstance(body, Index):
         raise DeclarationError(f"{here()}the inner part of sg.merge is an index of sg.indices ({line()}).")
     extent = inside("sg.merge").draft.extent(body)
     return outer * Array(constant(extent, inner._node.given)) + inner
-
-
-def stack(arrays: Sequence[Any], axis: int = -1) -> Array:
-    """The arrays along a new axis, the last one unless `axis` says another."""
-    parts = [as_array(a) for a in arrays]
-    if not parts:
-        raise DeclarationError(f"{here()}sg.stack of nothing ({line()}).")
-    shape, lead = broadcast(parts, "sg.stack")
-    rank = len(shape) + 1
-    if not -rank <= axis < rank or lead and not lead - rank <= axis < 0:
-        raise DeclarationError(f"{here()}sg.stack along axis {axis} of a result with {rank} axes ({line()}).")
-    at = axis % rank
-    whole = (*shape[:at], const(len(parts)), *shape[at:])
-    return _joined(whole, at, [(const(k), None) for k in range(len(parts))], parts, shape, lead, "stacked")
-
-
-def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
-    """The arrays one behind the other along an axis that they have."""
-    parts = [as_array(a) for a in arrays]
-    if not parts or any(p._node.rank != parts[0]._node.rank or p._lead != parts[0]._lead for p in parts):
-        raise ShapeError(f"{here()}concatenated arrays have the same number of axes ({line()}).")
-    at = axis_of(parts[0], axis)
-    fronts = [Array(value([const(1) if a == at else e for a, e in enumerate(p._node.shape)], const(0))) for p in parts]
-    shape, _ = broadcast(fronts, "the concatenation")
-    places: list[tuple[Expr, Expr | None]] = []
-    start: Expr = const(0)
-    for p in parts:
-        places.append((start, p._node.shape[at]))
-        start = start + p._node.shape[at]
-    return _joined((*shape[:at], start, *shape[at + 1 :]), at, places, parts, shape, parts[0]._lead, "joined")
-
-
-def _joined(
-    whole: Sequence[Expr],
-    at: int,
-    places: Sequence[tuple[Expr, Expr | None]],
-    parts: Sequence[Array],
-    shape: Sequence[Expr],
-    lead: int,
-    wish: str,
-) -> Array:
-    """Each part written at its place in axis `at`: at a number (a new axis), or from a number on over an extent."""
-    made = Pieces(shape=tuple(whole), wish=wish)
-    for (start, extent), part in zip(places, parts, strict=True):
-        local = list(shape) if extent is None else [*shape[:at], extent, *shape[at + 1 :]]
-        box = {i: e for i, e in zip(axes_of(local), local, strict=True) if e is not ONE}
-        moved = places_of(local)
-        subscripts = [*moved[:at], start, *moved[at:]] if extent is None else list(moved)
-        if extent is not None:
-            subscripts[at] = moved[at] + start
-        operands, _ = gather([part._node])
-        made.log.write(Piece(tuple(subscripts), expand(part, local), box), operands)
-    return Array(made, lead)

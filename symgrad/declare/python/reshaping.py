@@ -1,4 +1,4 @@
-"""`x.reshape(...)`: neighbouring axes merged into one, and an axis split into several, in row-major order.
+"""Axes in another order, and `x.reshape(...)`: neighbours merged into one, or an axis split into several, row by row.
 
 An axis of c elements becomes (groups, c // groups) where the division has no rest, and (groups, d) where c is their
 product; the printed code checks that.
@@ -10,18 +10,48 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import Any
 
-from ...errors import ShapeError
+from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, apply, const, factors, is_exact, product, show, value_of
 from ...expr.sizes import equal, multiples
 from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, value
 from .scope import here, inside
-from .values import Array, as_array, line
+from .values import Traced, axis_of, line, reread, traced
+
+# the axes in another order
+
+
+def transpose(x: Traced, *axes: Any) -> Traced:
+    """The axes in the order `axes`, numbers or a tuple of them; reversed if none are given."""
+    axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    if x._lead and not axes:
+        raise DeclarationError(f"{here()}.T with `...` in front is ambiguous ({line()}); swap two axes: x.mT.")
+    order = [axis_of(x, a) for a in axes] or list(reversed(range(x._node.rank)))
+    if sorted(order) != list(range(x._node.rank)):
+        raise DeclarationError(f"{here()}transpose{axes} does not name every axis once ({line()}).")
+    return _permuted(x, order, 0)
+
+
+def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
+    """The array with two axes swapped."""
+    order = list(range(x._node.rank))
+    i, j = axis_of(x, axis1), axis_of(x, axis2)
+    order[i], order[j] = order[j], order[i]
+    return _permuted(x, order, x._lead)
+
+
+def _permuted(x: Traced, order: Sequence[int], lead: int) -> Traced:
+    shape = [x._node.shape[a] for a in order]
+    there = axes_of(shape)
+    return reread(x, shape, [there[order.index(a)] for a in range(len(order))], lead)
+
+
+# other axes for the same elements
 
 Groups = list[tuple[list[Expr], list[Expr]]]  # axes before and after that hold the same elements, one of them single
 
 
-def reshape(x: Array, shape: Sequence[Any]) -> Array:
-    """`x` with other axes and the same elements; -1 is what the other axes leave."""
+def reshape(x: Traced, *shape: Any) -> Traced:
+    """The same elements in other axes, in row-major order: neighbours merged, or one axis split; -1 is the rest."""
     node = x._node
     whole = _extents(node, shape)
     if any(is_pack(e) for e in (*node.shape, *whole)):
@@ -48,18 +78,18 @@ def reshape(x: Array, shape: Sequence[Any]) -> Array:
     split = [e for part in parts for e in part]
     element = read(node, _spread(inner, node.shape))
     if len(split) == len(new):
-        return Array(_shown(value(split, element, [node]), split, whole))
+        return Traced(_shown(value(split, element, [node]), split, whole))
     made = Pieces(shape=tuple(new), wish="merged")
     operands, _ = gather([node])
     made.log.write(Piece(tuple(outer), element, dict(zip(axes_of(split), split, strict=True))), operands)
-    return Array(_shown(made, new, whole))
+    return Traced(_shown(made, new, whole))
 
 
 def _extents(node: Node, shape: Sequence[Any]) -> list[Expr]:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
     open_axes = [k for k, e in enumerate(shape) if isinstance(e, int) and e == -1]
-    sizes = [as_array(e)._node for e in shape]
+    sizes = [traced(e)._node for e in shape]
     if len(open_axes) > 1 or any(n.rank or n.operands for n in sizes):
         raise ShapeError(f"{here()}a shape is made of sizes and numbers, and has -1 at most once ({line()}).")
     whole = [read(n, ()) for n in sizes]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, terms_of, value_of
 from ...expr.sizes import tidy
-from .graph import Node, is_pack, places_of, read
-from .scope import current, here
-
-if TYPE_CHECKING:
-    from .values import Array
+from .arithmetic import broadcast
+from .graph import Node, is_pack, places_of, read, value
+from .scope import here
+from .values import Traced, is_condition, line, traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +36,32 @@ class _Slice:
     step: int
 
 
-def _at() -> str:
-    scope = current()
-    return f" ({scope.line})" if scope else ""
+def selected(x: Traced, key: Any) -> Traced:
+    """`x[key]`."""
+    return at(x, select_axes(x, key))
 
 
-def select_axes(x: Array, key: Any) -> Place:
+def at(x: Traced, place: Place) -> Traced:
+    """The part of `x` there."""
+    return Traced(value(place.shape, read(x._node, place.subscripts), [x._node, *place.nodes]), place.lead)
+
+
+def select_axes(x: Traced, key: Any) -> Place:
     """Read a key of integers, sizes, loop indices, slices, None, `...` and integer tensors."""
-    from .arithmetic import broadcast  # here, not above: they index with this function
-    from .values import Array
-
     node, lead = x._node, x._lead
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(k is not None and k is not Ellipsis for k in keys)
     dots = [n for n, k in enumerate(keys) if k is Ellipsis]
     if len(dots) > 1:
-        raise DeclarationError(f"{here()}a subscript has `...` twice{_at()}.")
+        raise DeclarationError(f"{here()}a subscript has `...` twice ({line()}).")
     if lead and dots[:1] != [0]:
-        raise DeclarationError(f"{here()}{x!r} has `...` in front; its subscript starts with it: x[..., 0]{_at()}.")
+        raise DeclarationError(f"{here()}{x!r} has `...` in front; its subscript starts with it: x[..., 0] ({line()}).")
     if taken > node.rank - lead:
-        raise ShapeError(f"{here()}{taken} subscripts for {x!r}{_at()}.")
-    at = dots[0] if dots else len(keys)
-    keys[at : at + 1] = [slice(None)] * (node.rank - taken)
+        raise ShapeError(f"{here()}{taken} subscripts for {x!r} ({line()}).")
+    dot = dots[0] if dots else len(keys)
+    keys[dot : dot + 1] = [slice(None)] * (node.rank - taken)
 
-    parts: list[_Slice | Expr | Array | None] = []
+    parts: list[_Slice | Expr | Traced | None] = []
     nodes: list[Node] = []
     axis = 0
     for k in keys:
@@ -68,16 +69,16 @@ def select_axes(x: Array, key: Any) -> Place:
             parts.append(None)
             continue
         part = _part(x, k, axis)
-        if isinstance(part, Array) and not part._node.rank:
+        if isinstance(part, Traced) and not part._node.rank:
             nodes.append(part._node)
             parts.append(read(part._node, ()))
         else:
             parts.append(part)
         axis += 1
-    tensors = [(n, p) for n, p in enumerate(parts) if isinstance(p, Array)]
+    tensors = [(n, p) for n, p in enumerate(parts) if isinstance(p, Traced)]
     places = [n for n, _ in tensors]
     if places and [n for n in range(places[0], places[-1] + 1) if n not in places and not isinstance(parts[n], Expr)]:
-        raise DeclarationError(f"{here()}integer tensors in a subscript must stand side by side{_at()}.")
+        raise DeclarationError(f"{here()}integer tensors in a subscript must stand side by side ({line()}).")
     together, _ = broadcast([p for _, p in tensors], "the subscript")
 
     shape: list[Expr] = []
@@ -97,7 +98,7 @@ def select_axes(x: Array, key: Any) -> Place:
         elif isinstance(p, _Slice):
             i = axes.pop(0)
             subscripts.append(p.step * i + p.start if p.step > 0 else p.start - (-p.step) * i)
-        elif isinstance(p, Array):
+        elif isinstance(p, Traced):
             if n == places[0]:
                 shared, axes = axes[: len(together)], axes[len(together) :]
             nodes.append(p._node)
@@ -105,44 +106,42 @@ def select_axes(x: Array, key: Any) -> Place:
         else:
             subscripts.append(p)
     kept = sum(isinstance(p, _Slice) for p in parts[:lead])
-    return Place(tuple(shape), tuple(subscripts), tuple(nodes), kept if at == 0 else 0)
+    return Place(tuple(shape), tuple(subscripts), tuple(nodes), kept if dot == 0 else 0)
 
 
-def _part(x: Array, key: Any, axis: int) -> _Slice | Expr | Array:
-    from .values import Array, as_array, is_condition
-
+def _part(x: Traced, key: Any, axis: int) -> _Slice | Expr | Traced:
     extent = x._node.shape[axis]
     if isinstance(key, slice):
         return _slice(x, key, extent)
-    mask = is_condition(key) and not (isinstance(key, Array) and key._node.free)
+    mask = is_condition(key) and not (isinstance(key, Traced) and key._node.free)
     if mask or isinstance(key, np.ndarray) and key.ndim:
-        raise DeclarationError(f"{here()}a mask or an array of numbers cannot be a subscript; use sg.where{_at()}.")
+        raise DeclarationError(f"{here()}a mask or an array of numbers cannot be a subscript; use sg.where ({line()}).")
     if isinstance(key, (int, np.integer)):
         literal = int(key)
         if is_exact(extent) and not -value_of(extent) <= literal < value_of(extent):
-            raise ShapeError(f"{here()}subscript {literal} is outside of an axis of {show(extent)}{_at()}.")
+            raise ShapeError(f"{here()}subscript {literal} is outside of an axis of {show(extent)} ({line()}).")
         return const(literal) if literal >= 0 else tidy(extent + literal)
-    if isinstance(key, Array):
+    if isinstance(key, Traced):
         return key
     if isinstance(key, float):
-        raise DeclarationError(f"{here()}a subscript is an integer, not {key}{_at()}.")
-    return as_array(key)
+        raise DeclarationError(f"{here()}a subscript is an integer, not {key} ({line()}).")
+    return traced(key)
 
 
-def _slice(x: Array, key: slice, extent: Expr) -> _Slice:
+def _slice(x: Traced, key: slice, extent: Expr) -> _Slice:
     if key.start is None and key.stop is None and key.step is None:
         return _Slice(extent, const(0), 1)
     if is_pack(extent):
-        raise DeclarationError(f"{here()}`...` cannot be sliced{_at()}.")
+        raise DeclarationError(f"{here()}`...` cannot be sliced ({line()}).")
     step = 1 if key.step is None else key.step
     if not isinstance(step, int) or step == 0:
-        raise DeclarationError(f"{here()}the step of a slice is a literal number{_at()}.")
+        raise DeclarationError(f"{here()}the step of a slice is a literal number ({line()}).")
     if is_exact(extent) and all(k is None or isinstance(k, int) for k in (key.start, key.stop)):
         whole = range(int(value_of(extent)))[key]
         return _Slice(const(len(whole)), const(whole.start), step)
     if step < 0:
         if key.start is not None or key.stop is not None:
-            raise DeclarationError(f"{here()}a backward slice of an axis of {show(extent)} takes no bounds{_at()}.")
+            raise DeclarationError(f"{here()}a backward slice of an axis of {show(extent)} takes no bounds ({line()}).")
         start, count = extent - 1, extent
     else:
         start = _bound(key.start, extent, const(0))
@@ -152,15 +151,13 @@ def _slice(x: Array, key: slice, extent: Expr) -> _Slice:
 
 
 def _bound(key: Any, extent: Expr, default: Expr) -> Expr:
-    from .values import as_array
-
     if key is None:
         return default
     if isinstance(key, int):
         return const(key) if key >= 0 else extent + key
-    node = as_array(key)._node
+    node = traced(key)._node
     if node.rank or node.operands:
-        raise DeclarationError(f"{here()}the bound of a slice is a number or a size{_at()}.")
+        raise DeclarationError(f"{here()}the bound of a slice is a number or a size ({line()}).")
     return read(node, ())
 
 
