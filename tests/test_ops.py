@@ -26,7 +26,7 @@ LISTED = {
     "ir/latex.py": "the notation of LaTeX",
 
     "declare/python/arithmetic.py": "the signs of Python",
-    "declare/python/notation.py": "names that the module has for something else",
+    "declare/python/functions.py": "names that the module has for something else",
     "declare/text/operators.py": "the symbols of formula text",
     "declare/text/tokenizer.py": "the words of formula text",
     "backends/c_expressions.py": "what C computes of two integer types",
