@@ -471,6 +471,21 @@ def test_a_scan_is_one_call(text, lines):
 
 
 @pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("f[t] = where(t > 0, x[t-1]*y[t], y[t])", "padded_x = np.pad(x, (1, 0), constant_values=1)"),
+        ("f = sum[t](where(t > 0, x[t-1], 0)*y[t])", "f = (x[:-1] * y[1:]).sum()"),
+        ("f = sum[t](where(2*t >= 3, x[t-2]*y[t], 0))", "f = (x[:-2] * y[2:]).sum()"),
+        ("f = sum[t,s](where(t >= s, z[t,s], 0))", "f = np.tril(z).sum()"),
+        ("f[t,s] = where(s > t + 1, z[t,s], 0)", "f = np.triu(z, 2)"),
+    ],
+)
+def test_a_condition_on_places_is_a_slice_a_border_or_a_triangle(body, line):
+    (printed,) = sg.generate(sg.parse(f"g(x[n], y[n], z[n,n]) -> f: {body}"), to="numpy").values()
+    assert line in printed
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         # both branches divide by y: where it is 0, there is no result to keep safe

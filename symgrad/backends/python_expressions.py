@@ -119,7 +119,7 @@ class Expressions:
                 return number(value)
             case SizeOf(value):
                 return size(value)
-            case arrays.Infinity():
+            case Elementwise("oo", ()):
                 return Word(f"{self.module}.inf")
             case Elementwise(op, args):
                 return self._elementwise(op, args, tree)

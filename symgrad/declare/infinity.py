@@ -9,7 +9,7 @@ readers. What remains is refused.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeGuard, TypeVar
@@ -31,20 +31,15 @@ from ..expr import (
     select,
     substitute,
 )
-from ..ir import When
+from ..ir import INFINITY, NEUTRAL, When
 from ..ops import OPS
 from .ranges import Pending
 
-INFINITY = apply("oo")  # lives only until the declaration is finished
 NO_INFINITY = (
     "oo is a value only where it changes nothing: max[i](where(c, a, -oo)), min[i](where(c, a, oo)), "
     "logsumexp[i](where(c, a, -oo)), exp(where(c, a, -oo)), maximum(where(c, a, -oo), b)."
 )
-_LEAST = apply("neg", INFINITY)
-_ENDS = (INFINITY, _LEAST)
-NEUTRAL: Mapping[str, Expr] = {  # what changes nothing in a reduction
-    **{"sum": ZERO, "prod": ONE, "max": _LEAST, "argmax": _LEAST, "logsumexp": _LEAST, "min": INFINITY}
-}
+_ENDS = (INFINITY, -INFINITY)  # live only until the declaration is finished
 T = TypeVar("T")
 Finite = tuple[Expr | None, Expr]  # a value where it is not neutral, None if it always is, and the condition of that
 _NUMBERS = (-2.5, -1.0, 0.0, 0.75, 1.0, 3.0)  # what an operand may be: an operator that differs at them has no limit
@@ -228,7 +223,7 @@ def _limit(op: str, args: Sequence[Expr]) -> Expr:
     if kind == "argument":
         return args[int(value)]
     if kind == "infinite":
-        return INFINITY if value > 0 else _LEAST
+        return INFINITY if value > 0 else -INFINITY
     return const(int(value)) if kind == "number" else apply(op, *args)
 
 

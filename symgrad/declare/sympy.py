@@ -19,10 +19,9 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
-from ..ir import Function
+from ..ir import INFINITY, Function
 from ..ops import OPS, ROWS
 from .draft import Draft
-from .infinity import INFINITY
 from .python.formula import Line, formula
 
 Input: TypeAlias = sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol

@@ -3,7 +3,20 @@
 from .binding import bind, extent_of
 from .data import Derivative, Function, as_declared, names_of, with_names
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
-from .equations import REDUCTIONS, Box, Dim, Dtype, Equation, Option, Role, Tensor, When, dtype_of_part
+from .equations import (
+    INFINITY,
+    NEUTRAL,
+    REDUCTIONS,
+    Box,
+    Dim,
+    Dtype,
+    Equation,
+    Option,
+    Role,
+    Tensor,
+    When,
+    dtype_of_part,
+)
 from .history import recorded, rewritten
 from .latex import latex_equations, latex_of
 from .order import (
@@ -43,6 +56,8 @@ from .text import (
 from .unknowns import single, unknowns
 
 __all__ = [
+    "INFINITY",
+    "NEUTRAL",
     "REDUCTIONS",
     "Box",
     "Conditions",

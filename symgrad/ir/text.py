@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..domain import NOTHING, Facts
-from ..expr import Expr, Index, Ref, show
+from ..expr import Apply, Expr, Index, Ref, show
 from .equations import Equation, Tensor
 from .reach import disjoint_writes, writes_once
 
@@ -36,8 +36,23 @@ def show_right(equation: Equation) -> str:
         reduce = "sum" if equation.reduce == "none" else equation.reduce
         body = f"{reduce}[{reduced}]({body})"
     if equation.where is not None:
-        body += f"  where {show(equation.where)}"
+        body += f"  where {', '.join(_ranges(equation.conditions))}"
     return body + "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in equation.when)
+
+
+def _ranges(conditions: Sequence[Expr]) -> list[str]:
+    """Conditions as people write them: `0 <= row < h`, where one says that it is no less and another one how far."""
+    found = {c: show(c) for c in conditions}
+    for low in conditions:
+        high = next((c for c in conditions if _is(c, "lt", "le") and c.args[0] is low.args[0]), None)
+        if _is(low, "ge", "gt") and high is not None and low in found and high in found:
+            below = f"{show(low.args[1])} {'<=' if _is(low, 'ge') else '<'} "
+            found[low] = below + found.pop(high)
+    return list(found.values())
+
+
+def _is(condition: Expr, *ops: str) -> bool:
+    return isinstance(condition, Apply) and condition.op in ops
 
 
 def show_matrix(equation: Equation) -> str:

@@ -9,7 +9,7 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, Index, index, ref, show
 from ...expr import indices as indices_of
 from ...expr.sizes import largest, tidy
-from ..infinity import NEUTRAL
+from ...ir import NEUTRAL
 from ..names import check_name
 from .arithmetic import elementwise, reduced
 from .arrays import Array, as_array

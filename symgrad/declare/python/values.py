@@ -14,9 +14,8 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...expr import Apply, Expr, Ref, as_expr, show
-from ...ir import Dtype
+from ...ir import INFINITY, Dtype
 from ...ops import OPS
-from ..infinity import INFINITY
 from .graph import Node, Value, constant, read, value
 from .scope import current, here
 

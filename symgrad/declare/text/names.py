@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import DeclarationError, FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, apply, index, indices, is_exact, postorder, ref, refs, value_of
+from ...ir import INFINITY, Dtype
 from ...ir import REDUCTIONS as KINDS
-from ...ir import Dtype
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..dtypes import dtype_of
-from ..infinity import INFINITY
 from ..matrix_functions import MATRIX_FUNCTIONS
 from ..names import check_name
 from .operators import SUM, Operators

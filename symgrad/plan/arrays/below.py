@@ -16,7 +16,6 @@ from .tree import (
     Elementwise,
     Eye,
     Full,
-    Infinity,
     Item,
     MatMul,
     MatrixCall,
@@ -42,7 +41,7 @@ from .tree import (
 
 ARRAYS = (
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
-    Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
     MatrixCall, Eye, PackPlaces,
 )  # fmt: skip
 
@@ -96,7 +95,7 @@ def with_children(array: Array, new: Sequence[Array]) -> Array:
             return replace(array, value=new[0])
         case Real():
             return as_real(new[0], array.boolean)
-        case Infinity() | Num() | SizeOf() | Var() | Range() | Places() | PackPlaces() | Eye():
+        case Num() | SizeOf() | Var() | Range() | Places() | PackPlaces() | Eye():
             return array
         case _:
             return replace(array, base=new[0])
@@ -115,7 +114,7 @@ def as_real(base: Array, boolean: bool = False) -> Array:
 
 def plain_number(array: Array) -> bool:
     """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
-    numbers = (Num, SizeOf, Infinity, Elementwise)
+    numbers = (Num, SizeOf, Elementwise)
     return all(isinstance(b, numbers) or isinstance(b, Var) and b.number for b in below(array))
 
 

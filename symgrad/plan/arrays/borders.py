@@ -29,22 +29,18 @@ from ...expr import (
     transform,
 )
 from ...expr.sizes import tidy
-from ...ir import Dtype, Equation, Tensor
+from ...ir import INFINITY, NEUTRAL, Dtype, Equation, Tensor
 from ...ir.reads import Conditions, negation
 from ...ops import OPS
 from ..conditions import all_of
+from ..narrow import counting
 from .affine import Extents, Sizes
 from .layout import pack_of
-from .products import factors, multiplied
-from .tree import Array, Infinity, Num, Pad, Var
+from .products import divided, factors, multiplied
+from .tree import Array, Num, Pad, Var
 from .tree import Elementwise as Entry
 
-INFINITY = ref("#infinity")  # the neutral element of min
-NEUTRAL: Mapping[str, Expr] = {
-    "prod": ONE,
-    **dict.fromkeys(("max", "supremum", "argmax"), -INFINITY),
-    "min": INFINITY,
-}
+Widths = tuple[tuple[Expr, Expr], ...]  # of a border, before and behind along each axis
 
 
 class Borders:
@@ -64,19 +60,18 @@ class Borders:
         self.fixed = fixed
         self.extremes = extremes
         self.pads: dict[str, Array] = {}
-        self.around: dict[str, tuple[str, tuple[tuple[Expr, Expr], ...]]] = {}
+        self.around: dict[str, tuple[str, Widths]] = {}
 
     def rewritten(self, e: Equation) -> Equation:
         """`e` with conditions on subscripts replaced by boxes and borders, as far as that goes."""
         if e.reduce not in ("none", "sum", "max", "supremum", "min", "prod"):
             return e
         neutral = NEUTRAL.get(e.reduce, ZERO)
-        body = e.body
-        if e.where is None and e.reduce == "none" and isinstance(body, Apply) and body.op == "select":
-            if body.args[2] is ZERO and self._unsafe(body.args[1], dict(e.box)):
-                smaller = self._boxed(replace(e, body=body.args[1], where=body.args[0]))
-                if smaller.where is None:
-                    e = smaller
+        if e.where is None and e.reduce in ("none", "sum"):
+            conditions, body = counting(e.body, ZERO, {}, self.sizes.facts)
+            if conditions and self._unsafe(body, dict(e.box)):
+                smaller = self._boxed(replace(e, body=body, where=conjunction(conditions)))
+                e = e if smaller.where is not None else smaller
         if e.reduce in ("none", "sum") and e.where is not None:
             e = self._boxed(e)
         extents = dict(e.box)
@@ -260,44 +255,55 @@ class Borders:
             widths.append((before, last))
             subscripts.append(s if before is last is ZERO else tidy(s if before is ZERO else s - low))
             covered += [apply("ge", s, ZERO), apply("lt", s, axis)]
-        name = self._name(tensor, tuple(widths), fill, local)
+        around = tuple(widths)
+        name = self._written(tensor, around) if local else padded(tensor, around, _entry(fill), self.tensors, self.pads)
         return ref(name, *subscripts), tuple(covered)
 
-    def _name(self, tensor: Tensor, widths: tuple[tuple[Expr, Expr], ...], fill: Expr, local: bool) -> str:
-        array = Pad(Var(tensor.name), widths, _entry(fill), pack_of(tensor.shape) is not None)
-        known = next((n for n, a in self.pads.items() if a == array), None)
-        if known is not None and not local and known not in self.around:
-            return known
-        if local:
-            known = next((n for n, pair in self.around.items() if pair == (tensor.name, widths)), None)
-            if known is not None:
-                return known
-        name = self.sizes.names.new(f"padded_{tensor.name}" if local else f"#padded{len(self.pads)}")
-        shape = tuple(
-            axis if first is ZERO and last is ZERO else axis + first if last is ZERO else tidy(axis + first + last)
-            for axis, (first, last) in zip(tensor.shape, widths, strict=True)
-        )
-        self.tensors[name] = replace(tensor, name=name, shape=shape, optional=False)
-        if local:
-            self.around[name] = (tensor.name, widths)
-            self.pads[name] = Var(name)
-        else:
-            self.pads[name] = array
+    def _written(self, tensor: Tensor, widths: Widths) -> str:
+        """The name of a tensor with a border that is written to."""
+        name = next((n for n, pair in self.around.items() if pair == (tensor.name, widths)), None)
+        if name is None:
+            name = self.sizes.names.new(f"padded_{tensor.name}")
+            self.tensors[name] = replace(tensor, name=name, shape=_with_border(tensor.shape, widths), optional=False)
+            self.around[name], self.pads[name] = (tensor.name, widths), Var(name)
         return name
+
+
+def padded(
+    tensor: Tensor, widths: Widths, fill: Array, tensors: dict[str, Tensor], pads: dict[str, Array]
+) -> str:
+    """The name in `pads` of a tensor with a border that is read."""
+    array = Pad(Var(tensor.name), widths, fill, pack_of(tensor.shape) is not None)
+    name = next((n for n, a in pads.items() if a == array), f"#padded{len(pads)}")
+    tensors[name] = replace(tensor, name=name, shape=_with_border(tensor.shape, widths), optional=False)
+    pads[name] = array
+    return name
+
+
+def _with_border(shape: Sequence[Expr], widths: Widths) -> tuple[Expr, ...]:
+    return tuple(
+        axis if first is ZERO and last is ZERO else axis + first if last is ZERO else tidy(axis + first + last)
+        for axis, (first, last) in zip(shape, widths, strict=True)
+    )
 
 
 def _entry(fill: Expr) -> Array:
     if isinstance(fill, Const):
         return Num(fill)
-    return Infinity() if fill is INFINITY else Entry("neg", (Infinity(),))
+    infinity = Entry("oo", ())
+    return infinity if fill is INFINITY else Entry("neg", (infinity,))
 
 
 def _merged(node: Expr) -> Expr:
-    """`where(a, where(b, x, 0), 0)` is `where(a & b, x, 0)`."""
+    """`where(a, where(b, x, 0), 0)` is `where(a & b, x, 0)`, and `where(a, x*y, x)` is `x * where(a, y, 1)`."""
     if isinstance(node, Apply) and node.op == "select":
         condition, then, otherwise = node.args
         if isinstance(then, Apply) and then.op == "select" and then.args[2] is otherwise:
             return apply("select", apply("and", condition, then.args[0]), then.args[1], otherwise)
+        above, below, sign = factors(then)
+        if otherwise in above and sign > 0 and not isinstance(otherwise, Const):
+            above.remove(otherwise)
+            return otherwise * apply("select", condition, divided(above, below), ONE)
     return node
 
 

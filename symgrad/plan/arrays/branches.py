@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 
 from mpmath import mp
@@ -34,14 +33,9 @@ from ...ir.reads import Conditions, evaluated, negation
 from ...ops import OPS
 from ..conditions import Precondition, precondition, restricted
 from .affine import Extents, Sizes
-from .layout import pack_of
+from .borders import padded
 from .taking import as_number
-from .tree import (
-    Array,
-    Num,
-    Pad,
-    Var,
-)
+from .tree import Array, Num
 
 
 class Branches(ABC):
@@ -161,11 +155,7 @@ class Branches(ABC):
         if not any(more):
             return r
         widths = tuple((ZERO, ONE if m else ZERO) for m in more)
-        array = Pad(Var(r.name), widths, Num(as_number(ZERO)), pack_of(shape) is not None)
-        name = next((n for n, a in self.pads.items() if a == array), f"#padded{len(self.pads)}")
-        self.pads[name] = array
-        longer = tuple(axis + 1 if m else axis for axis, m in zip(shape, more, strict=True))
-        self.tensors[name] = replace(self.tensors[r.name], name=name, shape=longer, optional=False)
+        name = padded(self.tensors[r.name], widths, Num(as_number(ZERO)), self.tensors, self.pads)
         return ref(name, *r.subscripts)
 
     def no_slices(self, r: Ref, extents: Extents) -> list[int]:

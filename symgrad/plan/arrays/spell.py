@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices, values
-from ...ir import Dtype, Equation
+from ...ir import NEUTRAL, Dtype, Equation
 from .affine import product as points_of
-from .borders import INFINITY, NEUTRAL
 from .elements import Reader
 from .layout import frame, is_pack
 from .matrices import matrix_value
@@ -61,7 +60,7 @@ class Speller(Reader):
                 continue
             seen.add(node)
             if isinstance(node, Ref):
-                if node.name not in self.numbers and node is not INFINITY:
+                if node.name not in self.numbers:
                     found.append(node)
             else:
                 stack.extend(reversed(node.args))

@@ -31,11 +31,6 @@ class SizeOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Infinity:
-    """Positive infinity: what a minimum over nothing is."""
-
-
-@dataclass(frozen=True, slots=True)
 class Elementwise:
     """An operator of `symgrad.ops` on arrays that broadcast."""
 
@@ -265,7 +260,7 @@ class Copy:
 
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
-    Full, Real, Copy, Infinity, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
+    Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
     MatrixCall, Eye, PackPlaces,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]

@@ -39,7 +39,6 @@ from .tree import (
     Diagonal,
     Elementwise,
     Eye,
-    Infinity,
     Item,
     Num,
     Permute,
@@ -128,8 +127,6 @@ class Evaluator(Branches):
         if isinstance(node, Index):
             return Value(Range(extents[node], real=True), (node,))
         if isinstance(node, Ref):
-            if node.name == "#infinity":
-                return Value(Infinity(), ())
             if node.name in self.numbers:
                 return Value(SizeOf(node), ())
             value = self.element(node, order, extents)

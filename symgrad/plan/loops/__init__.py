@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...domain import Domain
 from ...expr import Expr, refs
 from ...ir import Equation, Role
+from ..narrow import narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
 from .accumulate import accumulated
@@ -35,7 +36,6 @@ from .flat import flatten, pointwise, size_names
 from .fuse import fuse
 from .memory import Memory, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars
-from .narrow import narrowed
 from .notes import place_notes
 from .order import Order
 from .places import named_places

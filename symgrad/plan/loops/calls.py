@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...expr import refs
-from .data import Block, Call, Node, Note, blocks, expressions, stores, walk, with_blocks
+from .data import Block, Call, Node, Note, blocks, with_blocks
+from .dependence import accesses
 
 
 def merged_calls(block: Block, memory: Mapping[str, str]) -> Block:
@@ -45,9 +45,7 @@ def _earlier(done: list[Node], call: Call, memory: Mapping[str, str]) -> int | N
         if same and isinstance(node, Call):
             free = all(a is None or b is None for a, b in zip(node.results, call.results, strict=True))
             return place if free else None
-        inside = list(walk((node,)))
-        read = {memory.get(r.name, r.name) for n in inside for e in expressions(n) for r in refs(e)}
-        written = {memory.get(r.name, r.name) for n in inside for r in stores(n)}
-        if mine & (read | written) or operands & written:
+        theirs = accesses((node,), memory)
+        if mine & theirs.keys() or any(name in operands and written for name, (_, written) in theirs.items()):
             return None
     return None

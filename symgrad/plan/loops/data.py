@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Union
 
 from ...domain import NOTHING, Facts
-from ...expr import ZERO, Apply, Expr, Index, Ref, conjuncts, index, indices, pending, ref, renewed, show
+from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewed, show
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
@@ -108,12 +108,10 @@ class Note:
         found = []
         for e, adds in zip(self.equations, accumulating(self.equations, self.facts), strict=True):
             hidden = {i for i, _ in e.shown}  # in the place of an element that has a name
-            plain = replace(name.equation(e), where=None, when=())
-            shown = {i for s in plain.subscripts for i in indices(s)}
-            plain = replace(plain, box=tuple(part for part in plain.box if part[0] not in hidden - shown))
-            where = "" if e.where is None else f"  where {', '.join(_ranges([name(c) for c in conjuncts(e.where)]))}"
-            when = "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in e.when)
-            found.append(show_equation(plain, adds or e.target in self.added) + where + when)
+            e = name.equation(e)
+            shown = {i for s in e.subscripts for i in indices(s)}
+            e = replace(e, box=tuple(part for part in e.box if part[0] not in hidden - shown))
+            found.append(show_equation(e, adds or e.target in self.added))
         return found
 
 
@@ -259,21 +257,6 @@ class Rewriter:
             box=tuple((i, e) for i, e in box if isinstance(i, Index)),
             where=None if equation.where is None else self(equation.where),
         )
-
-
-def _ranges(conditions: Sequence[Expr]) -> list[str]:
-    """Conditions as people write them: `0 <= row < h`, where one says that it is no less and another one how far."""
-    found = {c: show(c) for c in conditions}
-    for low in conditions:
-        high = next((c for c in conditions if _is(c, "lt", "le") and c.args[0] is low.args[0]), None)
-        if _is(low, "ge", "gt") and high is not None and low in found and high in found:
-            below = f"{show(low.args[1])} {'<=' if _is(low, 'ge') else '<'} "
-            found[low] = below + found.pop(high)
-    return list(found.values())
-
-
-def _is(condition: Expr, *ops: str) -> bool:
-    return isinstance(condition, Apply) and condition.op in ops
 
 
 def scalar(name: str) -> Ref:

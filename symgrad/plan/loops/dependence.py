@@ -42,6 +42,15 @@ def _shared(loop: Loop, memory: Mapping[str, str]) -> set[str]:
     }
 
 
+def changed(block: Block) -> set[str]:
+    """The names that mean another thing, or have another value, at each turn of a loop; without its own index."""
+    found: set[str] = set()
+    for n in walk(block):
+        found |= {r.name for r in stores(n)}
+        found |= {n.name} if isinstance(n, Local) else {n.index.name} if isinstance(n, Loop) else set()
+    return found
+
+
 def same_place(a: set[tuple[Expr, ...]], i: Index, b: set[tuple[Expr, ...]], j: Index) -> bool:
     """Whether one axis is always at the index of the loop: then no turn of the loop touches what another one does."""
     rank = min((len(s) for s in (*a, *b)), default=0)

@@ -12,7 +12,6 @@ from itertools import count
 
 from ...domain import Domain, Facts
 from ...expr import (
-    ONE,
     ZERO,
     Apply,
     Const,
@@ -29,7 +28,7 @@ from ...expr import (
     refs,
     select,
 )
-from ...ir import Dtype, Equation, Tensor, When, covers, disjoint, writes_once
+from ...ir import NEUTRAL, Dtype, Equation, Tensor, When, covers, disjoint, writes_once
 from ...ops.matrices import MATRICES
 from ..conditions import all_of, literal_bounds
 from ..operands import columns_of
@@ -276,16 +275,15 @@ class Order:
         box = _last(e.reduced, [innermost(e)]) if e.reduce in ("sum", "prod") else list(e.reduced)
         result = scalar(self.name(_WORDS[e.reduce], tensor.name))
         if e.reduce in ("sum", "prod"):
-            start, how = (ZERO, "+=") if e.reduce == "sum" else (ONE, "*=")
+            start, how = NEUTRAL[e.reduce], "+=" if e.reduce == "sum" else "*="
             sums = self._limits.bounded(e, box, (Store(result, e.body, how),))
             return (Local(result.name, start, tensor.dtype, changes=True), *sums), result
         return self._extreme(tensor, e, box, result)
 
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
         """max, min and argmax: a comparison that lets a NaN through and keeps it."""
-        lowest = -apply("oo") if e.reduce != "min" else apply("oo")
         best = scalar(self.name("largest", tensor.name)) if e.reduce == "argmax" else result
-        block: list[Node] = [Local(best.name, lowest, Dtype.REAL, changes=True)]
+        block: list[Node] = [Local(best.name, NEUTRAL[e.reduce], Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
         if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):

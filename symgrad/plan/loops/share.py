@@ -28,6 +28,7 @@ from ...ir import Dtype, unconditional
 from ...ops import OPS
 from ..naming import phrase, short
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
+from .dependence import changed
 from .merge_equal import merge_equal
 from .names import length_of
 from .reach import Reach
@@ -72,13 +73,7 @@ class Share:
 
     def _invariants(self, loop: Loop) -> tuple[list[Local], Loop]:
         """What the body computes anew in every turn although nothing in it changes: calls and divisions."""
-        changing = {loop.index.name}
-        for inside in walk(loop.body):
-            changing.update(r.name for r in stores(inside))
-            if isinstance(inside, Local):
-                changing.add(inside.name)
-            elif isinstance(inside, Loop):
-                changing.add(inside.index.name)
+        changing = {loop.index.name, *changed(loop.body)}
         before: list[Local] = []
         for node in loop.body:
             if not isinstance(node, Local) or node.changes or not isinstance(node.value, Apply):

@@ -45,6 +45,7 @@ from .data import (
     walk,
     with_blocks,
 )
+from .dependence import changed
 from .notes import is_start
 from .settle import does_something, settled, told_once, under, unsigned, without_notes
 
@@ -88,7 +89,7 @@ class Split:
 
     def _loop(self, loop: Loop, domain: Domain) -> Block:
         """What becomes of a loop whose body is done."""
-        changing, turns = _changing(loop.body), self._turns(loop, domain)
+        changing, turns = changed(loop.body), self._turns(loop, domain)
         certain = unconditional(*(e for n in loop.body if not isinstance(n, Loop) for e in expressions(n)))
         found: Block | None
         for condition in _conditions(loop.body, self._values):
@@ -237,15 +238,6 @@ def _turns_of(lower: Expr, end: Expr) -> int | None:
     """How many turns a loop has, if that is a number whatever the sizes are; 0 if it would be negative."""
     length = polynomial(end - lower)
     return None if length is None or length.number is None else max(length.number, 0)
-
-
-def _changing(block: Block) -> set[str]:
-    """The names that mean another thing, or have another value, at each turn of a loop; without its own index."""
-    found: set[str] = set()
-    for n in walk(block):
-        found |= {r.name for r in stores(n)}
-        found |= {n.name} if isinstance(n, Local) else {n.index.name} if isinstance(n, Loop) else set()
-    return found
 
 
 def _conditions(block: Block, values: bool) -> dict[Expr, None]:

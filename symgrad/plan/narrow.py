@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from ...domain import Facts, Opaque, alternatives
-from ...expr import ONE, ZERO, Apply, Expr, Ref, apply, conjunction, conjuncts, factors, indices, refs, substitute
-from ...ir import Equation, Tensor, reads_of
-from ..program import Item, Step
-
-NEUTRAL = {"sum": ZERO, "prod": ONE, "max": -apply("oo"), "argmax": -apply("oo"), "min": apply("oo")}
+from ..domain import Facts, Opaque, alternatives
+from ..expr import ZERO, Apply, Expr, Ref, conjunction, conjuncts, factors, indices, refs, substitute
+from ..ir import NEUTRAL, Equation, Tensor, reads_of
+from .program import Item, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def limited(e: Equation, facts: Facts, zeros: Mapping[str, _Zero]) -> Equation:
     neutral = NEUTRAL.get(e.reduce)
     if neutral is None or not e.reduced:
         return e
-    conditions, body = _counting(e.body, neutral, zeros, facts)
+    conditions, body = counting(e.body, neutral, zeros, facts)
     domain = e.domain(facts)
     missing = [c for c in conditions if not domain.holds(c)]
     where = conjunction([*e.conditions, *missing]) if missing else e.where
@@ -103,12 +101,12 @@ def _zero(e: Equation, zeros: Mapping[str, _Zero], facts: Facts) -> _Zero | None
     """Where an element is 0, if it is known of some."""
     if e.reduce != "none" or e.matrix is not None or any(not _is_affine(c, facts) for c in e.conditions):
         return None
-    conditions, body = _counting(e.body, ZERO, zeros, facts)
+    conditions, body = counting(e.body, ZERO, zeros, facts)
     conditions = [*e.conditions, *conditions]
     return _Zero(e, conjunction(conditions), body) if conditions else None
 
 
-def _counting(
+def counting(
     body: Expr, neutral: Expr, zeros: Mapping[str, _Zero], facts: Facts
 ) -> tuple[list[Expr], Expr]:
     """The conditions on places where `body` is not neutral, and what it is there."""
@@ -126,7 +124,7 @@ def _counting(
         if (holds or then.key is neutral.key) and _is_affine(condition, facts, holds):
             (atoms,) = alternatives(condition, facts, holds)
             said = [condition] if holds else [a.condition for a in atoms]
-            rest, body = _counting(substitute(body, {part: then if holds else otherwise}), neutral, zeros, facts)
+            rest, body = counting(substitute(body, {part: then if holds else otherwise}), neutral, zeros, facts)
             return [*conditions, *said, *rest], body
     return conditions, body
 
