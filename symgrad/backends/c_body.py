@@ -14,6 +14,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    component_name,
     index,
     indices,
     postorder,
@@ -23,6 +24,7 @@ from ..expr import (
     select,
     transform,
 )
+from ..expr.names import Names as Taken
 from ..ir import Dtype
 from ..plan import Subscript
 from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
@@ -275,15 +277,18 @@ class Body:
             elements.update(dict.fromkeys(stores(node)))
             for e in expressions_of(node):
                 elements.update(dict.fromkeys(refs(e)))
+        inside = {n.name for n in walk(loop.body) if isinstance(n, Local)}  # not known before the loop
         names = {row: name for scope in self._scopes for row, name in scope.items()}
         taken = {*names.values()}
         found: dict[Ref, tuple[str, Expr]] = {}
         for element in elements:
             start = self.build.flat(element, last=False) if len(element.subscripts) > 2 else None
-            if start is None or loop.index in indices(start) or any(r.subscripts for r in refs(start)):
+            if start is None or loop.index in indices(start):
+                continue
+            if any(r.subscripts or r.name in inside for r in refs(start)):
                 continue
             if (element.name, start) not in names:
-                name = self._names.inside(f"{self._names.of(element)}_row", taken=taken)
+                name = self._names.inside(_row_name(element, self._names.of(element)), taken=taken)
                 taken.add(name)
                 names[element.name, start] = name
             found[element] = (names[element.name, start], start)
@@ -374,16 +379,24 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
     return fixed, work, lent
 
 
+def _row_name(element: Ref, word: str) -> str:
+    """`gates2_row` for gates[t,2,j], `next_cell_row` for cell[t + 1,j]."""
+    steps = [s for s in element.subscripts if isinstance(s, Apply)]
+    one = len(steps) == 1 and isinstance(steps[0].args[0], Index) and steps[0].args[-1] is ONE
+    ahead = {"add": "next_", "sub": "previous_"}.get(steps[0].op, "") if one else ""
+    return f"{ahead}{component_name(element, word)}_row"
+
+
 def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
-    taken = {*shapes, *(n.index.name for n in loops), *(n.name for n in walk(nest.body) if isinstance(n, Local))}
-    taken.add("size_t")  # of an index t
-    taken |= {r.name for shape in shapes.values() for e in shape for r in refs(e)}
+    scalars = (n.name for n in walk(nest.body) if isinstance(n, Local))
+    sizes = (r.name for shape in shapes.values() for e in shape for r in refs(e))
+    taken = Taken(shapes, (n.index.name for n in loops), scalars, sizes, ["size_t"])  # that of an index t
     found: dict[str, Expr] = {}
     known: set[Expr] = set()
 
-    def add(extent: Expr, wish: str) -> None:
+    def add(extent: Expr, *wishes: str) -> None:
         hard = any(
             n.op not in ("add", "mul") if isinstance(n, Apply) else isinstance(n, Ref) and n.name in signed
             for n in postorder(extent)
@@ -391,15 +404,12 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
         if not hard or extent.key in known:
             return
         known.add(extent.key)
-        name, number = wish, 2
-        while name in taken:
-            name, number = f"{wish}_{number}", number + 1
-        taken.add(name)
-        found[name] = extent
+        found[taken.new(*wishes)] = extent
 
     for name, shape in shapes.items():
-        for axis, extent in enumerate(shape):
-            add(extent, f"{name}_size_{axis}")
+        for extent in shape:  # after the size that it is computed from: out_h
+            size = next((r.name for r in refs(extent) if r.name not in signed), "size")
+            add(extent, f"{name}_{size}", f"{name}_size")
     by_index: dict[Expr, str] = {}
     for loop in loops:
         if not (isinstance(loop.extent, Apply) and loop.extent.op == "mul"):  # all of several axes

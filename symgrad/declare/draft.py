@@ -31,7 +31,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.names import fresh
+from ..expr.names import Names
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
 from ..ir import (
     Cycle,
@@ -56,7 +56,7 @@ from .infinity import NO_INFINITY, inlined, is_infinite, without_neutral
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
-from .reductions import reduction_name, repeated
+from .reductions import reduction_names, repeated
 
 
 class Draft:
@@ -179,9 +179,9 @@ class Draft:
         numbers = {*self.dims, *(o.name for o in self.options)}
         return {*self.tensors, *self._shapes, *numbers, *(p.target for p in self._pending), *self.reserved}
 
-    def name_for(self, wish: str) -> str:
-        """A tensor name that is not taken: `wish`, else `wish` and a number."""
-        return fresh(wish, self.names)
+    def name_for(self, *wishes: str) -> str:
+        """The first of the wishes that is no name yet; the first and a number if all are."""
+        return Names(self.names).new(*wishes)
 
     def reduce(
         self,
@@ -214,9 +214,9 @@ class Draft:
         same = (kind, tuple(over), body, tuple(inner.items()), where)
         if name is None and same in self._hoisted:
             return ref(self._hoisted[same], *free)
-        words = reduction_name(word, body)
-        words = f"{words}_{reader}" if reader is not None and words == reduction_name(word, ONE) else words
-        target = self.name_for(name or words)
+        words, more = reduction_names(word, body)
+        words = f"{words}_{reader}" if reader is not None and words == reduction_names(word, ONE)[0] else words
+        target = self.name_for(name) if name else self.name_for(words, more)
         self._hoisted[same] = target
         self.on_demand.add(target)
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent. How far one of

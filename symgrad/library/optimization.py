@@ -37,4 +37,5 @@ def rastrigin(x: sg.Tensor["... n"]):
 def ackley(x, y):
     """Ackley's function of two variables."""
     hill = -20 * sg.exp(-0.2 * sg.sqrt((x**2 + y**2) / 2))
-    return hill - sg.exp((sg.cos(2 * sg.pi * x) + sg.cos(2 * sg.pi * y)) / 2) + sg.exp(1) + 20
+    waves = sg.exp((sg.cos(2 * sg.pi * x) + sg.cos(2 * sg.pi * y)) / 2)
+    return hill - waves + sg.exp(1) + 20

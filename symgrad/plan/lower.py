@@ -28,10 +28,10 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Equation, Role, Tensor, asked_before, dtype_of_part, range_of
 from ..ops import OPS, in_others
+from ..ops.naming import wishes
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .exponents import given, of_difference
-from .naming import phrase, short
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
@@ -115,8 +115,8 @@ def without_logsumexp(
             lowered.append(e)
             continue
         word = next((r.name for r in refs(e.body) if r.subscripts), e.target)
-        top = names.new(f"max_{word}")
-        total = names.new(f"sum_exp_{word}")
+        top = names.new(f"max_{word}", f"max_{word}_{e.target}")
+        total = names.new(f"sum_exp_{word}", f"sum_exp_{word}_{e.target}")
         for name in (top, total):
             tensors[name] = Tensor(name, tensors[e.target].shape)
         m, s = ref(top, *e.subscripts), ref(total, *e.subscripts)
@@ -185,7 +185,7 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             n = written.get(part[0], part[0])
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)
-            name = names.new(short(n), phrase(n))
+            name = names.new(*wishes(n))
             tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(n))
             body = _replaced(n, place_of, extents)
             place_of[part] = ref(name, *at)

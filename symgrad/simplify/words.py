@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Expr, Ref, refs
+from ..expr import Apply, Ref, refs, terms_of
+from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Role, names_of, with_names
+from .write import own_name
 
 
 def in_the_words_of_readers(derivative: Derivative) -> Derivative:
@@ -22,12 +24,40 @@ def in_the_words_of_readers(derivative: Derivative) -> Derivative:
             sources.setdefault(reader, []).append(tensor.name)
     names: dict[str, str] = {}
     for reader, few in sources.items():
-        left = [f"grad_{name}" for name in few if f"grad_{name}" in taken]
-        plain = not any(reader in name.split("_") for name in few)
+        added = _addends(few, primal.writers[reader], primal)
+        left = [f"grad_{name}" for name in added if f"grad_{name}" in taken]
+        plain = not any(reader in name.split("_") for name in added)
         wish = f"grad_pre_{reader}"
-        if len(left) == 1 and plain and wish not in taken and _added(few, primal.writers[reader], primal):
+        if len(left) == 1 and plain and wish not in taken:
             names[left[0]] = wish
-    return replace(derivative, function=with_names(joint, names)) if names else derivative
+    joint = with_names(joint, names)
+    return replace(derivative, function=with_names(joint, _contributions(joint, primal)))
+
+
+def _contributions(joint: Function, primal: Function) -> dict[str, str]:
+    """Sums that have no words of their own, and that are added to a gradient: `grad_x_from_update`, after the gradient
+    that they come from."""
+    taken = Names(names_of(joint))
+    writers = joint.writers
+    names: dict[str, str] = {}
+    for e in joint.statements:
+        if e.target in primal.table or e.reduce != "none":
+            continue
+        for term in (t for t, _ in terms_of(e.body) if isinstance(t, Ref) and t.subscripts == e.subscripts):
+            (total, *others) = writers.get(term.name, (e,))
+            if others or total.reduce != "sum" or term.name in names or joint.table[term.name].role != Role.LOCAL:
+                continue
+            source = next((r.name for r in refs(total.body) if r.name not in primal.table and r.subscripts), None)
+            if source is not None and not _speaks_of(term.name, total):
+                word = source.removeprefix("grad_").removeprefix("pre_")
+                names[term.name] = taken.new(f"{e.target}_from_{word}")
+    return names
+
+
+def _speaks_of(name: str, total: Equation) -> bool:
+    """Whether a sum is called after what it is of."""
+    own = own_name("sum", total.body).removeprefix("sum")
+    return bool(own) and own in name
 
 
 def _reader(name: str, primal: Function) -> str | None:
@@ -40,26 +70,18 @@ def _reader(name: str, primal: Function) -> str | None:
     return reader if primal.table[reader].named or primal.table[reader].role != Role.LOCAL else None
 
 
-def _added(names: Sequence[str], equations: Sequence[Equation], primal: Function) -> bool:
-    """Whether each of the names is an addend of one sum, of which alone the equation is a function."""
+def _addends(names: Sequence[str], equations: Sequence[Equation], primal: Function) -> list[str]:
+    """Those of the names that are addends of one sum, of which alone the equation is a function."""
     if len(equations) != 1:
-        return False
+        return []
     body = equations[0].body
     while isinstance(body, Apply) and body.op not in ("add", "sub"):
         moving = [a for a in body.args if any(r.name in primal.table for r in refs(a))]
         if len(moving) != 1:
-            return False
+            return []
         (body,) = moving
-    addends: list[Expr] = []
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            stack.extend(node.args if node.op == "add" else node.args[:1])
-        else:
-            addends.append(node)
-    mine = [a.name for a in addends if isinstance(a, Ref)]
-    return all(mine.count(name) == 1 for name in names)
+    mine = [a.name for a, sign in terms_of(body) if sign > 0 and isinstance(a, Ref)]
+    return [name for name in names if mine.count(name) == 1]
 
 
 def _elementwise(e: Equation, name: str) -> bool:

@@ -27,8 +27,9 @@ from ..expr import (
     refs,
     select,
 )
-from ..expr.names import fresh
+from ..expr.names import Names
 from ..ir import Box, Equation, Tensor
+from ..ops.naming import product_phrase
 from .normal import (
     UNIT,
     Atom,
@@ -74,7 +75,7 @@ class Writer:
         self.seeds = {name: place for place, name in enumerate(seeds)}
         self.cotangents = cotangents
         self.lead = len(seeds) == 1
-        self.taken = set(taken)
+        self.taken = Names(taken)
         self.tensors: list[Tensor] = []
         self.equations: list[Equation] = []
         self.within: tuple[Atom, ...] = ()  # the guards under which alone what is written counts
@@ -120,12 +121,12 @@ class Writer:
         used = {i.name for i in free(total)}
         letters = self.normal.letters(total)
         if letters is None or any(i.name in used for i in letters):
-            used |= self.taken
-            fresh = iter(f"{x}{n}" for n in ("", *range(1, 100)) for x in LETTERS if f"{x}{n}" not in used)
-            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(fresh)) for i in bound)
-        names: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))
+            names = (f"{x}{n}" for n in ("", *range(1, 100)) for x in LETTERS)
+            free_names = (name for name in names if name not in used and name not in self.taken)
+            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(free_names)) for i in bound)
+        renaming: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))
         box = tuple((j, e) for j, (_, e) in zip(letters, total.box, strict=True))
-        renamed = self.normal.rename(inner, names)
+        renamed = self.normal.rename(inner, renaming)
         if mean:
             renamed = {merge(m, mean): c for m, c in renamed.items()}
         common = self._common_guards(renamed)
@@ -141,22 +142,16 @@ class Writer:
         same = (total, box, mean, within)
         if same not in self._names:
             bound, body, where = self._inside(total, extents, mean)
-            name = self._name("mean" if mean else "sum", body)
+            kind = "mean" if mean else "sum"
+            own = own_name(kind, body)
+            longer = f"{kind}_{product_phrase(body)}" if own else ""
+            name = self.taken.new(own or f"row_{kind}", longer)
             self._names[same] = name
             self.tensors.append(Tensor(name, tuple(e for _, e in box)))
             domain = self._domain(within)
             where = domain if where is None else where if domain is None else apply("and", domain, where)
             self.equations.append(Equation(name, tuple(shown), "sum", body, (*box, *bound), where))
         return ref(self._names[same], *shown)
-
-    def _name(self, kind: str, body: Expr) -> str:
-        names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
-        wish = "_".join([kind, *names]) if len(names) <= 2 else kind
-        if len(wish) > LONGEST or wish == kind:
-            wish = f"row_{kind}"
-        name = fresh(wish, self.taken)
-        self.taken.add(name)
-        return name
 
     # domains
 
@@ -322,6 +317,13 @@ class Writer:
             component = isinstance(atom, Ref) and any(isinstance(s, Const) for s in atom.subscripts)
             return (1 if self.lead and not component else 3, rank)
         return (2, rank)
+
+
+def own_name(kind: str, body: Expr) -> str:
+    """`sum_x`, `sum_x_weight`: what is reduced; empty where that is too much for a name."""
+    names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
+    name = "_".join([kind, *names])
+    return name if 1 <= len(names) <= 2 and len(name) <= LONGEST else ""
 
 
 def _component(cotangent: Ref) -> Fraction:

@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 from types import CodeType
@@ -167,7 +168,7 @@ def _trace(declared: Declared) -> Function:
         outputs = [_output(declared, x) for x in _several(result)]
         if signature.bare:
             outputs = [_spread(node) for node in outputs]
-        lowered = lower(draft, outputs, scope.names, scope.calls)
+        lowered = lower(draft, outputs, scope.names, scope.calls, scope.within)
         text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
     except SymgradError as error:
@@ -238,11 +239,13 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         node = keywords[name]._node
         if isinstance(node, Value) and node.constant:
             sizes[name] = node.body
-    scope = Scope(caller.draft, sizes, declared._code, closed=caller.closed, names=caller.names, calls=caller.calls)
+    scope = replace(caller, sizes=sizes, code=declared._code, frame=None)
     result, found = _run(declared, scope, arguments, keywords)
     scope.names.update(found)
     if isinstance(result, Array):
         scope.calls.setdefault(result._node.serial, declared.name)
+        for serial in found.keys() - {result._node.serial}:
+            scope.within.setdefault(serial, result._node.serial)
     if isinstance(result, (tuple, list)):
         return type(result)(_returned(x) for x in result)
     return _returned(result)

@@ -44,20 +44,33 @@ class Lowered:
     lines: tuple[Line, ...]
 
 
-def lower(draft: Draft, outputs: Sequence[Node], names: Mapping[int, str], calls: Mapping[int, str]) -> Lowered:
+def lower(
+    draft: Draft,
+    outputs: Sequence[Node],
+    names: Mapping[int, str],
+    calls: Mapping[int, str],
+    within: Mapping[int, int],
+) -> Lowered:
     """Write the equations of `outputs` into `draft`.
 
-    names  the user's name for a node, by its serial
-    calls  the name of the function that gave a node
+    names   the user's name for a node, by its serial
+    calls   the name of the function that gave a node
+    within  the result of the call inside of which a node was named
     """
-    return _Lowering(draft, outputs, names, calls).run()
+    return _Lowering(draft, outputs, names, calls, within).run()
 
 
 class _Lowering:
     def __init__(
-        self, draft: Draft, outputs: Sequence[Node], names: Mapping[int, str], calls: Mapping[int, str]
+        self,
+        draft: Draft,
+        outputs: Sequence[Node],
+        names: Mapping[int, str],
+        calls: Mapping[int, str],
+        within: Mapping[int, int],
     ) -> None:
         self.calls = calls
+        self.within = within
         self.draft = draft
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
@@ -103,7 +116,7 @@ class _Lowering:
             self.result.append(name)
         for node in self.nodes:
             if node.serial in wishes:
-                self.names[node.serial] = self._fresh(wishes[node.serial])
+                self.names[node.serial] = self._fresh(wishes[node.serial], self._called_for(node, wishes))
         readers = Counter(operand.serial for node in self.nodes for operand in operands_of(node).values())
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
@@ -111,7 +124,11 @@ class _Lowering:
                 self.made_up.add(node.serial)
             if isinstance(node, Reduction) and node.kind in MATRICES:
                 if node.serial not in self.names:
-                    self.names[node.serial] = self._fresh(MATRICES[node.kind].word)
+                    word = MATRICES[node.kind].word
+                    *_, last = refs(node.body)
+                    operand = node.operands.get(last.name)
+                    of = last.name if operand is None else self.names.get(operand.serial)
+                    self.names[node.serial] = self._fresh(word, f"{word}_{of}" if of else "")
                 self.unsqueezed.add(node.serial)
                 for operand in node.operands.values():
                     self._keep_axes(operand)
@@ -124,8 +141,15 @@ class _Lowering:
     def _out(self, number: int) -> str:
         return "out" if len(self.outputs) == 1 else f"out{number}"
 
-    def _fresh(self, wish: str) -> str:
-        return self.taken.new(wish)
+    def _fresh(self, *wishes: str) -> str:
+        return self.taken.new(*wishes)
+
+    def _called_for(self, node: Node, wishes: Mapping[int, str]) -> str:
+        """A local of a function that is called twice is called after the result too: `normed2_xhat`."""
+        result = self.within.get(node.serial)
+        while result is not None and result not in self.names and result not in wishes:
+            result = self.within.get(result)
+        return "" if result is None else f"{self.names.get(result) or wishes[result]}_{wishes[node.serial]}"
 
     def _name_operand(self, node: Node) -> None:
         """What enters a matrix product, or is reduced and read elsewhere too, is computed once."""

@@ -29,6 +29,7 @@ class Scope:
     closed   arrays of terms that are there already, by what they are; shared by all calls of one declaration
     names    local names of nodes, by serial; those of the caller win over those of what it calls
     calls    the name of the function that gave a node, by serial: what that is called if nobody has named it
+    within   the result of the call inside of which a node was named, both by serial
     """
 
     draft: Draft
@@ -37,6 +38,7 @@ class Scope:
     closed: dict[object, Node] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     calls: dict[int, str] = field(default_factory=dict)
+    within: dict[int, int] = field(default_factory=dict)
     frame: FrameType | None = None
 
     @property

@@ -30,6 +30,7 @@ from .data import (
     walk,
     with_blocks,
 )
+from .names import value_name
 
 Path = tuple[tuple[int, int, Index | None], ...]  # position in the block, which block inside, the index of a loop
 
@@ -196,7 +197,7 @@ class Memory:
         left = [a for a in axes if not _same_index({r.subscripts[a] for r in use.elements}, around)]
         if not left:
             (element,) = use.elements
-            self._scalars[name] = name if name in self._temporaries else _value_name(element)
+            self._scalars[name] = name if name in self._temporaries else _own_name(element)
             self._elements[element] = scalar(self._scalars[name])
             return True
         if name in self._optional:
@@ -268,11 +269,10 @@ def _same_index(subscripts: set[Expr], around: set[Index]) -> bool:
     return not more and isinstance(first, Index) and first in around
 
 
-def _value_name(element: Ref) -> str:
-    """A name for the value of one element beside its array: `rstd_i`. Other names are made from what stands before the
-    ~; what stands behind the @ keeps it apart."""
-    letters = "".join(str(s) for s in element.subscripts if isinstance(s, (Index, Const)))
-    return f"{element.name}~_{letters or 'value'}@{element.serial}"
+def _own_name(element: Ref) -> str:
+    """A name for the value of one element: other names are made from what stands before the ~; what stands behind the @
+    keeps it apart."""
+    return f"{value_name(element, '~_')}@{element.serial}"
 
 
 def _rewritten(node: Node, rewrite: Rewriter) -> Node:
@@ -315,7 +315,7 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
                 del values[e]
         if position in again and isinstance(node, Store):
             name = node.element.name
-            local = f"{name}@{node.element.serial}" if name in lodgers else _value_name(node.element)
+            local = f"{name}@{node.element.serial}" if name in lodgers else _own_name(node.element)
             done.append(Local(local, node.value))
             values[node.element] = scalar(local)
             node = replace(node, value=scalar(local))

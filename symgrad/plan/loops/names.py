@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import count
 
-from ...expr import Apply, Expr, Index, Ref
+from ...expr import Apply, Const, Expr, Index, Ref
 from ...expr.names import numbered
 from ...ops import is_call
-from .data import Block, Local, Loop, Rewriter, blocks, scalar, walk, with_blocks
+from .data import Block, Local, Loop, Rewriter, Store, blocks, scalar, walk, with_blocks
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -49,14 +49,23 @@ def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) 
     return Rewriter(lambda node: names.get(node, node)).block(block)
 
 
+def value_name(element: Ref, joint: str = "_") -> str:
+    """What the value of one element is called beside its array: `rstd_i`."""
+    letters = "".join(str(s) for s in element.subscripts if isinstance(s, (Index, Const)))
+    return f"{element.name}{joint}{letters or 'value'}"
+
+
 def _choose(
     block: Block, visible: set[str], numbers: Mapping[str, int], longer: Mapping[str, str], chosen: dict[str, str]
 ) -> None:
     visible, counters = set(visible), dict(numbers)
+    stored = {n.value: n.element for n in reversed(block) if isinstance(n, Store)}
     for node in block:
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
-            word = longer.get(node.name, word) if word in visible else word
+            if word in visible:
+                word = value_name(stored[scalar(node.name)]) if scalar(node.name) in stored else word
+                word = longer.get(node.name, word)
             name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)
             chosen[node.name] = name

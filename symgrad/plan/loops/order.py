@@ -19,6 +19,7 @@ from ...expr import (
     Index,
     Ref,
     apply,
+    component_name,
     conjunction,
     conjuncts,
     const,
@@ -237,7 +238,7 @@ class Order:
         parts = exclusive(equations)
         if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
             return self._in_turn(tensor, parts, element)
-        total = scalar(self.name("total", tensor.name))
+        total = scalar(self.name("total", component_name(element)))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
@@ -273,7 +274,7 @@ class Order:
         """The loops over what `e` reduces, and the scalar that then holds the result."""
         assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
         box = _last(e.reduced, [innermost(e)]) if e.reduce in ("sum", "prod") else list(e.reduced)
-        result = scalar(self.name(_WORDS[e.reduce], tensor.name))
+        result = scalar(self.name(_WORDS[e.reduce], component_name(_element(e))))
         if e.reduce in ("sum", "prod"):
             start, how = NEUTRAL[e.reduce], "+=" if e.reduce == "sum" else "*="
             sums = self._limits.bounded(e, box, (Store(result, e.body, how),))
@@ -282,12 +283,12 @@ class Order:
 
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
         """max, min and argmax: a comparison that lets a NaN through and keeps it."""
-        best = scalar(self.name("largest", tensor.name)) if e.reduce == "argmax" else result
+        best = scalar(self.name("largest", component_name(_element(e)))) if e.reduce == "argmax" else result
         block: list[Node] = [Local(best.name, NEUTRAL[e.reduce], Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
         if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
-            value = scalar(self.name("value", tensor.name))
+            value = scalar(self.name("value", component_name(_element(e))))
             inside.append(Local(value.name, e.body))
         better = apply("lt" if e.reduce == "min" else "gt", value, best)
         if e.reduce == "argmax":

@@ -26,7 +26,7 @@ from ...expr import (
 )
 from ...ir import Dtype, unconditional
 from ...ops import OPS
-from ..naming import phrase, short
+from ...ops.naming import phrase, short
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
 from .dependence import changed
 from .merge_equal import merge_equal

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, refs, terms_of
-from ..ops import OPS
+from . import OPS
 
 LONGEST = 32  # characters of a name
 POWERS: Mapping[Expr, str] = {const(2): "squared", const(3): "cubed"}
@@ -19,6 +19,22 @@ def phrase(node: Expr) -> str:
     """`node` read aloud; empty where that is too long for a name."""
     name = _phrase(node)
     return _SPOKEN.get(int(name[0]), "") + name[1:] if name and name[0].isdigit() else name
+
+
+def product_phrase(node: Expr) -> str:
+    """The factors of `node` above the line read aloud, without a word for the product: `x_squared_weight`."""
+    parts = [_phrase(f) for f in factors(node)[0]]
+    return "_".join(parts) if all(parts) else ""
+
+
+def wishes(node: Expr) -> tuple[str, ...]:
+    """What an expression may be called, the shorter names first."""
+    (inner,) = node.args if isinstance(node, Apply) and len(node.args) == 1 else (None,)
+    longer = ""
+    if isinstance(node, Apply) and inner is not None and not OPS[node.op].noun:
+        minus = "minus_" if isinstance(inner, Apply) and terms_of(inner)[0][1] < 0 else ""
+        longer = f"{node.word}_{minus}{short(inner)}"
+    return short(node), phrase(node), longer
 
 
 def short(node: Expr) -> str:
