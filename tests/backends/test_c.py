@@ -18,6 +18,7 @@ from symgrad.backends.c_load import compile_library
 from symgrad.declare.draft import Draft
 from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
+from symgrad.domain.facts import NOTHING
 from symgrad.errors import CompilerError
 from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
@@ -36,7 +37,7 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 def procedure(reads, statements, tensors, results, gradients=()):
     """What computes the results: the steps and the loops of recurrences."""
     kept = {name: set[tuple[str, bool]]() for name in results}
-    items, turns = steps(statements, gradients, {t.name: t for t in tensors}, kept)
+    items, turns = steps(statements, gradients, {t.name: t for t in tensors}, NOTHING, kept)
     return Procedure(reads, items, results, turns)
 
 
