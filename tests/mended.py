@@ -46,4 +46,8 @@ MENDED = {
     "a value of which one piece is 0, compared and used": (
         "f(x[n,m]): h[i:m,j:n] = where(i + 1 < m, x[j,i+1], 0); out[i:m,j:n] = (h[i,j] - x[j,i])/sqrt(x[j,i]**2 + 1)"
     ),
+    "turns that are told apart, one behind the other": (
+        "f(y[n], w): h[i:n-1] = where(y[i+1] == 0, y[i], w); a[i:n] = where(i == 1, w, h[0])**2; "
+        "out[i:n] = hypot(w, where(y[i] != 0, a[i], w))"
+    ),
 }

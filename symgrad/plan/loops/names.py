@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count
 
 from ...expr import Apply, Const, Expr, Index, Ref
 from ...expr.names import numbered
 from ...ops import is_call
-from .data import Block, Local, Loop, Rewriter, Store, blocks, scalar, walk, with_blocks
+from .data import Block, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -31,12 +32,24 @@ def distinct_scalars(block: Block) -> Block:
     serial = count(1)
 
     def own(block: Block) -> Block:
-        block = tuple(with_blocks(n, tuple(map(own, blocks(n)))) for n in block)
-        again = [n.name for n in block if isinstance(n, Local) and declared[n.name] > 1]
-        new: dict[Expr, Expr] = {scalar(name): scalar(f"{name}@copy{next(serial)}") for name in again}
-        return Rewriter(lambda node: new.get(node, node)).block(block) if new else block
+        done: list[Node] = []
+        new: dict[Expr, Expr] = {}
+        rewrite = _putting(new)
+        for node in block:
+            name = node.name if isinstance(node, Local) else ""
+            node = rewrite.node(with_blocks(node, tuple(map(own, blocks(node)))))
+            if isinstance(node, Local) and declared[name] > 1:
+                copy = f"{name}@copy{next(serial)}"
+                new = {**new, scalar(name): scalar(copy)}
+                rewrite, node = _putting(new), replace(node, name=copy)
+            done.append(node)
+        return tuple(done)
 
     return own(block)
+
+
+def _putting(new: Mapping[Expr, Expr]) -> Rewriter:
+    return Rewriter(lambda node: new.get(node, node))
 
 
 def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) -> Block:
@@ -45,8 +58,7 @@ def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) 
     fixed |= {n.index.name for n in walk(block) if isinstance(n, Loop)}
     chosen: dict[str, str] = {}
     _choose(block, fixed | set(taken), {}, longer, chosen)
-    names: dict[Expr, Expr] = {scalar(old): scalar(new) for old, new in chosen.items()}
-    return Rewriter(lambda node: names.get(node, node)).block(block)
+    return _putting({scalar(old): scalar(new) for old, new in chosen.items()}).block(block)
 
 
 def value_name(element: Ref, joint: str = "_") -> str:
