@@ -50,4 +50,30 @@ MENDED = {
         "f(y[n], w): h[i:n-1] = where(y[i+1] == 0, y[i], w); a[i:n] = where(i == 1, w, h[0])**2; "
         "out[i:n] = hypot(w, where(y[i] != 0, a[i], w))"
     ),
+    "a causal softmax": (
+        "f(s[n,m]): e[i,j] = exp(where(j <= i, s[i,j], -oo)); out[i,j] = e[i,j]/sum[k](e[i,k])"
+    ),
+    "a causal softmax by hand": (
+        "f(s[n,n], v[n,d]): u[i,j] = where(j <= i, s[i,j], -oo); top[i] = max[j](u[i,j]); "
+        "e[i,j] = exp(u[i,j] - top[i]); w[i,j] = e[i,j]/sum[k](e[i,k]); out[i,c] = sum[j](w[i,j]*v[j,c])"
+    ),
+    "a causal softmax behind a row without an entry": (
+        "f(s[n,n], v[n]): e[i,j] = exp(where(j < i, s[i,j], -oo)); w[i,j] = e[i,j]/sum[k](e[i,k]); "
+        "out[i] = where(i > 0, sum[j](w[i,j]*v[j]), v[i])"
+    ),
+    "a causal logsumexp": "f(s[n,m])[i] = logsumexp[j](where(j <= i, s[i,j], -oo))",
+    "a logsumexp of rows without an entry": "f(s[n,m])[i] = logsumexp[j](where(j < i, s[i,j], -oo))",
+    "a softmax under a condition on data": (
+        "f(s[n,m], mask[n,m]): u[i,j] = where(mask[i,j] > 0, s[i,j], -oo); L[i] = logsumexp[j](u[i,j]); "
+        "out[i,j] = exp(u[i,j] - L[i])"
+    ),
+    "a softmax with padded keys": (
+        "f(s[n,m], pad[m]: bool, v[m]): e[i,j] = exp(where(pad[j], s[i,j], -oo)); t[i] = sum[j](e[i,j]); "
+        "out[i] = sum[j](e[i,j]/t[i]*v[j])"
+    ),
+    "a log of a softmax": (
+        "f(s[n,n], t[n]: int): u[i,j] = where(j <= i, s[i,j], -oo); "
+        "out[i] = where(t[i] <= i, s[i,t[i]] - logsumexp[j](u[i,j]), 0)"
+    ),
+    "an infinite result": "f(x[n])[i] = where(x[i] > 0, x[i], -oo)",
 }

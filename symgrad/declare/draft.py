@@ -52,7 +52,7 @@ from ..ops.matrices import MATRICES
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .hoisted import axes_as_read
-from .infinity import NO_INFINITY, inlined, is_infinite, without_neutral
+from .infinity import NO_INFINITY, has_value, without_neutral
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
@@ -329,7 +329,6 @@ class Draft:
         self._split_hoisted()
         self._check_references(outputs)
         if not self.scratch:
-            self._pending = inlined(self._pending, outputs)
             self._check_infinities()
         self._pending = axes_as_read(self._pending, set(self._hoisted.values()))
         self._check_optional(outputs)
@@ -368,9 +367,9 @@ class Draft:
 
     def _check_infinities(self) -> None:
         for p in self._pending:
-            if is_infinite(p.body, p.where):
+            if not (has_value(p.body) and has_value(p.where)):
                 place = show_element(p.target, p.subscripts)
-                raise DeclarationError(f"{self.name}: {place} is infinite, and {NO_INFINITY}")
+                raise DeclarationError(f"{self.name}: in {place}, {NO_INFINITY}")
 
     def _check_references(self, outputs: Sequence[str]) -> None:
         if not outputs:

@@ -19,8 +19,9 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
-from ..ir import INFINITY, Function
+from ..ir import Function
 from ..ops import OPS, ROWS
+from ..ops.limits import INFINITY
 from .draft import Draft
 from .python.formula import Line, formula
 

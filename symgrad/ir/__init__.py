@@ -4,7 +4,6 @@ from .binding import bind, extent_of
 from .data import Derivative, Function, as_declared, names_of, with_names
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
 from .equations import (
-    INFINITY,
     NEUTRAL,
     REDUCTIONS,
     Box,
@@ -56,7 +55,6 @@ from .text import (
 from .unknowns import single, unknowns
 
 __all__ = [
-    "INFINITY",
     "NEUTRAL",
     "REDUCTIONS",
     "Box",

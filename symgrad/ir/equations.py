@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import ONE, ZERO, Apply, Expr, Index, Number, Ref, apply, conjuncts, index, indices, refs, substitute
+from ..expr import ONE, ZERO, Apply, Expr, Index, Number, Ref, conjuncts, index, indices, refs, substitute
 from ..expr.sizes import equal
 from ..ops import OPS
+from ..ops.limits import INFINITY
 from ..ops.matrices import MATRICES, Matrix
 
 
@@ -83,7 +84,6 @@ Box = tuple[tuple[Index, Expr], ...]
 When = tuple[tuple[str, bool], ...]
 
 REDUCTIONS = ("none", "sum", "max", "min", "prod", "logsumexp", "argmax")  # and the kinds of MATRICES
-INFINITY = apply("oo")
 NEUTRAL: Mapping[str, Expr] = {  # what changes nothing in a reduction; supremum is a max of the style of arrays
     **{"sum": ZERO, "prod": ONE, "min": INFINITY},
     **dict.fromkeys(("max", "supremum", "argmax", "logsumexp"), -INFINITY),

@@ -159,7 +159,7 @@ def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e
     """Attention in which a place sees itself and what is before it."""
     i, j = sg.indices("i j")
     score = q @ k.T / sg.sqrt(q.shape[1])
-    seen = sg.tensor[i, j](sg.where(j <= i, score[i, j], -1e30))
+    seen = sg.tensor[i, j](sg.where(j <= i, score[i, j], -np.inf))
     weights = softmax(seen)
     return weights @ v
 
@@ -168,9 +168,9 @@ def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e
 def masked_attention(
     q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], mask: sg.Bool["n m"]
 ):
-    """Attention in which each place sees those where mask holds; at least one of them for every place."""
+    """Attention in which each place sees those where mask holds; NaN where a place sees none, as in torch."""
     score = q @ k.mT / sg.sqrt(q.shape[-1])
-    seen = sg.where(mask, score, -1e30)
+    seen = sg.where(mask, score, -np.inf)
     weights = softmax(seen)
     return weights @ v
 
@@ -187,8 +187,8 @@ def biased_attention(
 
 @sg.function
 def masked_softmax(x: sg.Tensor["n m"], mask: sg.Bool["n m"]):
-    """The softmax of each row over the places where mask holds."""
-    return softmax(sg.where(mask, x, -1e30))
+    """The softmax of each row over the places where mask holds; NaN where there is none, as in torch."""
+    return softmax(sg.where(mask, x, -np.inf))
 
 
 @sg.function

@@ -1,5 +1,7 @@
 """Whole networks: many layers as one function, each layer by a call of its declaration."""
 
+import numpy as np
+
 from .. import declare as sg
 from .activations import gelu, relu
 from .convolution import conv2d
@@ -52,7 +54,7 @@ def causal_self_attention(
         for part in range(3)
     )
     scores = q @ k.mT / sg.sqrt(q.shape[-1])
-    seen = sg.tensor[r, h, i, j](sg.where(j <= i, scores[r, h, i, j], -1e30))
+    seen = sg.tensor[r, h, i, j](sg.where(j <= i, scores[r, h, i, j], -np.inf))
     weights = softmax(seen)
     heads = weights @ v
     return sg.tensor[r, i, l](sg.sum[h, c](heads[r, h, i, c] * out_weight[l, h, c]) + out_bias[l])

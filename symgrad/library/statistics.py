@@ -17,13 +17,13 @@ def var(x: sg.Tensor["... n"]):
 
 @sg.function
 def logsumexp(x: sg.Tensor["... n"]):
-    """log(sum(exp(x))) over the last axis."""
+    """log(sum(exp(x))) over the last axis; -inf where all of it is."""
     return sg.log(sg.exp(x).sum(axis=-1))
 
 
 @sg.function
 def softmax(x: sg.Tensor["... n"]):
-    """exp(x) / sum(exp(x)) over the last axis."""
+    """exp(x) / sum(exp(x)) over the last axis; NaN where all of it is -inf, as in torch and JAX."""
     powers = sg.exp(x)
     return powers / powers.sum(axis=-1, keepdims=True)
 

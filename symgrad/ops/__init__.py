@@ -19,7 +19,7 @@ from .steps import STEPS
 ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b), series=False)
-# what is neutral for a maximum, and only there: nothing that a formula is computed from
+# a branch of a `where` may be infinite, and a maximum of nothing is; what operators are there: `limits`
 INFINITY = Op("oo", 0, lambda: mp.inf, None, lambda: sympy.oo, kind="number", cost=0)
 class _Rows(dict[str, Op]):
     """The rows by name; an operator that stands in no table holds its own."""

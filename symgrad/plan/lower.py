@@ -28,6 +28,7 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Equation, Role, Tensor, asked_before, dtype_of_part, range_of
 from ..ops import OPS, in_others
+from ..ops.limits import INFINITY
 from ..ops.naming import wishes
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
@@ -102,7 +103,8 @@ def without_logsumexp(
     style: str,
 ) -> tuple[list[Equation], list[Equation]]:
     """L = logsumexp u as the pair m = max u, s = sum exp(u - m); m is -oo where there is no u, so of a maximum that
-    others declare it is told apart (`supremum`) in the style in which that would be an error, `arrays`.
+    others declare it is told apart (`supremum`) in the style in which that would be an error, `arrays`. There u is -oo
+    where it does not count, by a name.
 
     Who reads exp(u - L) reads exp(u - m)/s instead: exp(u - L) as it stands would lose the digits that L has before the
     point. Only backward keeps it where L is an output, and then m and s need not be saved. Who reads L itself reads
@@ -115,6 +117,14 @@ def without_logsumexp(
             lowered.append(e)
             continue
         word = next((r.name for r in refs(e.body) if r.subscripts), e.target)
+        given = e
+        masked = e.body if e.where is None else select(e.where, e.body, -INFINITY)
+        if style == "arrays" and INFINITY in postorder(masked):
+            name = names.new(f"masked_{word}", f"masked_{word}_{e.target}")
+            at, shape = zip(*(pair for pair in e.box if pair[0] in indices(masked)), strict=True)
+            tensors[name] = Tensor(name, shape)
+            lowered.append(Equation(name, at, "none", masked, tuple(zip(at, shape, strict=True)), None, e.when))
+            e = replace(e, body=ref(name, *at), where=None)
         top = names.new(f"max_{word}", f"max_{word}_{e.target}")
         total = names.new(f"sum_exp_{word}", f"sum_exp_{word}_{e.target}")
         for name in (top, total):
@@ -128,10 +138,10 @@ def without_logsumexp(
             Equation(e.target, e.subscripts, "none", m + apply("log", number), e.shown, None, e.when),
         ]
 
-        def ratio(found: dict[Expr, Expr], body: Expr = e.body, m: Expr = m, s: Expr = s) -> Expr:
+        def ratio(found: dict[Expr, Expr], body: Expr = given.body, m: Expr = m, s: Expr = s) -> Expr:
             return substitute(apply("exp", body - m) / s, found)
 
-        finders.append((e.target, Finder(apply("exp", e.body - result), [i for i, _ in e.box], ratio)))
+        finders.append((e.target, Finder(apply("exp", given.body - result), [i for i, _ in e.box], ratio)))
 
     def look(e: Equation, found: Sequence[Finder]) -> Equation:
         def rewrite(node: Expr) -> Expr:

@@ -1,57 +1,118 @@
-"""A sum leaves out the terms that are 0, and what is 0 for those who read it is not computed.
+"""A reduction leaves out the terms that are neutral, and what is one number for those who read it is not computed.
 
 `T[i,j] = where(j <= i, a[i,j], 0)/s` is 0 for j > i, and so is each term of `sum[j](T[i,j]*k[j,p])`: the sum takes the
-condition. Where all who read T have it, T is computed there alone, and has no value elsewhere.
+condition. Where all who read T have it, T is computed there alone, and has no value elsewhere. Of
+`u[i,j] = where(j <= i, a[i,j], -oo)` the maximum is one of the elements with j <= i, and exp(u[i,j] - m) is 0 elsewhere
+if m is a number: if the maximum is one of any elements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
-from ..domain import Facts, Opaque, alternatives
-from ..expr import ZERO, Apply, Expr, Ref, conjunction, conjuncts, factors, indices, refs, substitute
+from ..domain import Domain, Facts, Opaque, alternatives
+from ..expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Ref,
+    conjunction,
+    conjuncts,
+    indices,
+    postorder,
+    refs,
+    select,
+    substitute,
+    with_args,
+)
 from ..ir import NEUTRAL, Equation, Tensor, reads_of
+from ..ops.limits import ENDS, INFINITY, limit
 from .program import Item, Step
 
 
 @dataclass(frozen=True, slots=True)
-class _Zero:
-    """A tensor that is 0 where a condition on the indices of its equation does not hold; without it, `body`."""
+class _Outside:
+    """A tensor that is `value` where a condition on the indices of its equation does not hold, and `body` where it
+    does."""
 
     equation: Equation
     condition: Expr
+    value: Expr
     body: Expr
+
+    def chosen(self) -> Equation:
+        """The equation with a choice between the two values."""
+        e = self.equation
+        asked = conjunction([c for c in conjuncts(self.condition) if c not in e.conditions])
+        return replace(e, body=select(asked, self.body, self.value))
 
     def at(self, element: Ref) -> Expr:
         """The condition at an element of the tensor."""
         return substitute(self.condition, dict(zip(self.equation.subscripts, element.subscripts, strict=True)))
 
 
+@dataclass(slots=True)
+class Known:
+    """What is known of the tensors that are computed.
+
+    outside   those that are one number outside of a domain
+    infinite  those that may have an infinite value, inside of that domain, although the inputs are finite
+    """
+
+    outside: dict[str, _Outside] = field(default_factory=dict)
+    infinite: set[str] = field(default_factory=set)
+
+    def at_infinity(self, element: Ref, domain: Domain | None = None) -> bool:
+        """Whether an element may be infinite where it is read."""
+        found = self.outside.get(element.name)
+        if found is not None and found.value in ENDS and not (domain and domain.holds(found.at(element))):
+            return True
+        return element.name in self.infinite
+
+
 def narrowed(
-    steps: Sequence[Item], temporaries: Set[str], optional: Set[str], table: Mapping[str, Tensor], facts: Facts
+    steps: Sequence[Item],
+    temporaries: Set[str],
+    optional: Set[str],
+    table: Mapping[str, Tensor],
+    facts: Facts,
+    known: Known,
 ) -> list[Item]:
     """The steps of a procedure, whose `temporaries` nobody else reads, with reductions over terms that count.
 
     optional  results that may have no memory: who reads one does so in the loop that computes it, all of it
+    known     of what was computed before; what is computed here is added
     """
 
     def narrow(e: Equation) -> Equation:
-        return e if any(r.name in optional for r in e.reads) else limited(e, facts, zeros)
+        found = limited(e, facts, known)
+        if found is e or not any(r.name in optional for r in e.reads):
+            return found
+        more = [c for c in found.conditions if c not in e.conditions]
+        return replace(e, body=select(conjunction(more), found.body, NEUTRAL[e.reduce]))
 
-    zeros: dict[str, _Zero] = {}
+    narrow_steps: list[Item] = []
     for step in steps:
-        if isinstance(step, Step) and step.target in temporaries and len(step.equations) == 1 and step.how == "fill":
+        step = step.mapped(narrow, lambda size: size)
+        narrow_steps.append(step)
+        if isinstance(step, Step) and len(step.equations) == 1 and step.how == "fill":
             (e,) = step.equations
-            found = _zero(e, zeros, facts) if e.fills(table[e.target]) and not (e.when or step.when) else None
+            found = _outside(e, known, facts) if e.fills(table[e.target]) and not (e.when or step.when) else None
             if found is not None:
-                zeros[step.target] = found
+                known.outside[step.target] = found
+                narrow_steps[-1] = replace(step, equations=(found.chosen(),))
+        for e in step.equations:
+            inside = known.outside[e.target].body if e.target in known.outside else e.body
+            if _may_be_infinite(replace(e, body=inside), facts, known):
+                known.infinite.add(e.target)
     done: list[Item] = []
     readers: dict[str, list[Equation]] = {}
-    for step in reversed([step.mapped(narrow, lambda size: size) for step in steps]):
+    for step in reversed(narrow_steps):
         mine = readers.get(step.targets[0], [])
         if isinstance(step, Step) and step.target in temporaries and any(e.conditions for e in mine):
-            step = _on_demand(step, zeros.get(step.target), mine, table, facts)
+            step = _on_demand(step, known.outside.get(step.target), mine, table, facts)
         done.append(step)
         for e in step.equations:
             for name in dict.fromkeys(r.name for r in e.reads):
@@ -60,7 +121,7 @@ def narrowed(
 
 
 def _on_demand(
-    step: Step, zero: _Zero | None, readers: Sequence[Equation], table: Mapping[str, Tensor], facts: Facts
+    step: Step, zero: _Outside | None, readers: Sequence[Equation], table: Mapping[str, Tensor], facts: Facts
 ) -> Step:
     """The step with the conditions under which alone it is read: nobody asks for its other elements."""
     e, *others = step.equations
@@ -84,49 +145,106 @@ def _on_demand(
     return replace(step, equations=(replace(e, where=conjunction([*e.conditions, *known])),), how="write", begins=True)
 
 
-def limited(e: Equation, facts: Facts, zeros: Mapping[str, _Zero]) -> Equation:
+def limited(e: Equation, facts: Facts, known: Known) -> Equation:
     """A reduction without the terms that are neutral to it: what is added up is `where(i >= 1, x[i-1], 0) * w[i]` at
     i >= 1 alone."""
     neutral = NEUTRAL.get(e.reduce)
     if neutral is None or not e.reduced:
         return e
-    conditions, body = counting(e.body, neutral, zeros, facts)
+    conditions, body, _ = counting(e.body, neutral, known, facts)
     domain = e.domain(facts)
     missing = [c for c in conditions if not domain.holds(c)]
     where = conjunction([*e.conditions, *missing]) if missing else e.where
-    return replace(e, where=where, body=body)
+    return replace(e, where=where, body=body) if conditions else e
 
 
-def _zero(e: Equation, zeros: Mapping[str, _Zero], facts: Facts) -> _Zero | None:
-    """Where an element is 0, if it is known of some."""
+def _outside(e: Equation, known: Known, facts: Facts) -> _Outside | None:
+    """Where an element is one number, and which, if it is known of some."""
     if e.reduce != "none" or e.matrix is not None or any(not _is_affine(c, facts) for c in e.conditions):
         return None
-    conditions, body = counting(e.body, ZERO, zeros, facts)
+    conditions, body, value = counting(e.body, ZERO if e.conditions else None, known, facts)
     conditions = [*e.conditions, *conditions]
-    return _Zero(e, conjunction(conditions), body) if conditions else None
+    return _Outside(e, conjunction(conditions), ZERO if value is None else value, body) if conditions else None
+
+
+def _may_be_infinite(e: Equation, facts: Facts, known: Known) -> bool:
+    """Whether a value may be infinite, as one that is computed from an infinity or from nothing is."""
+    domain = e.domain(facts)
+    if INFINITY in postorder(e.body) or any(known.at_infinity(r, domain) for r in refs(e.body)):
+        return True
+    if NEUTRAL.get(e.reduce) not in ENDS:
+        return False
+    shadow, _ = domain.project([i for i, _ in e.reduced], dark=True)
+    return not Domain.of(e.box, None, facts).entails(*shadow.atoms)
 
 
 def counting(
-    body: Expr, neutral: Expr, zeros: Mapping[str, _Zero], facts: Facts
-) -> tuple[list[Expr], Expr]:
-    """The conditions on places where `body` is not neutral, and what it is there."""
-    conditions: list[Expr] = []
-    parts = [body]
-    if neutral is ZERO:
-        parts, _ = factors(body.args[0] if isinstance(body, Apply) and body.op == "neg" else body)
-    for part in parts:
-        if isinstance(part, Ref) and part.name in zeros:
-            conditions.append(zeros[part.name].at(part))
-        if not (isinstance(part, Apply) and part.op == "select"):
-            continue
-        condition, then, otherwise = part.args
-        holds = otherwise.key is neutral.key
-        if (holds or then.key is neutral.key) and _is_affine(condition, facts, holds):
-            (atoms,) = alternatives(condition, facts, holds)
-            said = [condition] if holds else [a.condition for a in atoms]
-            rest, body = counting(substitute(body, {part: then if holds else otherwise}), neutral, zeros, facts)
-            return [*conditions, *said, *rest], body
-    return conditions, body
+    body: Expr, value: Expr | None, known: Known, facts: Facts
+) -> tuple[list[Expr], Expr, Expr | None]:
+    """The conditions on places outside of which `body` is `value`, or the first number that is found if that is None;
+    what it is where they hold; and the value."""
+    found: list[Expr] = []
+    asked: set[Expr] = set()
+    while True:
+        for condition, holds, said in _conditions(body, known, facts):
+            if condition.key in asked:
+                continue
+            asked.add(condition.key)
+            elsewhere = _elsewhere(body, condition, holds, known)
+            if elsewhere is not None and (value is None or elsewhere.key is value.key):
+                value = elsewhere
+                found += said
+                chosen = {n: n.args[1 if holds else 2] for n in postorder(body) if _asks(n, condition)}
+                body = substitute(body, chosen)
+                break
+        else:
+            return found, body, value
+
+
+def _conditions(body: Expr, known: Known, facts: Facts) -> Iterator[tuple[Expr, bool, list[Expr]]]:
+    """The conditions on places on which parts of `body` are a number or infinite, each with whether they are that
+    where it does not hold, and what is said where they are something else."""
+    for node in postorder(body):
+        if isinstance(node, Ref) and node.name in known.outside:
+            condition = known.outside[node.name].at(node)
+            yield condition, True, conjuncts(condition)
+        elif isinstance(node, Apply) and node.op == "select":
+            condition, then, otherwise = node.args
+            holds = _is_number(otherwise)
+            if (holds or _is_number(then)) and _is_affine(condition, facts, holds):
+                (atoms,) = alternatives(condition, facts, holds)
+                yield condition, holds, [condition] if holds else [a.condition for a in atoms]
+
+
+def _elsewhere(body: Expr, condition: Expr, holds: bool, known: Known) -> Expr | None:
+    """The number, or the infinity, that `body` is where the condition does not hold (does, if not `holds`)."""
+    done: dict[Expr, Expr] = {}
+    unsure: set[Expr] = set()  # what may be infinite
+    for node in postorder(body):
+        done[node] = node
+        if isinstance(node, Ref):
+            if holds and node.name in known.outside and known.outside[node.name].at(node).key is condition.key:
+                done[node] = known.outside[node.name].value
+            elif known.at_infinity(node):
+                unsure.add(node)
+        elif _asks(node, condition):
+            done[node] = done[node.args[2 if holds else 1]]
+        elif isinstance(node, Apply) and node.args:
+            args = [done[a] for a in node.args]
+            certain = unsure.isdisjoint(args)
+            divided = node.op == "div" and args[0] is ZERO  # by what is not 0 where somebody asks
+            done[node] = ZERO if divided else limit(node.op, *args) if certain else with_args(node, args)
+            if not certain and not _is_number(done[node]):
+                unsure.add(done[node])
+    return done[body] if _is_number(done[body]) else None
+
+
+def _asks(node: Expr, condition: Expr) -> bool:
+    return isinstance(node, Apply) and node.op == "select" and node.args[0].key is condition.key
+
+
+def _is_number(node: Expr) -> bool:
+    return isinstance(node, Const) or node in ENDS
 
 
 def _is_affine(condition: Expr, facts: Facts, holds: bool = True) -> bool:

@@ -31,6 +31,7 @@ from ..expr import (
     factors,
     fraction,
     indices,
+    postorder,
     product,
     ref,
     refs,
@@ -38,7 +39,8 @@ from ..expr import (
     transform,
 )
 from ..expr.names import Names
-from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part
+from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part, ordered
+from ..ops.limits import INFINITY
 from .match import match
 
 
@@ -54,9 +56,10 @@ class Exponential:
 @dataclass(frozen=True, slots=True)
 class Total:
     """A sum of exponentials as a reader sees it: S = sum exp(u) weight, over the `reduced` indices, is exp(shift) times
-    the product of `rest` over that of `below`."""
+    the product of `rest` over that of `below`; u has a name where infinities stand in it."""
 
     u: Expr
+    name: Expr
     shift: Expr
     rest: list[Expr]
     below: list[Expr]
@@ -88,6 +91,7 @@ class _Softmax:
             and equations[0].fills(function.table[name])
         }
         self.added: dict[str, list[tuple[Tensor, Equation]]] = {}  # what stands behind the equation of a sum
+        self.masked: dict[Expr, Expr] = {}  # exponents with infinite elements, and their names
         self.before: list[tuple[Tensor, Equation]] = []  # what stands before the equation that is being rewritten
         self.names = Names(function.table)
 
@@ -113,7 +117,7 @@ class _Softmax:
         return replace(
             function,
             tensors=(*function.tensors, *(t for t, _ in new if t.name not in unused)),
-            statements=tuple(e for e in result if e.target not in unused),
+            statements=ordered([e for e in result if e.target not in unused]),
         )
 
     def _node(self, node: Expr) -> Expr:
@@ -131,8 +135,8 @@ class _Softmax:
     def _above(self, node: Expr, total: Total) -> Expr | None:
         """What stands above the line times exp(-shift)."""
         mine = self._exponential(node)
-        if mine is not None and match(total.u, mine.u, total.reduced) is not None:
-            return _shifted(mine, total.shift)
+        if mine is not None and (found := match(total.u, mine.u, total.reduced)) is not None:
+            return _shifted(replace(mine, u=substitute(total.name, found)), total.shift)
         parts, under = factors(node)
         for place, part in enumerate(parts):
             summed = self._summed(part, total) if isinstance(part, Ref) else None
@@ -150,8 +154,10 @@ class _Softmax:
         here: dict[Expr, Expr] = dict(zip(node.subscripts, e.subscripts, strict=True))
         if not set(indices(total.shift)) <= places:
             return None  # it would have to be summed for more indices
-        if match(substitute(total.u, here), mine.u, total.reduced) is None:
+        found = match(substitute(total.u, here), mine.u, total.reduced)
+        if found is None:
             return None
+        mine = replace(mine, u=substitute(substitute(total.name, here), found))
         shift = substitute(total.shift, here)
         body = _shifted(mine, shift)
         if e.where is None:
@@ -180,12 +186,28 @@ class _Softmax:
         weight = fraction(*([x for x in part if set(indices(x)) & reduced] for part in factors(mine.weight)))
         if weight is not ONE and not set(indices(moving)) & reduced:
             return None
+        named = self._masked(e, moving)
+        u, moving = substitute(mine.u, {moving: named}), named
         if e.target not in self.added:
             self.added[e.target] = self._stable(e, Exponential(moving, mine.condition, weight))
         own, *totals = (ref(t.name, *total.subscripts) for t, _ in self.added[e.target][-2:])
         rest = [*totals, *(substitute(x, at) for x in above if x is not ONE)]
         below = [substitute(x, at) for x in below]
-        return Total(substitute(mine.u, at), own + substitute(shift, at), rest, below, frozenset[Expr](reduced))
+        shift = own + substitute(shift, at)
+        return Total(substitute(mine.u, at), substitute(u, at), shift, rest, below, frozenset[Expr](reduced))
+
+    def _masked(self, e: Equation, u: Expr) -> Expr:
+        """The exponent u, by a name if some of its elements are infinite: a maximum, a sum and a quotient read it."""
+        if INFINITY not in postorder(u) or e.where is not None or e.when:
+            return u
+        if u in self.masked:
+            return self.masked[u]
+        branches = [n.args[k] for n in postorder(u) if isinstance(n, Apply) and n.op == "select" for k in (1, 2)]
+        box = tuple(pair for pair in e.box if pair[0] in indices(u))
+        at = tuple(i for i, _ in box)
+        name = self.names.new(_name("masked", product(branches)))
+        self.before.append((Tensor(name, tuple(n for _, n in box)), Equation(name, at, "none", u, box)))
+        return self.masked.setdefault(u, ref(name, *at))
 
     def _stable(self, e: Equation, mine: Exponential) -> list[tuple[Tensor, Equation]]:
         """The logsumexp of u; with weights the largest u, its floor, and the sum of exp(u - floor) weight."""

@@ -322,6 +322,8 @@ def _same(a: Any, b: Any) -> bool:
     """Whether two cells are the same, up to a few roundings of the precision."""
     if a is UNSET or b is UNSET or not isinstance(a, Number):
         return a is b or bool(a == b)
+    if mp.isnan(a.value) or mp.isnan(b.value):
+        return bool(mp.isnan(a.value) and mp.isnan(b.value))
     return bool(a.value == b.value) or bool(abs(a.value - b.value) <= mp.ldexp(abs(b.value), 20 - mp.prec))
 
 

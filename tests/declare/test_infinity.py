@@ -1,4 +1,4 @@
-"""oo as a value: under exp, in a maximum, in a comparison; by each front end, against NumPy's and SciPy's numbers."""
+"""oo as a value: a result, under exp, in a maximum, compared; by each front end, with NumPy's and SciPy's numbers."""
 
 from __future__ import annotations
 
@@ -68,6 +68,11 @@ VALUES: dict[str, tuple[Any, dict[str, Any], Any]] = {
         matrix,
         np.where(np.arange(3)[:, None] > 0, MASKED, X).max(axis=1),
     ),
+    "a result": ("f(x) = where(x > 0, x, -oo)", {"x": -1.0}, -inf),
+    "a result that is read": (
+        "f(x, y): a = where(x > y, x, -oo); out = maximum(a, y) + exp(a)", scalar, 0.5 + np.exp(0.5)
+    ),
+    "a sum": ("f(x[n,m]) = sum[i,j](where(x[i,j] > -1.5, x[i,j], -oo))", {"x": X}, -inf),
     "exp in SymPy": (
         sg.from_sympy("f", [x, y], [sympy.exp(sympy.Piecewise((-sympy.oo, x > y), (x, True))) * y]), scalar, 0.0
     ),
@@ -93,9 +98,9 @@ def test_the_printed_code_agrees(declared: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["f(x) = oo*x", "f(x) = where(x > 0, x, -oo)", "f(x[n]) = sum[i](where(x[i] > 0, x[i], -oo))",
-     "f(x[n]) = min[i](where(x[i] > 0, x[i], -oo))", "f(x) = sin(where(x > 0, x, oo))"],
+    ["f(x) = oo*x", "f(x) = where(x > 0, x, -oo) + oo", "f(x[n]) = sum[i](where(x[i] > 0, x[i], -oo)*x[i])",
+     "f(x) = sin(where(x > 0, x, oo))"],
 )  # fmt: skip
-def test_an_infinite_result_is_refused(text: str) -> None:
-    with pytest.raises(DeclarationError, match="oo is a value only where it changes nothing"):
+def test_an_operator_without_a_limit_is_refused(text: str) -> None:
+    with pytest.raises(DeclarationError, match="oo is given to an operator that has no limit there"):
         sg.parse(text)

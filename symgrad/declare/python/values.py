@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...expr import Apply, Expr, Ref, as_expr, show
-from ...ir import INFINITY, Dtype
+from ...ir import Dtype
 from ...ops import OPS
+from ...ops.limits import INFINITY
 from .graph import Node, Value, constant, read, value
 from .scope import current, here
 

@@ -9,7 +9,6 @@ from functools import partial, reduce
 from ...errors import FormulaError
 from ...expr import (
     ONE,
-    Apply,
     Expr,
     Index,
     Ref,
@@ -17,14 +16,12 @@ from ...expr import (
     conjunction,
     const,
     indices,
-    postorder,
     product,
     ref,
     select,
 )
 from ...ops import NAMES, OPS
 from ..draft import Draft
-from ..infinity import NO_INFINITY, in_branches, is_infinite, without_neutral
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
@@ -126,9 +123,7 @@ class ExpressionReader(Names):
         self.expect(")", f"at the end of {first.text}")
         extents = {i: self.extents[i] for i in over if i in self.extents}
         self.bound, self.extents = outer, given
-        left, _ = without_neutral(first.text, body)
-        if is_infinite(left) and not (_asks_presence(left) and in_branches(left)):
-            raise self.error(first, NO_INFINITY)
+        self.check_constants(first, body)
         kind = first.text
         if conditions and kind == "mean":
             kind, body = "sum", body / product(counts.get(i, self.draft.extent(i)) for i in over)
@@ -297,10 +292,6 @@ class ExpressionReader(Names):
                 branches.append(self.expression())
         self.expect(")", "behind given(mask, then, otherwise)")
         return apply("given", ref(name.text), *branches)
-
-
-def _asks_presence(body: Expr) -> bool:
-    return any(isinstance(node, Apply) and node.op == "given" for node in postorder(body))
 
 
 def _plain_decimal(text: str) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf, log2
 
 from ...expr import ZERO, Const, Expr, apply, postorder, value_of
-from ..infinity import NO_INFINITY, in_branches, settled
+from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
 from .tokenizer import MAX_DIGITS, Token
 
@@ -118,7 +118,7 @@ class Operators(Cursor, ABC):
 
     def check_constants(self, token: Token, body: Expr) -> None:
         """Refuse what is no number in double precision."""
-        if not in_branches(settled(body)):
+        if not has_value(body):
             raise self.error(token, NO_INFINITY)
         for node in postorder(body):
             if isinstance(node, Const) and not _is_double(node.value):

@@ -29,11 +29,12 @@ from ...expr import (
     transform,
 )
 from ...expr.sizes import tidy
-from ...ir import INFINITY, NEUTRAL, Dtype, Equation, Tensor
+from ...ir import NEUTRAL, Dtype, Equation, Tensor
 from ...ir.reads import Conditions, negation
 from ...ops import OPS
+from ...ops.limits import INFINITY
 from ..conditions import all_of
-from ..narrow import counting
+from ..narrow import Known, counting
 from .affine import Extents, Sizes
 from .layout import pack_of
 from .products import divided, factors, multiplied
@@ -68,7 +69,7 @@ class Borders:
             return e
         neutral = NEUTRAL.get(e.reduce, ZERO)
         if e.where is None and e.reduce in ("none", "sum"):
-            conditions, body = counting(e.body, ZERO, {}, self.sizes.facts)
+            conditions, body, _ = counting(e.body, ZERO, Known(), self.sizes.facts)
             if conditions and self._unsafe(body, dict(e.box)):
                 smaller = self._boxed(replace(e, body=body, where=conjunction(conditions)))
                 e = e if smaller.where is not None else smaller

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...domain import Domain
 from ...expr import Expr, refs
 from ...ir import Equation, Role
-from ..narrow import narrowed
+from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
 from .accumulate import accumulated
@@ -75,11 +75,11 @@ def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nes
     program   without packs: what `flatten` or `pointwise` returns
     language  rewrites one node into operators that the language has
     """
-    rewrite = Rewriter(language)
-    return _nest(program, program.forward, rewrite), _nest(program, program.backward, rewrite)
+    rewrite, known = Rewriter(language), Known()
+    return _nest(program, program.forward, rewrite, known), _nest(program, program.backward, rewrite, known)
 
 
-def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
+def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Known) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = program.table_of(procedure)
@@ -93,7 +93,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     everywhere = Domain((), (), facts)
     order = Order(table, language, facts)
     settled = [_settled(s, program, procedure) for s in procedure.steps]
-    settled = narrowed(settled, temporaries, optional, table, facts)
+    settled = narrowed(settled, temporaries, optional, table, facts, known)
     again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
@@ -110,7 +110,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter) -> Nest:
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
-    block = Split(everywhere, order.name)(whole_constants(block, shapes))
+    block = Split(everywhere, order.name, order.limits)(whole_constants(block, shapes))
     block = distinct_scalars(named_places(block))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}

@@ -45,7 +45,7 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             readers.setdefault(name, []).append(n)
     found: dict[str, str] = {}
     for n, step in enumerate(steps):
-        if not isinstance(step, Step) or step.how != "fill":
+        if not isinstance(step, Step) or not (step.how == "fill" or step.begins):
             continue
         (e, *others) = step.equations
         if (
@@ -53,7 +53,7 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             or others
             or e.reduce != "none"
             or not e.plain
-            or e.where is not None
+            or e.where is not None and step.how == "fill"
             or not e.subscripts
             or not e.fills(table[step.target])  # what it does not write is set to 0 first
         ):

@@ -61,7 +61,8 @@ class Order:
         self._table = table
         self._facts = facts
         self._everywhere = Domain((), (), facts)
-        self._limits = Split(self._everywhere, self.name, values=False)
+        self.limits: dict[Expr, Expr] = {}  # what the scalars are that limit a loop
+        self._limits = Split(self._everywhere, self.name, self.limits, values=False)
         self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
         self._serial = count(1)

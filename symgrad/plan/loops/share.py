@@ -274,7 +274,7 @@ class _Names:
         places = self._places.get(node.key, set())
         if self._uses.get(node.key, 0) < 2 or 0 not in places and len(places) < 2:
             return False
-        if isinstance(new, Const) or node.op == "neg" and not isinstance(new.args[0], Apply):
+        if isinstance(new, Const) or node.op == "neg" and (isinstance(new.args[0], Ref) or not new.args[0].args):
             return False
         return _is_costly(node) or any(isinstance(a, Apply) for a in new.args) or length > WORTH
 

@@ -57,14 +57,17 @@ class Split:
 
     everywhere  what is known of the sizes
     name        gives a new scalar its name
+    limits      what the scalars are that limit a loop; new ones are added
     values      whether also the conditions are taken out that only choose a value
     """
 
-    def __init__(self, everywhere: Domain, name: Callable[[str], str], values: bool = True) -> None:
+    def __init__(
+        self, everywhere: Domain, name: Callable[[str], str], limits: dict[Expr, Expr], values: bool = True
+    ) -> None:
         self._everywhere = everywhere
         self._name = name
+        self._limits = limits
         self._values = values
-        self._limits: dict[Expr, Expr] = {}  # what the scalars are that limit a loop
 
     def __call__(self, block: Block) -> Block:
         return self._block(settled(block), self._everywhere)
