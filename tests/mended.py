@@ -76,4 +76,7 @@ MENDED = {
         "out[i] = where(t[i] <= i, s[i,t[i]] - logsumexp[j](u[i,j]), 0)"
     ),
     "an infinite result": "f(x[n])[i] = where(x[i] > 0, x[i], -oo)",
+    "a tie beside which the other piece goes to a limit": (
+        "f(x[n,m], w): h = where(w >= 0, w, maximum(w, w)); out = where(w != 0, min[k:n-1](x[k,0]), atan2(h, w))"
+    ),
 }

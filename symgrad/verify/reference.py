@@ -266,7 +266,7 @@ class Neighbours:
         bits = mp.prec // 8
         own: Slopes = self.trace.slope({visit: {mine: 1}})
         gap = {n: slopes[n] - own[n] for n in own}
-        size = max((abs(v) for s in (slopes, own) for a in s.values() for v in a.flat), default=mpmath.mpf(0))
+        size = max((abs(v) for s in (slopes, own) for a in s.values() for v in np.ravel(a)), default=mpmath.mpf(0))
         if not mp.isfinite(size):
             return False
         for a, b in ties:
@@ -322,7 +322,7 @@ def _tied(visit: Visit, args: tuple[int, ...]) -> bool:
 
 
 def _alike(one: Slopes, two: Slopes, bits: int) -> bool:
-    return all(_close(a, b, bits) for n in one for a, b in zip(one[n].flat, two[n].flat, strict=True))
+    return all(_close(a, b, bits) for n in one for a, b in zip(np.ravel(one[n]), np.ravel(two[n]), strict=True))
 
 
 def _close(a: Any, b: Any, bits: int) -> bool:
