@@ -20,9 +20,11 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 
 import symgrad as sg
 from symgrad import library
+from symgrad.declare.python.numpy_functions import FUNCTIONS, INSTEAD
 from symgrad.errors import UnsupportedError
 from symgrad.expr import ref, show
 from symgrad.ops import ROWS, Op
@@ -43,6 +45,10 @@ Of `where(x == 1, a, b)` the derivative at x = 1 is that of `b`, where the two h
 as the limit of a quotient: the equality holds nowhere beside. Where they have not, it is that of `a`, and so it is
 where `b` or its derivative has no value. `where(x == 1, x**2, x**3)` has the derivative 3 there, and
 `where(p == 0, 0, p*log(q))` has log(q), but 0 at q = 0. A condition on integers is none of these.
+"""
+NUMPYS = """\
+Traced by their own names, from `np` or `np.linalg`, and checked against NumPy with the user's own function: every
+operator above that NumPy has, with `reduce`, `accumulate` and `outer`, and
 """
 
 
@@ -101,7 +107,10 @@ def operators() -> str:
     text = f"# Operators\n\n{MADE}\n{EQUALITIES}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
     rows = ((f"`{name}`", row.domain) for name, row in MATRICES.items())
     in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
-    return text + f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
+    text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
+    own = ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
+    instead = table(("refused", "what says it"), ((f"`{name}`", said) for name, said in sorted(INSTEAD.items())))
+    return text + f"\n# NumPy's functions in declarations\n\n{NUMPYS}\n{fill(own, 119)}\n\n{instead}"
 
 
 def main() -> None:

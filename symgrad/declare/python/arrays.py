@@ -17,7 +17,7 @@ from ...expr import ONE, ZERO, is_exact, show, value_of
 from ...ops import OPS
 from .arithmetic import combined, elementwise, matmul, reduced, std, var
 from .graph import Value, constant, is_pack
-from .numpy_functions import call_function, call_ufunc
+from .numpy_functions import METHODS, call_function, call_ufunc
 from .reshaping import reshape, swapaxes, transpose
 from .scope import here
 from .subscripts import selected
@@ -161,6 +161,11 @@ class Array(Traced):
         return as_array(swapaxes(self, -1, -2))
 
     transpose, swapaxes, reshape = of_arrays(transpose), of_arrays(swapaxes), of_arrays(reshape)
+    ravel, flatten = of_arrays(METHODS["ravel"]), of_arrays(METHODS["ravel"])
+    cumsum, cumprod, dot, clip, squeeze, repeat, take, diagonal, trace, argmin, argsort, any, all, copy = (
+        of_arrays(METHODS[name])
+        for name in """cumsum cumprod dot clip squeeze repeat take diagonal trace argmin argsort any all copy""".split()
+    )
     __getitem__ = of_arrays(selected)
 
     def __setitem__(self, key: Any, x: Any) -> None:

@@ -15,6 +15,7 @@ from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
 from .arithmetic import broadcast, elementwise, kept, matmul, reduced, shared
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
+from .numpy_axes import take_along_axis
 from .reshaping import swapaxes
 from .scope import here
 from .values import Traced, axis_of, line, reread, traced
@@ -270,7 +271,7 @@ def sort(x: Any, axis: int = -1, descending: bool = False) -> Traced:
     """The elements from the smallest (or the largest)."""
     x = _own(x, "sort", 1)
     turned = _turned(x, axis)
-    return _turned(_taken(turned, _order(turned, descending)), axis)
+    return _turned(take_along_axis(turned, _order(turned, descending)), axis)
 
 
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, Traced]:
@@ -282,7 +283,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, 
     whole = _order(turned, largest)
     shape = (*whole._node.shape[:-1], const(k))
     order = reread(whole, shape, axes_of(shape))
-    return _turned(_taken(turned, order), axis), _turned(order, axis)
+    return _turned(take_along_axis(turned, order), axis), _turned(order, axis)
 
 
 def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
@@ -296,7 +297,7 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
     turned = _turned(x, axis)
     n = turned._node.shape[-1]
     front = turned._node.shape[:-1]
-    ordered = _taken(turned, _order(turned))
+    ordered = take_along_axis(turned, _order(turned))
     places = apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2))
     middle = [reread(ordered, front, [*axes_of(front), place]) for place in places]
     result = elementwise("div", elementwise("add", *middle), 2)
@@ -310,12 +311,3 @@ def _order(x: Traced, descending: bool = False) -> Traced:
 def _turned(x: Traced, axis: int) -> Traced:
     """`x` with an axis and its last one swapped."""
     return x if axis_of(x, axis) == x._node.rank - 1 else swapaxes(x, axis, -1)
-
-
-def _taken(x: Traced, order: Traced) -> Traced:
-    """The elements of `x` at the positions `order` along the last axis."""
-    shape = order._node.shape
-    axes = axes_of(shape)
-    places = [ZERO if e is ONE else i for e, i in zip(x._node.shape[:-1], axes, strict=False)]
-    body = read(x._node, [*places, read(order._node, axes)])
-    return Traced(value(shape, body, [x._node, order._node]), order._lead)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DeclarationError
-from ...expr import apply
+from ...expr import ONE, ZERO, apply
 from ...ops import NAMES
-from . import joining, matrices
+from . import joining, matrices, numpy_axes, numpy_sums
 from .arithmetic import combined, elementwise, matmul, reduced, std, var
 from .graph import constant
 from .reshaping import reshape, swapaxes, transpose
@@ -34,26 +34,46 @@ _COMPOSED: Mapping[str, Callable[..., Traced]] = {
     "matmul": matmul,
     "positive": traced,
     "square": lambda x: elementwise("pow", x, 2),
+    "vecdot": partial(numpy_sums.contracted, ["i", "i"], []),
+    "matvec": partial(numpy_sums.contracted, ["ij", "j"], ["i"]),
+    "vecmat": partial(numpy_sums.contracted, ["i", "ij"], ["j"]),
     "reciprocal": lambda x: elementwise("div", 1, x),
     **dict.fromkeys(("deg2rad", "radians"), lambda x: elementwise("div", elementwise("mul", x, _PI), 180)),
     **dict.fromkeys(("rad2deg", "degrees"), lambda x: elementwise("div", elementwise("mul", x, 180), _PI)),
 }
 
 
+_REDUCED = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logsumexp"}
+_NEUTRAL = {"add": ZERO, "mul": ONE}  # of the others the first element is the first result
+
+
+def _reduce(op: str, x: Any, axis: Any = 0, *, keepdims: bool = False) -> Traced:
+    return reduced(_REDUCED[op], x, axis, keepdims)
+
+
+def _accumulate(op: str, x: Any, axis: int = 0) -> Traced:
+    return numpy_sums.running(op, _NEUTRAL.get(op), x, axis)
+
+
+def _outwards(op: str, a: Any, b: Any) -> Traced:
+    """Of each element of the one and each of the other, the axes of the one first."""
+    return elementwise(op, selected(traced(a), (..., *[None] * traced(b)._node.rank)), b)
+
+
+_OF_UFUNCS: Mapping[str, Callable[..., Traced]] = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outwards}
+
+
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Traced:
-    """`np.exp(x)`, `np.maximum(x, 0)` and the operators between NumPy's numbers and symbols."""
+    """`np.exp(x)`, `np.maximum(x, 0)`, `np.add.reduce(x)` and the operators between NumPy's numbers and symbols."""
     name = ufunc.__name__
-    if method != "__call__" or kwargs:
-        raise DeclarationError(
-            f"np.{name}{'' if method == '__call__' else '.' + method} with {', '.join(kwargs) or method} "
-            f"cannot be traced ({line()})."
-        )
-    if name in _COMPOSED:
-        return _COMPOSED[name](*inputs)
     op = _UFUNCS.get(name) or NAMES.get(name)
-    if op is None:
-        raise DeclarationError(f"np.{name} cannot be traced ({line()}). Write it with the functions of symgrad.")
-    return elementwise(op, *inputs)
+    if method == "__call__" and not kwargs and (name in _COMPOSED or op is not None):
+        return _COMPOSED[name](*inputs) if name in _COMPOSED else elementwise(op or "", *inputs)
+    if op is not None and (method == "outer" or method in _OF_UFUNCS and op in _REDUCED):
+        found: Traced = _bound(f"{name}.{method}", partial(_OF_UFUNCS[method], op), inputs, kwargs)
+        return found
+    whole = name if method == "__call__" else f"{name}.{method}"
+    raise _refused(f"{whole} with {', '.join(kwargs)}" if kwargs else whole, name)
 
 
 def _clip(x: Any, low: Any = None, high: Any = None) -> Traced:
@@ -66,87 +86,125 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Traced:
 
 def _outer(a: Any, b: Any) -> Traced:
     """Of all elements of the one and all of the other, however many axes they have."""
-    return elementwise("mul", selected(_flat(traced(a)), (slice(None), None)), _flat(traced(b)))
-
-
-def _flat(x: Traced) -> Traced:
-    if not x._node.rank:
-        return selected(x, None)
-    return x if x._node.rank == 1 and not x._lead else reshape(x, -1)
+    return elementwise("mul", selected(numpy_axes.flat(a), (slice(None), None)), numpy_axes.flat(b))
 
 
 def _dot(a: Any, b: Any) -> Traced:
-    a, b = traced(a), traced(b)
-    if not a._node.rank or not b._node.rank:
+    p, q = traced(a)._node.rank, traced(b)._node.rank
+    if not p or not q:
         return elementwise("mul", a, b)
-    if (a._node.rank > 1 or a._lead) and (b._node.rank > 2 or b._lead):
-        raise DeclarationError(
-            f"np.dot of {a!r} and {b!r} multiplies each row of the one with each column of the other ({line()}). "
-            f"A batch of matrix products is a @ b."
-        )
-    return matmul(a, b)
+    return numpy_sums.tensordot(a, b, (-1, -2)) if p > 1 and q > 2 else matmul(a, b)
 
 
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
-    a = traced(a)
-    if a._node.rank != 2 or a._lead or (offset, axis1, axis2) != (0, 0, 1):
-        raise DeclarationError(
-            f"np.trace is traced for the diagonal of a matrix, not of {a!r} ({line()}). "
-            f"sg.trace and np.linalg.trace take the last two axes."
-        )
-    return matrices.trace(a)
-
-
-def _squeeze(x: Traced, axis: int) -> Traced:
-    key: list[Any] = [slice(None)] * x._node.rank
-    key[axis] = 0
-    return selected(x, (..., *key[x._lead :]) if x._lead else tuple(key))
-
-
-def _expand_dims(x: Traced, axis: int) -> Traced:
-    if not isinstance(axis, int):
-        raise DeclarationError(f"np.expand_dims adds one axis at a time, and not {axis} ({line()}).")
-    key: list[Any] = [slice(None)] * x._node.rank
-    key.insert(axis if axis >= 0 else len(key) + 1 + axis, None)
-    return selected(x, (..., *key[x._lead :]) if x._lead else tuple(key))
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    if full_matrices and compute_uv:
+        raise DeclarationError(f"np.linalg.svd is traced with full_matrices=False ({line()}).")
+    return matrices.svd(a) if compute_uv else matrices.svdvals(a)
 
 
 _MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
+_SUMS = (
+    """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron convolve cross multi_dot""".split()
+)
+_AXES = """expand_dims squeeze moveaxis flip roll tril triu diagonal diag broadcast_to repeat tile pad vstack hstack
+    column_stack append split select take take_along_axis""".split()
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{kind: partial(reduced, kind) for kind in ("sum", "mean", "max", "min", "prod", "argmax")},
     **{"amax": partial(reduced, "max"), "amin": partial(reduced, "min"), "var": var, "std": std},
+    "argmin": lambda a, axis=None, *, keepdims=False: reduced("argmax", elementwise("neg", a), axis, keepdims),
+    "any": numpy_sums.any_of,
+    "all": numpy_sums.all_of,
+    "cumsum": lambda a, axis=None: numpy_sums.running("add", ZERO, a, axis),
+    "cumprod": lambda a, axis=None: numpy_sums.running("mul", ONE, a, axis),
+    "percentile": lambda a, q, axis=None, *, keepdims=False: numpy_sums.quantile(a, q / 100, axis, keepdims),
     "where": joining.where,
     "stack": lambda arrays, axis=0: joining.stack(arrays, axis),
     "concatenate": joining.concatenate,
     "dot": _dot,
+    "vdot": lambda a, b: matmul(numpy_axes.flat(a), numpy_axes.flat(b)),
     "clip": _clip,
     "outer": _outer,
-    "trace": _trace,
+    "trace": lambda a, offset=0, axis1=0, axis2=1: reduced("sum", numpy_axes.diagonal(a, offset, axis1, axis2), -1),
     "transpose": lambda a, axes=(): transpose(a, *(axes or ())),
     "matrix_transpose": lambda x: swapaxes(x, -1, -2),
     "swapaxes": swapaxes,
     "reshape": lambda a, shape: reshape(a, shape),
-    "squeeze": _squeeze,
-    "expand_dims": _expand_dims,
+    "ravel": numpy_axes.flat,
+    "fliplr": lambda m: numpy_axes.flip(m, 1),
+    "flipud": lambda m: numpy_axes.flip(m, 0),
+    "atleast_1d": lambda x: numpy_axes.flat(x) if not traced(x)._node.rank else x,
+    "atleast_2d": numpy_axes.at_least_2d,
+    "copy": traced,
+    "zeros_like": partial(numpy_axes.ones_of, 0),
+    "ones_like": partial(numpy_axes.ones_of, 1),
+    "full_like": lambda a, fill_value: numpy_axes.ones_of(fill_value, a),
+    "svd": _svd,
+    "vector_norm": lambda x, *, axis=None, ord=2: (
+        matrices.norm(numpy_axes.flat(x), ord) if axis is None else matrices.norm(x, ord, axis)
+    ),
+    "matrix_norm": lambda x, *, keepdims=False, ord="fro": matrices.norm(x, ord, (-2, -1), keepdims),
+    **{name: getattr(numpy_sums, name) for name in _SUMS},
+    **{name: getattr(numpy_axes, name) for name in _AXES},
     **{name: getattr(matrices, name) for name in _MATRICES},
+}
+_OF_MATRICES: Mapping[str, Callable[..., Any]] = {"trace": matrices.trace}  # of np.linalg, where np has another
+
+INSTEAD: Mapping[str, str] = {  # what is written for what is no formula
+    **dict.fromkeys(
+        "nan_to_num isnan isfinite isinf nansum nanmean nanmax nanmin nancumsum".split(),
+        "A formula has no NaN to look for: say where there is a value, np.where(x > 0, np.log(x), 0).",
+    ),
+    **dict.fromkeys(
+        "interp searchsorted digitize unique nonzero argwhere".split(),
+        "Positions that data tells are an input of integers: i: sg.Int['n'], and then table[i].",
+    ),
+    **dict.fromkeys(
+        ("bincount", "histogram"),
+        "Sum by place: out = sg.tensor.new('k'), out[t[i]] += x[i], with i of sg.indices.",
+    ),
+    **dict.fromkeys(
+        ("cov", "corrcoef"),
+        "NumPy drops axes of length 1; c = x - x.mean(axis=1, keepdims=True), c @ c.T / (n - 1).",
+    ),
+    "correlate": "It is np.convolve(a, np.flip(v)), with mode='full'.",
+    "lstsq": "Write np.linalg.solve(a.T @ a, a.T @ b), or np.linalg.pinv(a) @ b.",
+    "piecewise": "Write np.where(condition, then, otherwise).",
+    **dict.fromkeys(("apply_along_axis", "vectorize"), "Write the function of the whole array, with axis=."),
 }
 
 
-_OF_MATRICES: Mapping[str, Callable[..., Any]] = {"trace": matrices.trace}  # of np.linalg, where np has another
+def _refused(what: str, name: str) -> DeclarationError:
+    said = INSTEAD.get(name, "Write it with the functions of symgrad, or in index notation.")
+    return DeclarationError(f"np.{what} cannot be traced ({line()}). {said}")
 
 
-def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """`np.sum(x, axis=-1)`, `np.where`, `np.stack` and the like."""
-    name = function.__name__
-    if name not in _FUNCTIONS:
-        raise DeclarationError(f"np.{name} cannot be traced ({line()}). Write it with the functions of symgrad.")
-    ours = _FUNCTIONS[name]
-    if function.__module__ == "numpy.linalg":
-        ours = _OF_MATRICES.get(name, ours)
+def _bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function of ours, if it takes these arguments."""
     try:
         inspect.signature(ours).bind(*args, **kwargs)
     except TypeError as error:
         raise DeclarationError(f"np.{name} cannot be traced so: {error} ({line()}).") from None
     return ours(*args, **kwargs)
+
+
+def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """`np.sum(x, axis=-1)`, `np.where`, `np.stack` and the like."""
+    name = function.__name__
+    if name in NAMES and name not in FUNCTIONS:
+        return _bound(name, partial(elementwise, NAMES[name]), args, kwargs)
+    if name not in FUNCTIONS:
+        raise _refused(name, name)
+    linalg = function.__module__ == "numpy.linalg"
+    return _bound(name, (_OF_MATRICES if linalg else FUNCTIONS).get(name, FUNCTIONS[name]), args, kwargs)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda x, *args, **kwargs: _bound(name, FUNCTIONS[name], (x, *args), kwargs)
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {
+    name: _method(name)
+    for name in "ravel cumsum cumprod dot clip squeeze repeat take diagonal trace argmin argsort any all copy".split()
+}

@@ -28,7 +28,7 @@ def transpose(x: Traced, *axes: Any) -> Traced:
     order = [axis_of(x, a) for a in axes] or list(reversed(range(x._node.rank)))
     if sorted(order) != list(range(x._node.rank)):
         raise DeclarationError(f"{here()}transpose{axes} does not name every axis once ({line()}).")
-    return _permuted(x, order, 0)
+    return permuted(x, order, 0)
 
 
 def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
@@ -36,10 +36,10 @@ def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
     order = list(range(x._node.rank))
     i, j = axis_of(x, axis1), axis_of(x, axis2)
     order[i], order[j] = order[j], order[i]
-    return _permuted(x, order, x._lead)
+    return permuted(x, order, x._lead)
 
 
-def _permuted(x: Traced, order: Sequence[int], lead: int) -> Traced:
+def permuted(x: Traced, order: Sequence[int], lead: int) -> Traced:
     shape = [x._node.shape[a] for a in order]
     there = axes_of(shape)
     return reread(x, shape, [there[order.index(a)] for a in range(len(order))], lead)

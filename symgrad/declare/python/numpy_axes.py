@@ -1,0 +1,262 @@
+"""NumPy's functions that move elements, with NumPy's arguments; what NumPy means by a default is meant here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, ZERO, Expr, apply, is_exact, show, value_of
+from ...expr.sizes import equal, tidy
+from . import joining
+from .arithmetic import broadcast, elementwise, expand
+from .graph import Node, Piece, Pieces, axes_of, constant, gather, places_of, read, value
+from .reshaping import permuted, reshape
+from .scope import here
+from .subscripts import selected
+from .values import Axis, Traced, axis_of, line, reduced_axes, reread, traced
+
+
+def _keyed(x: Traced, keys: dict[int, Any]) -> Traced:
+    """`x[...]` with these keys for some of its axes."""
+    whole = [keys.get(a, slice(None)) for a in range(x._node.rank)]
+    return selected(x, (..., *whole[x._lead :]) if x._lead else tuple(whole))
+
+
+def along(x: Traced, axis: int, key: Any) -> Traced:
+    return _keyed(x, {axis_of(x, axis): key})
+
+
+def sized(x: Traced, shape: Sequence[Expr]) -> Traced:
+    return reshape(x, *(Traced(constant(e)) for e in shape))
+
+
+def flat(a: Any) -> Traced:
+    """All elements on one axis."""
+    a = traced(a)
+    if not a._node.rank:
+        return selected(a, None)
+    return a if a._node.rank == 1 and not a._lead else reshape(a, -1)
+
+
+def written(
+    made: Pieces,
+    places: Sequence[Expr],
+    body: Expr,
+    shape: Sequence[Expr],
+    nodes: Sequence[Node],
+    lead: int = 0,
+    adds: bool = False,
+) -> Traced:
+    """The array with the elements `body` at `places`, for all indices of `shape`; what these do not reach is 0."""
+    operands, _ = gather(nodes)
+    box = {i: e for i, e in zip(axes_of(shape), shape, strict=True) if e is not ONE}
+    made.log.write(Piece(tuple(places), body, box, adds), operands)
+    return Traced(made, lead)
+
+
+# axes
+
+
+def expand_dims(a: Any, axis: Axis) -> Traced:
+    a = traced(a)
+    new = [axis] if isinstance(axis, int) else list(axis or ())
+    rank = a._node.rank + len(new)
+    if any(not -rank <= k < rank or a._lead and k >= 0 for k in new) or len({k % rank for k in new}) < len(new):
+        raise DeclarationError(f"{here()}np.expand_dims{axis} of {a!r}, which has {rank} axes then ({line()}).")
+    key = [None if k in {n % rank for n in new} else slice(None) for k in range(rank)]
+    return selected(a, (..., *key[a._lead :]) if a._lead else tuple(key))
+
+
+def squeeze(a: Any, axis: Axis) -> Traced:
+    a = traced(a)
+    gone = reduced_axes(a, axis)
+    loose = [a._node.shape[k] for k in gone if a._node.shape[k] is not ONE]
+    if loose or axis is None:
+        what = f"axis {axis} of {show(loose[0])}" if loose else "every axis of length 1"
+        raise ShapeError(f"{here()}np.squeeze takes axes of literal size 1 by their numbers, not {what} ({line()}).")
+    return _keyed(a, dict.fromkeys(gone, 0))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Traced:
+    a = traced(a)
+    moved, there = (
+        [axis_of(a, k) for k in ([some] if isinstance(some, int) else some)] for some in (source, destination)
+    )
+    order = [k for k in range(a._node.rank) if k not in moved]
+    for place, k in sorted(zip(there, moved, strict=True)):
+        order.insert(place, k)
+    return permuted(a, order, a._lead)
+
+
+def flip(m: Any, axis: Axis = None) -> Traced:
+    m = traced(m)
+    return _keyed(m, dict.fromkeys(reduced_axes(m, axis), slice(None, None, -1)))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
+    a = traced(a)
+    if axis is None:
+        return sized(roll(flat(a), shift, 0), a._node.shape)
+    pairs = zip(shift, axis, strict=True) if isinstance(axis, (tuple, list)) else [(shift, axis)]
+    shape = a._node.shape
+    places: list[Expr] = list(axes_of(shape))
+    for by, k in pairs:
+        at = axis_of(a, k)
+        places[at] = apply("mod", places[at] - read(traced(by)._node, ()), shape[at])
+    return reread(a, shape, places)
+
+
+def _where_of(compare: str, m: Any, k: int) -> Traced:
+    """A matrix where its column compares so with its row plus `k`, else 0."""
+    m = traced(m)
+    if m._node.rank - m._lead < 2:
+        raise ShapeError(f"{here()}a triangle is of a matrix, not of {m!r} ({line()}).")
+    *_, i, j = axes_of(m._node.shape)
+    return elementwise("select", Traced(value(m._node.shape[-2:], apply(compare, j, i + k))), m, 0)
+
+
+def tril(m: Any, k: int = 0) -> Traced:
+    return _where_of("le", m, k)
+
+
+def triu(m: Any, k: int = 0) -> Traced:
+    return _where_of("ge", m, k)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
+    a = traced(a)
+    shape = a._node.shape
+    places = {k % len(shape) for k in (axis1, axis2)} if len(shape) > 1 else set()
+    if offset or places != {len(shape) - 2, len(shape) - 1} or not equal(*shape[-2:]):
+        raise ShapeError(
+            f"{here()}a diagonal is that of square matrices in the last two axes (axis1=-2, axis2=-1), not of {a!r} "
+            f"({line()})."
+        )
+    *front, i = axes_of(shape[:-1])
+    return reread(a, shape[:-1], [*front, i, i])
+
+
+def diag(v: Any, k: int = 0) -> Traced:
+    v = traced(v)
+    if v._node.rank != 1 or k:
+        return diagonal(v, k)
+    (i,) = places_of(v._node.shape)
+    made = Pieces(shape=v._node.shape * 2, wish="diagonal")
+    return written(made, [i, i], read(v._node, [i]), v._node.shape, [v._node])
+
+
+def ones_of(number: Any, a: Any) -> Traced:
+    """An array with the shape of `a` and one number in it."""
+    a = traced(a)
+    return Traced(value(a._node.shape, read(traced(number)._node, ()), [traced(number)._node]), a._lead)
+
+
+def broadcast_to(array: Any, shape: Any) -> Traced:
+    array = traced(array)
+    extents = [read(traced(e)._node, ()) for e in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    found, lead = broadcast([array, Traced(value(extents, ZERO), array._lead)], "np.broadcast_to")
+    if len(found) != len(extents) or not all(map(equal, found, extents)):
+        raise ShapeError(f"{here()}{array!r} is not broadcast to ({', '.join(map(show, extents))}) ({line()}).")
+    return Traced(value(found, expand(array, found), [array._node]), lead)
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Traced:
+    x: Traced = flat(a) if axis is None else traced(a)
+    at = axis_of(x, axis or 0)
+    return _copies(x, {at: read(traced(repeats)._node, ())}, each=True)
+
+
+def tile(A: Any, reps: Any) -> Traced:
+    times = [read(traced(r)._node, ()) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    x = selected(traced(A), (*[None] * (len(times) - traced(A)._node.rank), ...))
+    return _copies(x, dict(enumerate(times, x._node.rank - len(times))), each=False)
+
+
+def _copies(x: Traced, counts: Mapping[int, Expr], each: bool) -> Traced:
+    """`x` with axes several times: each element so often, or the whole."""
+    shape = x._node.shape
+    pairs = [(e, counts.get(a, ONE)) if each else (counts.get(a, ONE), e) for a, e in enumerate(shape)]
+    wide = [e for pair in pairs for e in pair]
+    return sized(reread(x, wide, axes_of(wide)[0 if each else 1 :: 2]), [m * n for m, n in pairs])
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Traced:
+    x = traced(array)
+    if mode != "constant" or not isinstance(constant_values, (int, float)) or constant_values:
+        raise DeclarationError(
+            f"{here()}np.pad is traced for zeros ({line()}). Other borders are parts put together: "
+            f"np.concatenate([x[:1], x, x[-1:]]) repeats the ends."
+        )
+    rank = x._node.rank
+    widths = pad_width if isinstance(pad_width, (tuple, list)) else [[pad_width, pad_width]] * rank
+    widths = widths if isinstance(widths[0], (tuple, list)) else [widths] * rank
+    if len(widths) != rank or any(len(pair) != 2 for pair in widths):
+        raise DeclarationError(f"{here()}np.pad takes a pair of widths for each axis of {x!r} ({line()}).")
+    before, after = ([read(traced(w)._node, ()) for w in side] for side in zip(*widths, strict=True))
+    shape = x._node.shape
+    made = Pieces(shape=tuple(tidy(b + e + a) for b, e, a in zip(before, shape, after, strict=True)), wish="padded")
+    places = [i + b for i, b in zip(places_of(shape), before, strict=True)]
+    return written(made, places, read(x._node, axes_of(shape)), shape, [x._node], x._lead)
+
+
+# of several arrays
+
+
+def at_least_2d(x: Any) -> Traced:
+    x = traced(x)
+    return x if x._node.rank > 1 else selected(x, (*[None] * (2 - x._node.rank), ...))
+
+
+def vstack(tup: Sequence[Any]) -> Traced:
+    return joining.concatenate([at_least_2d(x) for x in tup])
+
+
+def hstack(tup: Sequence[Any]) -> Traced:
+    parts = [traced(x) if traced(x)._node.rank else flat(x) for x in tup]
+    return joining.concatenate(parts, 0 if parts and parts[0]._node.rank == 1 else 1)
+
+
+def column_stack(tup: Sequence[Any]) -> Traced:
+    parts = [traced(x) for x in tup]
+    return joining.concatenate([x if x._node.rank > 1 else selected(x, (..., None)) for x in parts], 1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Traced:
+    return joining.concatenate([flat(arr), flat(values)] if axis is None else [arr, values], axis or 0)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ...]:
+    x, where = traced(ary), indices_or_sections
+    if isinstance(where, int):
+        extent = x._node.shape[axis_of(x, axis)]
+        if not is_exact(extent) or not where or value_of(extent) % where:
+            raise ShapeError(
+                f"{here()}np.split of {show(extent)} elements into {where}: say where, x[:k], x[k:] ({line()})."
+            )
+        where = [k * int(value_of(extent)) // where for k in range(1, where)]
+    ends = [None, *where, None]
+    return tuple(along(x, axis, slice(a, b)) for a, b in pairwise(ends))
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Traced:
+    found = traced(default)
+    for condition, chosen in reversed(list(zip(condlist, choicelist, strict=True))):
+        found = joining.where(condition, chosen, found)
+    return found
+
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Traced:
+    return along(flat(a) if axis is None else traced(a), axis or 0, indices)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Traced:
+    if axis is None:
+        arr, axis = flat(arr), 0
+    arr, indices = traced(arr), traced(indices)
+    shape = indices._node.shape
+    at = axis_of(arr, axis)
+    places = [ZERO if e is ONE else i for e, i in zip(arr._node.shape, axes_of(shape), strict=True)]
+    places[at] = read(indices._node, axes_of(shape))
+    return Traced(value(shape, read(arr._node, places), [arr._node, indices._node]), indices._lead)

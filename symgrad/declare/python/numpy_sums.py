@@ -1,0 +1,231 @@
+"""NumPy's functions that are sums and products of others, with NumPy's arguments and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from ...errors import DeclarationError, ShapeError
+from ...expr import ONE, ZERO, Expr, apply, const, product, show
+from ...expr.sizes import equal, tidy
+from . import joining, matrices
+from .arithmetic import broadcast, elementwise, matmul, reduced
+from .graph import Pieces, axes_of, bound, constant, places_of, read, reduction, value
+from .numpy_axes import along, expand_dims, flat, sized, written
+from .scope import here
+from .subscripts import selected
+from .values import Axis, Traced, axis_of, is_condition, line, traced
+
+_add, _sub, _mul, _div = (partial(elementwise, op) for op in ("add", "sub", "mul", "div"))
+
+
+# sums and products so far
+
+
+def running(op: str, neutral: Expr | None, a: Any, axis: int | None = 0) -> Traced:
+    """Along an axis, the elements up to each combined by `op`; all of them, where the axis is None."""
+    x: Traced = flat(a) if axis is None else traced(a)
+    at, shape = axis_of(x, axis or 0), x._node.shape
+    if shape[at] is ONE:
+        return x
+    made = Pieces(shape=shape, wish="running")
+    places = list(places_of(shape))
+    i, term = places[at], read(x._node, axes_of(shape))
+    before = read(made, [*places[:at], i - 1, *places[at + 1 :]])
+    if neutral is None:
+        body = apply("select", apply("gt", i, ZERO), apply(op, before, term), term)
+    else:
+        body = apply(op, apply("select", apply("gt", i, ZERO), before, neutral), term)
+    return written(made, places, body, shape, [made, x._node], x._lead)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1) -> Traced:
+    x: Traced = traced(a)
+    for _ in range(n):
+        x = _sub(along(x, axis, slice(1, None)), along(x, axis, slice(None, -1)))
+    return x
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Traced:
+    y = traced(y)
+    if x is not None:
+        x = traced(x)
+        dx = diff(x, axis=axis) if x._node.rank > 1 else _spread(diff(x), y, axis)
+    middle = _div(_add(along(y, axis, slice(1, None)), along(y, axis, slice(None, -1))), 2.0)
+    return reduced("sum", _mul(dx, middle), axis)
+
+
+def _spread(w: Traced, x: Traced, axis: int) -> Traced:
+    """A vector along an axis of `x`."""
+    behind = x._node.rank - 1 - axis_of(x, axis)
+    return selected(w, (slice(None), *[None] * behind))
+
+
+# reductions
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Traced:
+    a = traced(a)
+    if weights is None:
+        return reduced("mean", a, axis, keepdims)
+    w = traced(weights)
+    total = reduced("sum", w, axis, keepdims) if w._node.rank == a._node.rank else reduced("sum", w)
+    if w._node.rank < a._node.rank:
+        w = _spread(w, a, axis)
+    return _div(reduced("sum", _mul(a, w), axis, keepdims), total)
+
+
+def ptp(a: Any, axis: Axis = None, keepdims: bool = False) -> Traced:
+    return _sub(reduced("max", a, axis, keepdims), reduced("min", a, axis, keepdims))
+
+
+def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Traced:
+    held = a if is_condition(a) else elementwise("ne", a, 0)
+    return reduced("sum", elementwise("select", held, 1, 0), axis, keepdims)
+
+
+def any_of(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Traced:
+    return elementwise("gt", count_nonzero(a, axis, keepdims=keepdims), 0)
+
+
+def all_of(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Traced:
+    return elementwise("eq", count_nonzero(elementwise("eq", a, 0), axis, keepdims=keepdims), 0)
+
+
+def quantile(a: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
+    if not isinstance(q, (int, float)) or not 0 <= q <= 1:
+        raise DeclarationError(f"{here()}np.quantile takes one plain number between 0 and 1, not {q!r} ({line()}).")
+    a = flat(a) if axis is None and not keepdims else traced(a)
+    ordered = matrices.sort(a, -1 if axis is None else axis)
+    at, shape = axis_of(a, -1 if axis is None else axis), a._node.shape
+    part = Fraction(str(q))
+    above = (shape[at] - 1) * part.numerator
+    places = [apply("floordiv", above + k, const(part.denominator)) for k in (0, part.denominator - 1)]
+    low, high = (along(ordered, at - a._node.rank, Traced(constant(p))) for p in places)
+    between = _div(Traced(constant(apply("mod", above, const(part.denominator)))), part.denominator)
+    found = _add(low, _mul(_sub(high, low), between))
+    return expand_dims(found, at - a._node.rank) if keepdims else found
+
+
+# products
+
+
+def contracted(terms: Sequence[Sequence[Hashable]], shown: Sequence[Hashable], *operands: Any) -> Traced:
+    """The sum of products over the letters that are not shown; each term names the last axes of an operand, and what
+    stands before them is a batch."""
+    arrays = [traced(x) for x in operands]
+    ranks = [x._node.rank - len(term) for x, term in zip(arrays, terms, strict=True)]
+    if any(rank < 0 for rank in ranks):
+        raise ShapeError(f"{here()}an operand of the product at {line()} has fewer axes than its term has letters.")
+    fronts = [Traced(value(x._node.shape[:k], ZERO), min(x._lead, k)) for x, k in zip(arrays, ranks, strict=True)]
+    front, lead = broadcast(fronts, "the product")
+    extents: dict[Hashable, Expr] = {}
+    for x, term, k in zip(arrays, terms, ranks, strict=True):
+        for letter, e in zip(term, x._node.shape[k:], strict=True):
+            known = extents.setdefault(letter, e)
+            if known is ONE:
+                extents[letter] = e
+            elif e is not ONE and not equal(known, e):
+                raise ShapeError(
+                    f"{here()}{show(known)} and {show(e)} meet in one axis of the product at {line()}. "
+                    f"Give both axes one name where they are declared."
+                )
+    shape = (*front, *(extents[letter] for letter in shown))
+    axes = axes_of(shape)
+    places: dict[Hashable, Expr] = dict(zip(shown, axes[len(front) :], strict=True))
+    reducing = {letter: bound(k + 1) for k, letter in enumerate(c for c in extents if c not in places)}
+    places |= reducing
+    batch = axes[: len(front)]
+    body = product(
+        read(x._node, [*batch[len(front) - k :], *(places[letter] for letter in term)])
+        for x, term, k in zip(arrays, terms, ranks, strict=True)
+    )
+    over = {i: extents[letter] for letter, i in reducing.items() if extents[letter] is not ONE}
+    nodes = [x._node for x in arrays]
+    node = reduction("sum", over, shape, body, nodes) if over else value(shape, body, nodes)
+    return Traced(node, lead)
+
+
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Traced:
+    text = subscripts.replace(" ", "") if isinstance(subscripts, str) else ""
+    left, arrow, shown = text.partition("->")
+    terms = left.split(",")
+    letters = "".join(terms).replace("...", "")
+    if not arrow:
+        shown = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    dots = [t for t in terms if "..." in t]
+    wrong = any(not t.startswith("...") for t in (*dots, *([shown] if arrow and dots else [])))
+    shown = shown.removeprefix("...")
+    if wrong or not (letters + shown + "a").isalpha() or len(set(shown)) < len(shown) or set(shown) - set(letters):
+        raise DeclarationError(
+            f"{here()}np.einsum is traced for 'ij,...j->...i' and the like, not {subscripts!r} ({line()})."
+        )
+    if len(terms) != len(operands):
+        raise DeclarationError(f"{here()}np.einsum({subscripts!r}) takes {len(terms)} operands ({line()}).")
+    for x, term in zip(operands, terms, strict=True):
+        if "..." not in term and traced(x)._node.rank != len(term):
+            raise ShapeError(f"{here()}{term!r} of np.einsum does not name the axes of {x!r} ({line()}).")
+    return contracted([list(t.removeprefix("...")) for t in terms], list(shown), *operands)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
+    a, b = traced(a), traced(b)
+    p, q = a._node.rank, b._node.rank
+    if a._lead or b._lead:
+        raise DeclarationError(
+            f"{here()}`...` is any number of axes ({line()}). Say which are summed: np.einsum('...i,i->...', a, b)."
+        )
+    if isinstance(axes, int):
+        axes = (range(p - axes, p), range(axes))
+    mine, theirs = ([k] if isinstance(k, int) else list(k) for k in axes)
+    left = list(range(p))
+    right = list(range(p, p + q))
+    for i, j in zip(mine, theirs, strict=True):
+        right[axis_of(b, j)] = left[axis_of(a, i)]
+    shown = [c for c in (*left, *right) if (*left, *right).count(c) == 1]
+    return contracted([left, right], shown, a, b)
+
+
+def inner(a: Any, b: Any) -> Traced:
+    a, b = traced(a), traced(b)
+    return tensordot(a, b, (-1, -1)) if a._node.rank and b._node.rank else _mul(a, b)
+
+
+def kron(a: Any, b: Any) -> Traced:
+    a, b = traced(a), traced(b)
+    rank = a._node.rank
+    if rank != b._node.rank:
+        raise ShapeError(f"{here()}np.kron is traced for arrays with one number of axes ({line()}).")
+    wide = _mul(selected(a, (slice(None), None) * rank), selected(b, (None, slice(None)) * rank))
+    return sized(wide, [m * n for m, n in zip(a._node.shape, b._node.shape, strict=True)])
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Traced:
+    a, v = traced(a), traced(v)
+    if mode != "full" or a._node.rank != 1 or v._node.rank != 1:
+        raise DeclarationError(
+            f"{here()}np.convolve is traced for two vectors and mode='full' ({line()}). What slides over the other is "
+            f"said by an index: sg.tensor[i](sg.sum[j](a[i + j]*v[m - 1 - j])), with i = sg.indices('i', i='n-m+1')."
+        )
+    shape = (a._node.shape[0], v._node.shape[0])
+    i, j = places_of(shape)
+    made = Pieces(shape=(tidy(shape[0] + shape[1] - 1),), wish="convolved")
+    return written(made, [i + j], read(a._node, [i]) * read(v._node, [j]), shape, [a._node, v._node], adds=True)
+
+
+def cross(a: Any, b: Any) -> Traced:
+    a, b = traced(a), traced(b)
+    if any(not x._node.rank or not equal(x._node.shape[-1], const(3)) for x in (a, b)):
+        raise ShapeError(f"{here()}np.cross is traced for vectors of 3 numbers along the last axis ({line()}).")
+    (a0, a1, a2), (b0, b1, b2) = ([along(x, -1, k) for k in range(3)] for x in (a, b))
+    parts = ((a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0))
+    return joining.stack([_sub(_mul(p, q), _mul(r, s)) for p, q, r, s in parts])
+
+
+def multi_dot(arrays: Sequence[Any]) -> Traced:
+    first, *others = arrays
+    for x in others:
+        first = matmul(first, x)
+    return traced(first)
