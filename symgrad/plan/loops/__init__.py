@@ -115,7 +115,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent, Reach(block, shapes, everywhere))(block))
+    block = place_notes(Share(kinds, absent, Reach(shapes, everywhere))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
 

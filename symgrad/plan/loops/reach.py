@@ -1,53 +1,72 @@
-"""What may be evaluated earlier than it is read: which elements exist whatever a condition says."""
+"""The turns of loops, and what may be evaluated earlier than it is read: which elements exist at each of them, whatever
+a condition says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
-from ...domain import Domain
-from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, refs
+from ...domain import Affine, Domain
+from ...domain.atoms import linear
+from ...expr import ONE, ZERO, Apply, Expr, Ref, apply, postorder, refs, substitute
+from ...expr.polynomials import polynomial, symbol
 from ...ir import unconditional
 from ..conditions import literal_bounds
-from .data import Block, Loop, walk
+from .data import Loop, Node
+
+Shapes = Mapping[str, tuple[Expr, ...]]
+
+
+def turns(loop: Loop, domain: Domain, limits: Mapping[Expr, Expr] = MappingProxyType({})) -> Domain:
+    """The turns of a loop in loops over `domain`; `limits` are what scalars are that limit it."""
+    i, low, end = symbol(loop.index), *(substitute(limit, limits) for limit in (loop.lower, loop.extent))
+    atoms = [i - p for p in map(polynomial, _operands(low, "maximum")) if p is not None and linear(p)]
+    ends = (e.args[0] if _is_count(e) else e for e in _operands(end, "minimum"))  # there is a turn: it is above 0
+    atoms += [p - 1 - i for p in map(polynomial, ends) if p is not None and linear(p)]
+    return Domain((*domain.indices, loop.index), domain.atoms, domain.facts).meet(*map(Affine, atoms))
+
+
+def _is_count(limit: Expr) -> bool:
+    """Whether a limit is 0 where it would be negative."""
+    return isinstance(limit, Apply) and limit.op == "maximum" and limit.args[1] is ZERO
+
+
+def _operands(limit: Expr, op: str) -> list[Expr]:
+    """What a limit is the largest or the smallest of."""
+    if isinstance(limit, Apply) and limit.op == op:
+        return [part for a in limit.args for part in _operands(a, op)]
+    return [limit]
 
 
 class Reach:
-    """How far the loops of a block go, against how far arrays do.
+    """What exists at each turn of the loops around a block.
 
-    shapes      the axes of every array
-    everywhere  what is known of the sizes
+    shapes  the axes of every array
+    domain  the turns
     """
 
-    def __init__(self, block: Block, shapes: Mapping[str, tuple[Expr, ...]], everywhere: Domain) -> None:
-        self._shapes = shapes
-        self._everywhere = everywhere
-        self._ends: dict[Index, dict[Expr, None]] = {}  # the extents of all loops over an index
-        for node in walk(block):
-            if isinstance(node, Loop):
-                self._ends.setdefault(node.index, {}).update(self._ends_of(node.extent))
+    def __init__(self, shapes: Shapes, domain: Domain) -> None:
+        self._shapes, self._domain = shapes, domain
+        self.known: dict[Expr, bool] = {}  # what is known to be evaluated safely here
 
-    def _ends_of(self, extent: Expr) -> Mapping[Expr, None]:
-        """The extents that a loop may have: one that stops at the index of another loop stops where that does."""
-        outer = extent.args[0] if isinstance(extent, Apply) and extent.op == "add" else extent
-        return self._ends[outer] if isinstance(outer, Index) and outer in self._ends else {extent: None}
+    def within(self, node: Node) -> Reach:
+        """The same of the turns of a loop in these."""
+        return Reach(self._shapes, turns(node, self._domain)) if isinstance(node, Loop) else self
 
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
         entry, is at no element without an index that needs a turn to exist, and no size that may be 0 divides."""
         divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
-        if not all(self._everywhere.holds(apply("ge", d, ONE)) for d in divisors):
+        if not all(self._domain.holds(apply("ge", d, ONE)) for d in divisors):
             return False
         certain = unconditional(root)
         guarded = [r for r in refs(root) if r.subscripts and r not in certain]
-        return all(self._everywhere.holds(c) for r in guarded for c in self._literal_bounds(r))
+        return all(self._domain.holds(c) for r in guarded for c in self._literal_bounds(r))
 
     def _literal_bounds(self, element: Ref) -> list[Expr]:
         return literal_bounds(element.subscripts, self._shapes[element.name], self._shapes)
 
     def holds(self, element: Ref) -> bool:
-        """Whether the element exists at every turn of the loops: its subscripts stay in the array by themselves."""
-        for s, size in zip(element.subscripts, self._shapes[element.name] if element.subscripts else (), strict=True):
-            ends = [s + 1] if isinstance(s, Const) else self._ends.get(s, ()) if isinstance(s, Index) else ()
-            if not ends or not all(self._everywhere.holds(apply("le", end, size)) for end in ends):
-                return False
-        return True
+        """Whether the element exists at every turn."""
+        axes = self._shapes[element.name] if element.subscripts else ()
+        return all(self._domain.inside(s, n) for s, n in zip(element.subscripts, axes, strict=True))

@@ -102,11 +102,12 @@ class Rematerialize:
         """`block` with a scalar for each of these elements, before the statement that reads it."""
         if not self._formulas:
             return block
-        reach = Reach(block, self._shapes, self._everywhere)
+        reach = Reach(self._shapes, self._everywhere)
         return tuple(new for node in block for new in self._node(node, reach))
 
     def _node(self, node: Node, reach: Reach) -> Iterator[Node]:
-        inner = tuple(tuple(new for n in block for new in self._node(n, reach)) for block in blocks(node))
+        inside = reach.within(node)
+        inner = tuple(tuple(new for n in block for new in self._node(n, inside)) for block in blocks(node))
         node = with_blocks(node, inner)
         if isinstance(node, (Local, Store)):
             before, value = self._scalars(node.value, reach)

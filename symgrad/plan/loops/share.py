@@ -50,28 +50,29 @@ class Share:
         self._optional = frozenset(optional)
         self._reach = reach
         self._dtypes: dict[Expr, Dtype] = {}
-        self._safety: dict[Expr, bool] = {}
         self._serial = count(1)
 
     def __call__(self, block: Block) -> Block:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
-        return merge_equal(self._shared(merge_equal(self._hoisted(block))))
+        hoisted = merge_equal(self._hoisted(block, self._reach))
+        return merge_equal(self._shared(hoisted, self._reach))
 
     # loop invariants
 
-    def _hoisted(self, block: Block) -> Block:
+    def _hoisted(self, block: Block, reach: Reach) -> Block:
         done: list[Node] = []
         for node in block:
-            node = with_blocks(node, tuple(map(self._hoisted, blocks(node))))
+            inside = reach.within(node)
+            node = with_blocks(node, tuple(self._hoisted(b, inside) for b in blocks(node)))
             if isinstance(node, Loop):
-                before, node = self._invariants(node)
+                before, node = self._invariants(node, reach)
                 done += before
             done.append(node)
         return tuple(done)
 
-    def _invariants(self, loop: Loop) -> tuple[list[Local], Loop]:
+    def _invariants(self, loop: Loop, reach: Reach) -> tuple[list[Local], Loop]:
         """What the body computes anew in every turn although nothing in it changes: calls and divisions."""
         changing = {loop.index.name, *changed(loop.body)}
         before: list[Local] = []
@@ -79,7 +80,7 @@ class Share:
             if not isinstance(node, Local) or node.changes or not isinstance(node.value, Apply):
                 continue
             moves = not any(isinstance(n, (Ref, Index)) and n.name in changing for n in postorder(node.value))
-            if moves and self._reach.leaves(node.value):
+            if moves and reach.leaves(node.value):
                 before.append(node)
                 changing.discard(node.name)
         body = tuple(n for n in loop.body if not any(n is moved for moved in before))
@@ -88,7 +89,7 @@ class Share:
         for root, protected in _sites(body, _is_narrow(loop)):
             free = set() if protected else unconditional(root)
             for part in self._largest_invariants(root, changing):
-                if not self._costs(part) or not (part in free and self._reach.leaves(part) or self._safe(part)):
+                if not self._costs(part) or not (part in free and reach.leaves(part) or self._safe(part, reach)):
                     continue
                 if part.key not in names:
                     before.append(self._local(part))
@@ -125,9 +126,9 @@ class Share:
 
     # common subexpressions
 
-    def _shared(self, block: Block) -> Block:
+    def _shared(self, block: Block, reach: Reach) -> Block:
         """Give names in this block, each before the statement that needs it first; then in the blocks inside."""
-        names = _Names(self, block)
+        names = _Names(self, block, reach)
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local) and not node.changes:
@@ -142,7 +143,7 @@ class Share:
                 node = with_blocks(node, tuple(_with_roots(b, names.written) for b in blocks(node)))
             done += names.new()
             done.append(node)
-        return tuple(with_blocks(node, tuple(map(self._shared, blocks(node)))) for node in done)
+        return tuple(with_blocks(n, tuple(self._shared(b, reach.within(n)) for b in blocks(n))) for n in done)
 
     # what a node is
 
@@ -162,16 +163,16 @@ class Share:
             return Dtype.INT if row.integral and Dtype.REAL not in below else Dtype.REAL
         return Dtype.INT
 
-    def _safe(self, root: Expr) -> bool:
+    def _safe(self, root: Expr, reach: Reach) -> bool:
         """Whether `root` may be evaluated where a condition would have kept it from being so."""
-        return folded(root, self._safety, self._safe_over)
 
-    def _safe_over(self, node: Expr) -> bool:
-        """The same of one node whose arguments are known."""
-        if isinstance(node, Ref):
-            return node.name not in self._optional and self._reach.holds(node)
-        whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
-        return not whole and all(self._safety[a] for a in node.args)
+        def safe(node: Expr) -> bool:
+            if isinstance(node, Ref):
+                return node.name not in self._optional and reach.holds(node)
+            whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
+            return not whole and all(reach.known[a] for a in node.args)
+
+        return folded(root, reach.known, safe)
 
     def _local(self, value: Expr) -> Local:
         name = f"{phrase(value) or short(value)}@{next(self._serial)}"
@@ -182,8 +183,8 @@ class Share:
 class _Names:
     """The subexpressions of one block that get a name."""
 
-    def __init__(self, share: Share, block: Block) -> None:
-        self._share = share
+    def __init__(self, share: Share, block: Block, reach: Reach) -> None:
+        self._share, self._reach = share, reach
         self._uses: dict[Expr, int] = {}
         self._places: dict[Expr, set[int]] = {}
         self._open: set[Expr] = set()  # evaluated whatever the conditions are
@@ -280,7 +281,7 @@ class _Names:
 
     def _allowed(self, node: Expr) -> bool:
         real = self._share._dtype(node) is Dtype.REAL
-        return real and node in self._stable and (node in self._open or self._share._safe(node))
+        return real and node in self._stable and (node in self._open or self._share._safe(node, self._reach))
 
 
 def _is_narrow(loop: Loop) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ...domain import GE, NE, Affine, Bound, Domain, alternatives
-from ...domain.atoms import linear
 from ...expr import (
     ONE,
     ZERO,
@@ -24,7 +23,7 @@ from ...expr import (
     refs,
     substitute,
 )
-from ...expr.polynomials import polynomial, symbol
+from ...expr.polynomials import polynomial
 from ...ir import Equation, unconditional
 from ...ops import OPS
 from .data import (
@@ -47,6 +46,7 @@ from .data import (
 )
 from .dependence import changed
 from .notes import is_start
+from .reach import turns
 from .settle import does_something, settled, told_once, under, unsigned, without_notes
 
 COPIED = 3  # statements that a condition does not touch, and that are rather written twice than left beside its test
@@ -160,12 +160,7 @@ class Split:
         return (*notes, *_first_before_end((*before, *(n for block in done for n in block))))
 
     def _turns(self, loop: Loop, domain: Domain) -> Domain:
-        """The turns of a loop in loops over `domain`."""
-        i, low, end = symbol(loop.index), *(substitute(limit, self._limits) for limit in (loop.lower, loop.extent))
-        atoms = [i - p for p in map(polynomial, _operands(low, "maximum")) if p is not None and linear(p)]
-        ends = (e.args[0] if _is_count(e) else e for e in _operands(end, "minimum"))  # there is a turn: it is above 0
-        atoms += [p - 1 - i for p in map(polynomial, ends) if p is not None and linear(p)]
-        return replace(domain, indices=(*domain.indices, loop.index)).meet(*map(Affine, atoms))
+        return turns(loop, domain, self._limits)
 
     def _turn(self, loop: Loop, place: Expr, body: Block, domain: Domain) -> Block:
         """The turn of the loop at `place`, if it has that."""
@@ -202,18 +197,6 @@ def _first_before_end(block: Block) -> Block:
         if one.name.startswith("end") > two.name.startswith("end") and scalar(one.name) not in refs(two.value):
             return (two, one, *block[2:])
     return block
-
-
-def _is_count(limit: Expr) -> bool:
-    """Whether a limit is 0 where it would be negative."""
-    return isinstance(limit, Apply) and limit.op == "maximum" and limit.args[1] is ZERO
-
-
-def _operands(limit: Expr, op: str) -> list[Expr]:
-    """What a limit is the largest or the smallest of."""
-    if isinstance(limit, Apply) and limit.op == op:
-        return [part for a in limit.args for part in _operands(a, op)]
-    return [limit]
 
 
 def _cuts(condition: Expr, i: Index, turns: Domain, before: Domain) -> tuple[list[Expr], list[bool]] | None:
