@@ -62,7 +62,7 @@ def evaluated(
     for root, conditions in roots:
         known[root].setdefault(conditions)
     for node in reversed(order):  # after all that read it
-        mine = known[node] = _outermost(known[node], cases)
+        mine = known[node] = _few(known[node], cases)
         for k, a in enumerate(node.args):
             if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
                 continue
@@ -72,14 +72,25 @@ def evaluated(
     return {node: list(found) for node, found in known.items() if found}
 
 
-def _outermost(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
-    """The cases without those that lie in another one; of more than `most` what is common to them."""
+def joined(cases: Iterable[Conditions]) -> list[Conditions]:
+    """The cases, two that differ in whether a condition holds as one, without those that lie in others."""
+    found = list(dict.fromkeys(cases))
+    for case in found:
+        for c in case:
+            rest = tuple(o for o in case if o is not c)
+            others = {*rest, *conjuncts(negation(c))}
+            twin = next((other for other in found if {*other} == others), None)
+            if twin is not None:
+                return joined([rest if other is case else other for other in found if other is not twin])
+    return [case for case in found if not any({*other} < {*case} for other in found)]
+
+
+def _few(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
+    """The cases, joined; of more than `most` what is common to them."""
     if len(found) > most:
         first, *others = found
         return {tuple(c for c in first if all(c in other for other in others)): None}
-    sets = [(case, frozenset(case)) for case in found] if len(found) > 1 else []
-    inner = [case for case, mine in sets if any(other < mine for _, other in sets)]
-    return {case: None for case in found if case not in inner} if inner else found
+    return dict.fromkeys(joined(found)) if len(found) > 1 else found
 
 
 def parts_of(e: Equation, slopes: bool = False) -> list[tuple[Expr, Conditions]]:

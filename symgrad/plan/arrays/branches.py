@@ -19,7 +19,6 @@ from ...expr import (
     apply,
     branch,
     conjunction,
-    conjuncts,
     const,
     indices,
     postorder,
@@ -29,7 +28,7 @@ from ...expr import (
     with_args,
 )
 from ...ir import Tensor
-from ...ir.reads import Conditions, evaluated, negation
+from ...ir.reads import Conditions, evaluated, joined
 from ...ops import OPS
 from ..conditions import Precondition, precondition, restricted
 from .affine import Extents, Sizes
@@ -77,7 +76,7 @@ class Branches(ABC):
                 new = self._longer(ref(node.name, *places), moved, extents)
             elif isinstance(new, Apply) and restricted(node, self.tensors) and (asks := precondition(node)) is not None:
                 mine = cases.get(node, [()])
-                if () not in _joined([*mine, *asked.get(asks, [])]):
+                if () not in joined([*mine, *asked.get(asks, [])]):
                     new = self._quiet(new, node, mine, done)
             done[node] = new
         return [done[root] for root, _ in roots]
@@ -136,7 +135,7 @@ class Branches(ABC):
                     others = tuple(o for o in case if o is not c)
                     case = others if enough(others) else case
             few.append(case)
-        few = _joined(few)
+        few = joined(few)
         if () in few:
             return None
         ways = [conjunction(substitute(c, done) for c in case) for case in few]
@@ -190,19 +189,6 @@ def _chosen(guard: Expr, value: Expr, instead: Expr) -> Expr:
     if isinstance(guard, Apply) and guard.op == "not":
         return apply("select", guard.args[0], instead, value)
     return apply("select", guard, value, instead)
-
-
-def _joined(cases: Sequence[Conditions]) -> list[Conditions]:
-    """The cases, two of them as one where they differ in whether a condition holds."""
-    found = list(dict.fromkeys(cases))
-    for case in found:
-        for c in case:
-            rest = tuple(o for o in case if o is not c)
-            others = {*rest, *conjuncts(negation(c))}
-            twin = next((other for other in found if {*other} == others), None)
-            if twin is not None:
-                return _joined([rest if other is case else other for other in found if other is not twin])
-    return [case for case in found if not any({*other} < {*case} for other in found)]
 
 
 def _of_data(s: Expr) -> bool:
