@@ -21,6 +21,7 @@ from .lower import (
     with_arguments,
     without_logsumexp,
 )
+from .narrow import unmasked
 from .operands import with_operands
 from .program import Procedure, Program, names_in
 from .saved import choose_saved
@@ -58,6 +59,9 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
             forward, backward = _shared(forward, backward, joint, tensors, names)
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names, style)
     backward = [tidied(e) for e in backward]
+    if style == "arrays":
+        plain = unmasked([*forward, *backward], tensors, joint.facts)
+        forward, backward = plain[: len(forward)], plain[len(forward) :]
     if small:
         forward, backward = _shared(forward, backward, joint, tensors, names)
     forward, backward = (list(recorded("lowered", joint.statements, es)) for es in (forward, backward))

@@ -8,6 +8,7 @@ if m is a number: if the maximum is one of any elements.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
@@ -25,9 +26,11 @@ from ..expr import (
     refs,
     select,
     substitute,
+    transform,
     with_args,
 )
 from ..ir import NEUTRAL, Equation, Tensor, reads_of
+from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
 from .program import Item, Step
 
@@ -71,6 +74,40 @@ class Known:
             return True
         return element.name in self.infinite
 
+    def learn(self, e: Equation, facts: Facts, fills: bool) -> _Outside | None:
+        """Take note of what an equation computes; `fills` if it says alone what each element is."""
+        found = _outside(e, self, facts) if fills else None
+        if found is not None:
+            self.outside[e.target] = found
+        if _may_be_infinite(e if found is None else replace(e, body=found.body), facts, self):
+            self.infinite.add(e.target)
+        return found
+
+
+def unmasked(equations: Sequence[Equation], table: Mapping[str, Tensor], facts: Facts) -> list[Equation]:
+    """The equations of arrays without a `where` that selects 0 for what is 0 anyway: of `where(j <= i, w[i,j]*x[i], 0)`
+    there is x times w, if w is 0 for j > i."""
+    known, done = Known(), list[Equation]()
+    targets = Counter(e.target for e in equations)
+    for e in equations:
+        box = Domain.of(e.box, None, facts)
+
+        def plain(node: Expr, box: Domain = box) -> Expr:
+            if not (isinstance(node, Apply) and node.op == "select" and node.args[2] is ZERO):
+                return node
+            condition, then, _ = node.args
+            if not _is_affine(condition, facts) or _elsewhere(then, condition, True, known) is not ZERO:
+                return node
+            total = all(OPS[n.op].total or _is_divided(n) for n in postorder(then) if isinstance(n, Apply))
+            read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(then) if r.name in table)
+            return then if total and all(box.inside(s, axis) for axes in read for s, axis in axes) else node
+
+        e = replace(e, body=transform(e.body, plain))
+        done.append(e)
+        fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when
+        known.learn(limited(e, facts, known), facts, fills)
+    return done
+
 
 def narrowed(
     steps: Sequence[Item],
@@ -97,16 +134,11 @@ def narrowed(
     for step in steps:
         step = step.mapped(narrow, lambda size: size)
         narrow_steps.append(step)
-        if isinstance(step, Step) and len(step.equations) == 1 and step.how == "fill":
-            (e,) = step.equations
-            found = _outside(e, known, facts) if e.fills(table[e.target]) and not (e.when or step.when) else None
-            if found is not None:
-                known.outside[step.target] = found
-                narrow_steps[-1] = replace(step, equations=(found.chosen(),))
+        alone = isinstance(step, Step) and len(step.equations) == 1 and step.how == "fill" and not step.when
         for e in step.equations:
-            inside = known.outside[e.target].body if e.target in known.outside else e.body
-            if _may_be_infinite(replace(e, body=inside), facts, known):
-                known.infinite.add(e.target)
+            found = known.learn(e, facts, alone and e.fills(table[e.target]) and not e.when)
+            if isinstance(step, Step) and found is not None:
+                narrow_steps[-1] = replace(step, equations=(found.chosen(),))
     done: list[Item] = []
     readers: dict[str, list[Equation]] = {}
     for step in reversed(narrow_steps):
@@ -237,6 +269,11 @@ def _elsewhere(body: Expr, condition: Expr, holds: bool, known: Known) -> Expr |
             if not certain and not _is_number(done[node]):
                 unsure.add(done[node])
     return done[body] if _is_number(done[body]) else None
+
+
+def _is_divided(node: Apply) -> bool:
+    """Whether `node` is a quotient by a number that is no element."""
+    return node.op == "div" and not any(r.subscripts for r in refs(node.args[1]))
 
 
 def _asks(node: Expr, condition: Expr) -> bool:
