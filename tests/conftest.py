@@ -1,5 +1,6 @@
 """The tests of this folder share `mathematics`; `--update` rewrites `generated/`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,12 @@ def pytest_configure(config):
         config.option.long = config.workerinput["long"]
     else:
         config.option.long |= config.args_source is config.ArgsSource.ARGS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """As many processes as there are processors for a run of everything; none for a file, or a test."""
+    return 0 if config.args_source is config.ArgsSource.ARGS else os.cpu_count()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.accuracy.removable import filled, retold
+from symgrad.accuracy.removable import filled, rewritten_as
 from symgrad.expr import ARGUMENT, apply
 from symgrad.pipeline import printed, verified
 
@@ -257,7 +257,7 @@ def test_beyond_the_end_of_a_root_the_function_goes_on_as_far_as_rounding_gets(b
 def test_another_formula_of_the_same_name_changes_no_text():
     before = printed(declared("sin(x)/x"), "numpy").files
     op = filled(apply("sin", ARGUMENT) / ARGUMENT)
-    assert retold(op, apply("sin", ARGUMENT) * (1 / ARGUMENT)) != op
+    assert rewritten_as(op, apply("sin", ARGUMENT) * (1 / ARGUMENT)) != op
     assert printed(declared("sin(x)/x"), "numpy").files == before
 
 
