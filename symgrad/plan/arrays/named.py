@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ...expr import ONE, ZERO
-from ...ir import Role, Tensor
+from ...ir import Tensor
 from ...ops import COMPARISONS
 from .affine import Sizes
 from .below import below, children
@@ -29,12 +29,20 @@ Where = tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]  # what a line serv
 
 
 def named(
-    lines: Sequence[Line], sizes: Sizes, tensors: dict[str, Tensor], changes: Callable[[Array], bool]
+    lines: Sequence[Line],
+    sizes: Sizes,
+    tensors: dict[str, Tensor],
+    given: Collection[str],
+    changes: Callable[[Array], bool],
 ) -> list[Line]:
-    """The lines with names for borders, windows, blocks and masks; `changes` tells what is another in each turn."""
+    """The lines with names for borders, windows, blocks and masks.
+
+    given    the tensors that are there before the first line
+    changes  tells what is another in each turn of a loop
+    """
     names: dict[Array, str] = {}
     result: list[Line] = []
-    masks, everywhere = _masks(lines, tensors)
+    masks, everywhere = _masks(lines, given)
     everywhere = {a: serves for a, serves in everywhere.items() if not changes(a)}
     known: dict[str, Where] = {}
 
@@ -122,7 +130,7 @@ def _is_guard(a: Array) -> bool:
 
 
 def _masks(
-    lines: Sequence[Line], tensors: Mapping[str, Tensor]
+    lines: Sequence[Line], given: Collection[str]
 ) -> tuple[dict[Where, list[Array]], dict[Array, tuple[str, ...]]]:
     """The comparisons and the guards of what does not change that stand in several places, the inner ones first; of
     windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several or none, if they
@@ -140,10 +148,10 @@ def _masks(
                 found.setdefault(_guard(line), Counter())[a] += 1
     everywhere: dict[Array, tuple[str, ...]] = {}
     for a in _often(sum(found.values(), Counter())):
-        mine = [tensors[b.name] for b in below(a) if isinstance(b, Var) and not b.number]
-        there = all(t.name in written or t.role is Role.INPUT and not t.optional for t in mine)
+        mine = {b.name for b in below(a) if isinstance(b, Var) and not b.number}
+        there = all(name in written or name in given for name in mine)
         guards = [guard for guard, some in found.items() if a in some]
-        if there and late.isdisjoint(t.name for t in mine) and (len(guards) > 1 or guards == [((), ())]):
+        if there and late.isdisjoint(mine) and (len(guards) > 1 or guards == [((), ())]):
             served = [serves for serves, _ in guards]
             everywhere[a] = tuple(dict.fromkeys(g for serves in served for g in serves)) if all(served) else ()
     return {guard: [a for a in _often(some) if a not in everywhere] for guard, some in found.items()}, everywhere

@@ -109,7 +109,7 @@ class _Builder:
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._inlined(_joined(lines))
-        lines = named(lines, self.sizes, self.tensors, self.stores.changes)
+        lines = named(lines, self.sizes, self.tensors, self._given(), self.stores.changes)
         lines = self._owned(lines)
         statements = self._grouped(lines)
         mentioned = _sizes(statements)
@@ -120,6 +120,11 @@ class _Builder:
         divide = options_that_divide(written, [o.name for o in self.function.options])
         needs = dict.fromkeys((*self.sizes.needs, *map(not_zero, divide)))
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(needs))
+
+    def _given(self) -> set[str]:
+        """What is read and there whenever the procedure is called."""
+        sometimes = {name for step in self.program.forward.steps if step.when for name in step.targets}
+        return {n for n in self.procedure.reads if n not in sometimes and not self.tensors[n].optional}
 
     def _scanned(self, item: Item) -> Item:
         """A recurrence that is a scan as the step that computes its terms."""
