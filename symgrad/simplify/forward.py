@@ -166,9 +166,9 @@ def _rename_copies(function: Function) -> Function:
             continue
         tensor = function.table.get(source.name)
         writers = function.writers.get(source.name, ())
-        plain = all(isinstance(s, Index) for s in source.subscripts) and set(source.subscripts) == set(e.subscripts)
+        turned = set(source.subscripts) == set(e.subscripts) and len(source.subscripts) == len(e.subscripts)
         alone = len(writers) == 1 and readers[source.name] == 1 and tensor is not None
-        if not (plain and alone and tensor is not None and tensor.role == Role.LOCAL and not tensor.named):
+        if not (turned and alone and tensor is not None and tensor.role == Role.LOCAL and not tensor.named):
             continue
         inner = writers[0]
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")

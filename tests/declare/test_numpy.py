@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from mathematics import both
 from mpmath import mp
 
 import symgrad as sg
@@ -386,6 +387,20 @@ def test_the_check_asks_numpy(row, monkeypatch):
     report = sg.check(declared(signature, body))
     assert not report.ok and said in str(report), str(report)
     assert all(f.stage == "NumPy" for f in report.failures)
+
+
+PRINTED = [
+    *("np.cumsum(x, axis=1)*w", "np.maximum.accumulate(w)", "np.roll(x, 1, axis=1)*w", "np.diag(x.T @ (x*w))"),
+    *("np.einsum('ij,kj,j->ik', x, x, w)", "np.convolve(w, x[0])", "np.pad(x, ((1, 0), (2, 3)))**2"),
+    *("np.tile(x, (2, 3))*2", "np.quantile(x, 0.3, axis=1)", "np.trapezoid(x, w)", "np.average(x, 1, np.exp(w))"),
+]
+
+
+@both
+@pytest.mark.parametrize("body", PRINTED)
+def test_what_is_traced_is_printed(body, to):
+    report = sg.check(declared("x[n,m], w[m]", body), to=to)
+    assert report.ok, report
 
 
 def test_what_does_not_run_on_arrays_has_no_such_witness():
