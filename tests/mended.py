@@ -79,4 +79,7 @@ MENDED = {
     "a tie beside which the other piece goes to a limit": (
         "f(x[n,m], w): h = where(w >= 0, w, maximum(w, w)); out = where(w != 0, min[k:n-1](x[k,0]), atan2(h, w))"
     ),
+    "a running product over a triangle that begins a row below": (
+        "f(x[n,m]): out[i,j] = where(j > 0, out[i,j-1], 1)*where(j >= i - 1, x[i,j], 0)"
+    ),
 }

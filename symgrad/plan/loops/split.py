@@ -175,8 +175,9 @@ class Split:
     ) -> Expr:
         """A place as a limit of the loop: no less than `least`, and, if it is the end of a part, no more than that of
         the loop. It has a name, unless it is short, and is computed before the loop."""
-        if not domain.holds(substitute(apply("ge", place, least), self._limits)):
-            place = apply("maximum", place, least)
+        for below in dict.fromkeys((ZERO, least)):  # a size is not negative, not even for a moment
+            if not domain.holds(substitute(apply("ge", place, below), self._limits)):
+                place = apply("maximum", place, below)
         if above and not domain.holds(substitute(apply("le", place, loop.extent), self._limits)):
             positive = domain.holds(substitute(apply("ge", loop.extent, ZERO), self._limits))
             place = apply("minimum", loop.extent if positive else apply("maximum", loop.extent, ZERO), place)
