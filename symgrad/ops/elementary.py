@@ -67,7 +67,7 @@ def _chord(x: Expr) -> Expr:
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
     function("exp", lambda x, y: y, value=exponential, inside=0, nonnegative=True, grows="right", monotone=1,
-             error=errors.by_size),
+             of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              inside=0, nonnegative=True, grows="right", monotone=1),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, inside=0, grows="right", monotone=1,

@@ -40,6 +40,7 @@ def _logsumexp_row(name: str, count: int) -> Op:
         real(_log_of_sum),
         lambda *args: tuple(softmax(u, *others) for u, others in _each(args[:-1])),
         lambda *args: sympy.log(sum(map(sympy.exp, args))),
+        of_logs=True,
         series=False,
         expand=lambda *args: reduce(lambda a, b: apply("logaddexp", a, b), args),
     )
@@ -52,6 +53,7 @@ def _softmax_row(name: str, count: int) -> Op:
         real(lambda *args: exponential(args[0] - _log_of_sum(*args))),
         _softmax_partials,
         lambda *args: sympy.exp(args[0]) / sum(map(sympy.exp, args)),
+        of_logs=True,
         series=False,
         expand=_over_sum,
     )

@@ -21,10 +21,11 @@ def _share(wins: str, a: Expr, b: Expr) -> Expr:
 
 
 def _extremum(name: str, wins: str, value: Callable[[Any, Any], Any], twin: Any) -> Op:
-    """The row of the larger or the smaller of two."""
+    """The row of the larger or the smaller of two; the larger is that of logarithms, too."""
     return Op(name, 2, value, lambda a, b, y: (_share(wins, a, b), _share(wins, b, a)), twin,
-              names=(twin.__name__, twin.__name__.lower()), integral=True, associative=True, scans=True,
-              kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half), error=errors.largest)  # fmt: skip
+              names=(twin.__name__, twin.__name__.lower()), integral=True, of_logs=wins == "gt", associative=True,
+              scans=True, error=errors.largest,
+              kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half))  # fmt: skip
 
 
 _AT_ZERO = jump("x == 0", lambda x: bool(x == 0), 0)

@@ -95,6 +95,7 @@ class Op:
     between     what is read between its arguments; empty where nothing is
     cost        about how many additions it takes
     integral    its value is an integer, exactly, where its arguments are integers
+    of_logs     its arguments may be logarithms, and -oo, that of 0: it is checked there, too
     associative it takes any number of arguments: f(x, y, z) is f(f(x, y), z)
     scans       languages of arrays have its running value: cumsum, cummax
     nonnegative its value is at least 0
@@ -127,6 +128,7 @@ class Op:
     between: str = ""
     cost: int = CALL
     integral: bool = False
+    of_logs: bool = False
     associative: bool = False
     scans: bool = False
     nonnegative: bool = False

@@ -73,6 +73,11 @@ def _by_log1p(x: Expr) -> Expr:
     return select(apply("lt", x, HALF), apply("log", -apply("expm1", -x)), apply("log1p", -apply("exp", -x)))
 
 
+def _apart(a: Expr, b: Expr) -> Expr:
+    """The distance of two numbers, 0 of two that are infinite."""
+    return select(apply("eq", a, b), ZERO, apply("abs", a - b))
+
+
 def _logaddexp(a: Any, b: Any) -> Any:
     top = max(a, b)
     return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
@@ -114,8 +119,8 @@ SPECIAL: tuple[Op, ...] = (
     Op("logaddexp", 2, real(_logaddexp), lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
        lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
        spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
-       expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -apply("abs", a - b))),
-       associative=True, scans=True, series=False, error=errors.log_of_sum),
+       expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -_apart(a, b))),
+       of_logs=True, associative=True, scans=True, series=False, error=errors.log_of_sum),
     function("log_cosh", lambda x, y: apply("tanh", x), lambda x: sympy.log(sympy.cosh(x)),
              lambda x: mp.log(mp.cosh(x)), nonnegative=True,
              expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ir import Function
 from .draws import edges
+from .logarithms import logarithms
 from .reference import Declaration
 from .rounding import DOUBLE, SINGLE
 from .symmetric import symmetric_inputs
@@ -65,7 +66,7 @@ def in_single(case: Case) -> Case | None:
         inputs, seeds = _reals(case.inputs, single), _reals(case.seeds, single)
     for value in (*inputs.values(), *seeds.values()):
         size = np.abs(np.asarray(0.0 if value is None else value, dtype=np.float64))
-        if not np.all((size == 0) | (SINGLE.tiny < size) & (size < SINGLE.huge)):
+        if not np.all((size == 0) | (size == np.inf) | (SINGLE.tiny < size) & (size < SINGLE.huge)):
             return None
     return replace(case, inputs=inputs, seeds=seeds, single=True)
 
@@ -139,11 +140,13 @@ def one_point(case: Case, number: int) -> Values:
 class Row:
     """How a case is drawn.
 
-    draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too
+    draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too; "logarithms" are drawn
+             for the inputs that are such
     seeds    grad_output
     pack     the axes of a pack
     strided, strided_seed  inputs, or grad_output, with stride 0
     empty    reductions may have no terms, and values be infinite for that
+    undefined  some results may be infinite, or have no value
     """
 
     label: str
@@ -154,6 +157,7 @@ class Row:
     strided: bool = False
     strided_seed: bool = False
     empty: bool = False
+    undefined: bool = False
 
 
 class Sampler(ABC):
@@ -168,6 +172,7 @@ class Sampler(ABC):
         self.options = {o.name: o.default for o in self.function.options}
         self.edges = edges(self.function)
         self.symmetric = symmetric_inputs(self.function)
+        self.logs = logarithms(self.function)
         self.numbers = itertools.count()
         self.costly = False
 
@@ -204,6 +209,10 @@ class Sampler(ABC):
         """The edges of this function; of a float32, those that it has."""
         known = [e for e in self.edges if e == 0 or SINGLE.tiny < abs(e) < SINGLE.huge] if single else self.edges
         return list(dict.fromkeys(float(np.float32(e)) for e in known)) if single else known
+
+    def _kind(self, kind: str, name: str) -> str:
+        """How an input is drawn."""
+        return "normal" if kind == "logarithms" and name not in self.logs else kind
 
     def _seed(self, kind: str, shape: tuple[int, ...]) -> Array:
         if kind == "ones":

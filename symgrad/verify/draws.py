@@ -29,6 +29,7 @@ DRAWS: Mapping[str, Draw] = {
     "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
     "edges": lambda rng, shape: rng.choice(EDGES, shape),
     "zeros": lambda rng, shape: np.zeros(shape),
+    "logarithms": lambda rng, shape: np.where(rng.random(shape) < 0.3, -np.inf, rng.standard_normal(shape)),
 }
 
 

@@ -43,6 +43,8 @@ class Pointwise(Sampler):
             return
         few = max(1, min(4, budget))
         yield self._batch(Row("float32", single=True), min(12, half), ("normal", "positive"))
+        if self.logs:
+            yield self._batch(Row("-inf in places", "logarithms", undefined=True), half)
         yield self._batch(Row("zero grad_output", seeds="zero"), few)
         yield self._batch(Row("ones", seeds="ones", strided=True), few)
         yield self._batch(Row("two axes", seeds="one-hot"), 6 if budget > 6 else 1, axes=(2, 3))
@@ -87,7 +89,7 @@ class Pointwise(Sampler):
             if kind not in kinds and found >= max(1, count // 4):
                 break
             arrays = self._candidates(kind, 4 * wanted, present or {}, row.single)
-            kept = self._finite(arrays, chosen)[:wanted]
+            kept = self._finite(arrays, chosen, row.undefined)[:wanted]
             pool.append({n: None if a is None else a[kept] for n, a in arrays.items()})
             found += len(kept)
         inputs: dict[str, Array | None] = {}
@@ -122,7 +124,7 @@ class Pointwise(Sampler):
             elif kind == "edges":
                 arrays[name] = self._edge_draw(shape, single)
             else:
-                arrays[name] = DRAWS[kind](self.rng, shape)
+                arrays[name] = DRAWS[self._kind(kind, name)](self.rng, shape)
             drawn = arrays[name]
             if drawn is not None and name in self.symmetric:
                 arrays[name] = made_symmetric(drawn, *self.symmetric[name])
@@ -150,8 +152,8 @@ class Pointwise(Sampler):
             for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + apart, 1.0, 1.0), strict=False):
                 b[row, j] = a[row, i] * factor
 
-    def _finite(self, arrays: Values, options: Mapping[str, Any]) -> list[int]:
-        """The points at which every output is a finite number, in double's range."""
+    def _finite(self, arrays: Values, options: Mapping[str, Any], infinite: bool = False) -> list[int]:
+        """The points at which every output is a finite number, in double's range; or `infinite`."""
         with mp.workprec(100):
             try:
                 trace = self.declaration.trace(arrays, options)
@@ -161,7 +163,8 @@ class Pointwise(Sampler):
         good = np.ones(count, dtype=bool)
         for name in self.function.outputs:
             for position, value in np.ndenumerate(trace.arrays[name]):
-                good[position[0]] &= bool(mp.isfinite(value)) and abs(value) < 1e308
+                finite = bool(mp.isfinite(value)) and abs(value) < 1e308
+                good[position[0]] &= finite or infinite and bool(mp.isinf(value))
         self.discarded += int(count - good.sum())
         return [int(k) for k in np.flatnonzero(good)]
 

@@ -101,6 +101,9 @@ class Tensors(Sampler):
             yield self._tensor_case(replace(empty, pack="empty"))
         for sizes in empties(self.function, small, self.options):
             yield self._tensor_case(empty, sizes)
+        if self.logs and not self.costly:
+            yield self._tensor_case(Row("-inf in places", "logarithms"))
+            yield self._tensor_case(Row("rows of -inf", undefined=True), change=self._rows_of_zero)
         if not self.costly:
             yield self._tensor_case(Row("zeros", "zeros"))
             yield from self._conditions()
@@ -148,6 +151,15 @@ class Tensors(Sampler):
                     changed.reshape(-1)[place] = value
                     others = {**inputs, name: changed}
                     inputs = others if self._valid(others, self.options) else inputs
+        return inputs
+
+    def _rows_of_zero(self, inputs: Inputs) -> Inputs:
+        """The logarithm of 0 in one row of each input that is a logarithm, or in all of it if it is one row."""
+        for name in self.logs:
+            array = np.array(np.nan if inputs[name] is None else inputs[name])
+            if inputs[name] is not None and array.size:
+                array[(..., int(self.rng.integers(array.shape[-2])), slice(None)) if array.ndim > 1 else ...] = -np.inf
+                inputs = {**inputs, name: array}
         return inputs
 
     def _far(self) -> Iterator[Callable[[Inputs], Inputs]]:
@@ -223,7 +235,7 @@ class Tensors(Sampler):
                     return None  # an index of an empty axis
                 inputs[name] = drawn
             inputs = change(inputs)
-            if self._valid(inputs, options, row.empty):
+            if self._valid(inputs, options, row.empty, row.undefined):
                 return self._case(row, inputs, options)
             self.discarded += 1
         return None
@@ -233,6 +245,7 @@ class Tensors(Sampler):
         if self.function.table[name].dtype != "real":
             low, high = whole
             return None if high <= low and 0 not in shape else self.rng.integers(low, max(high, low + 1), shape)
+        kind = self._kind(kind, name)
         own = kind == "own edges"
         array = np.asarray(self.rng.choice(self._edges(row.single), shape) if own else DRAWS[kind](self.rng, shape))
         if name in self.symmetric:
@@ -244,13 +257,17 @@ class Tensors(Sampler):
             array = np.broadcast_to(array[:1], array.shape)
         return array
 
-    def _valid(self, inputs: Values, options: Mapping[str, Any], infinite: bool = False) -> bool:
+    def _valid(
+        self, inputs: Values, options: Mapping[str, Any], infinite: bool = False, undefined: bool = False
+    ) -> bool:
         with mp.workprec(100):
             try:
                 trace = self.declaration.trace(inputs, options)
             except (IndexError, ValueError):
                 return False
-        found = (v for name in self.function.outputs for v in trace.arrays[name].ravel())
+        found = [v for name in self.function.outputs for v in trace.arrays[name].ravel()]
+        if undefined:
+            return not all(map(mp.isnan, found))
         return all(mp.isfinite(v) and abs(v) < 1e308 or infinite and mp.isinf(v) for v in found)
 
 

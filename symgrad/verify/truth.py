@@ -65,7 +65,7 @@ def truth(declaration: Declaration, case: Case) -> Truth:
     before: dict[str, Array] = {}
     undecided, low = 0, LADDER[0]
     given = [np.abs(np.asarray(a, float)) for a in case.inputs.values() if a is not None]
-    traceless = any(np.any((a != 0) & (a < TINY) | (a > LARGE)) for a in given)
+    traceless = any(np.any((a != 0) & (a < TINY) | (a > LARGE) & (a < np.inf)) for a in given)
     for bits in LADDER:
         with mp.workprec(bits):
             trace = declaration.trace(case.inputs, case.options)
@@ -124,7 +124,7 @@ def differences(
     if not finite or not count:
         return None
     points = {n: np.asarray(case.inputs[n]).ravel().tolist() for n in names}
-    largest = max((abs(v) for vs in points.values() for v in vs), default=1.0)
+    largest = max((abs(v) for vs in points.values() for v in vs if np.isfinite(v)), default=1.0)
     digits = 200 + 2 * max(0, int(np.ceil(np.log10(max(largest, 1.0)))))
     directions: list[dict[str, list[int]]] = []
     if count <= 4:

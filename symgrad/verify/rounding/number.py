@@ -47,11 +47,15 @@ def _operator(compute: Callable[[Number, Number], Any]) -> tuple[Binary, Binary]
 
 def _sum(a: Number, b: Number) -> Number:
     value = a.value + b.value
+    if a.size == INF and not a.err or b.size == INF and not b.err:
+        return Number(value)
     return rounded(value, a.err + b.err or _lost(value, a.value, b.value), 1.0)
 
 
 def _difference(a: Number, b: Number) -> Number:
     value = a.value - b.value
+    if a.size == INF and not a.err or b.size == INF and not b.err:
+        return Number(value)
     return rounded(value, a.err + b.err or _lost(value, a.value, -b.value), 1.0)
 
 
