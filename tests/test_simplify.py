@@ -125,9 +125,8 @@ def test_gradients_have_the_form_that_experts_write(name):
 TEXTS = {  # values that their authors do not name
     "f(y[n])[i] = y[i]*(1 - y[i])": "grad_y[i] = grad_output[i] * (1 - 2 * y[i])",
     "pinball(d[n]; q=0.5)[i] = maximum(q*d[i], (q - 1)*d[i])": """
-        grad_d[i] = (q - 1) * where((q - 1) * d[i] == q * d[i], 0.5 * grad_output[i], \
-where((q - 1) * d[i] > q * d[i], grad_output[i], 0)) + q * where(q * d[i] == (q - 1) * d[i], 0.5 * grad_output[i], \
-where(q * d[i] > (q - 1) * d[i], grad_output[i], 0))
+        grad_d[i] = grad_output[i] * where((q - 1) * d[i] == q * d[i], 0.5 * (2 * q - 1), \
+where((q - 1) * d[i] > q * d[i], q - 1, q))
     """,
     "f(x[n])[i] = where(x[i] > 0, maximum(x[i], 0)*3, 0)": "grad_x[i] = where(x[i] > 0, 3 * grad_output[i], 0)",
     "f(x[n], y[n])[i] = where(x[i] < y[i], where(y[i] >= x[i], x[i]*y[i], 1/x[i]), y[i]**2)": """

@@ -111,6 +111,8 @@ def _phrase(node: Expr) -> str:
         power = POWERS.get(node.args[1], f"to_{parts[1]}" if parts[1] else "")
         name = f"{parts[0]}_{power}" if power else f"power_of_{parts[0]}"
         return name if len(name) <= LONGEST else ""
+    if between := _of_components(node):
+        return between
     if not all(parts) or len("".join(parts)) + 8 > LONGEST:
         return ""
     if node.op == "mul" and node.args[0] in FRACTIONS:
@@ -121,6 +123,16 @@ def _phrase(node: Expr) -> str:
     if node.op == "neg":
         return f"minus_{parts[0]}"
     return "_".join([node.word, *parts]) if len(parts) < 2 else ""
+
+
+def _of_components(node: Apply) -> str:
+    """`q12_minus_21` for q[1,2] - q[2,1]."""
+    a, b = node.args if len(node.args) == 2 else (None, None)
+    if not (OPS[node.op].between and isinstance(a, Ref) and isinstance(b, Ref) and a.name == b.name and a.subscripts):
+        return ""
+    first, second = _phrase(a), _phrase(b)
+    plain = all(isinstance(s, Const) for s in (*a.subscripts, *b.subscripts))
+    return f"{first}_{OPS[node.op].between}_{second.removeprefix(a.name)}" if plain and first and second else ""
 
 
 def _guarded(node: Apply) -> str:

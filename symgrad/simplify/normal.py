@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from math import prod
 from typing import Union
 
 from ..expr import (
@@ -27,12 +28,16 @@ from ..expr import (
     Ref,
     apply,
     const,
+    factors,
     fraction,
     index,
     indices,
     postorder,
+    product,
     select,
+    signed_total,
     substitute,
+    terms_of,
     value_of,
 )
 from ..expr.sizes import count
@@ -155,10 +160,12 @@ class Normal:
         return self.atom(node) if raised is None else raised
 
     def _single(self, part: Poly, node: Expr, changed: bool, op: str) -> Poly:
-        """An operand: a factor of several terms is an atom, as it is written, unless something in it was inlined."""
+        """An operand: a factor of several terms is an atom, as it is written but for a number that all have, unless
+        something in it was inlined."""
         if op in ("add", "sub", "neg") or len(part) <= 1 or changed:
             return part
-        return self.atom(node)
+        number, rest = _number_outside(node)
+        return scaled(self.atom(rest), number)
 
     def _power(self, part: Poly, exponent: Rational) -> Poly | None:
         """One term to a power, where that is the product of the powers; None where it is not."""
@@ -333,6 +340,24 @@ class Normal:
         if isinstance(atom, Apply) and atom.op in ("add", "sub", "neg"):
             return self.expanded(self.poly(self.written(atom)), definition)
         return {frozenset({(atom, 1)}): 1}
+
+
+def _number_outside(node: Expr) -> tuple[Rational, Expr]:
+    """2 and a - b for 2*a - b*2: the number that all terms of a sum have, and what is left."""
+    found: list[tuple[Fraction, Expr]] = []
+    for term, sign in terms_of(node):
+        above, below = factors(term)
+        numbers = [Fraction(f.value) for f in above if isinstance(f, Const) and f.text is None]
+        turned = [f.args[0] if isinstance(f, Apply) and f.op == "neg" else f for f in above]
+        sign = -sign if sum(a is not b for a, b in zip(above, turned, strict=True)) % 2 else sign
+        rest = [f for f in turned if not (isinstance(f, Const) and f.text is None)]
+        found.append((sign * prod(numbers, start=Fraction(1)), product(rest) / product(below)))
+    sizes = {abs(number) for number, _ in found}
+    if len(sizes) > 1 or not 0 < min(sizes) != 1:
+        return 1, node
+    number = min(sizes) * (1 if any(n > 0 for n, _ in found) else -1)
+    found.sort(key=lambda pair: pair[0] * number < 0)  # a sum does not begin with a sign
+    return whole(number), signed_total((rest, 1 if n * number > 0 else -1) for n, rest in found)
 
 
 def _operands(node: Expr, guarded: bool = False) -> tuple[Expr, ...]:

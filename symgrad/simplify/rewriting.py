@@ -44,7 +44,7 @@ from ..ops import OPS
 from .match import Binding, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Rational, Sum, TooLarge, inverse, mentions, plus, times, whole
 from .products import Product
-from .write import Writer
+from .write import Writer, untied
 
 NOMINAL = 64  # the size of every axis when candidates are compared
 
@@ -184,7 +184,9 @@ class Rewriting:
         def tidy(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select"):
                 return node
-            return select(node.args[0], *map(self._branch, node.args[1:]))
+            condition, then, otherwise = node.args
+            (otherwise,) = untied(condition, [otherwise])
+            return select(condition, self._branch(then), self._branch(otherwise))
 
         return transform(body, tidy)
 

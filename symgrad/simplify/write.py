@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from itertools import permutations
 from math import gcd
 
 from ..expr import (
@@ -20,12 +21,15 @@ from ..expr import (
     apply,
     conjunction,
     const,
+    factors,
     index,
+    operator,
     postorder,
     product,
     ref,
     refs,
     select,
+    transform,
 )
 from ..expr.names import Names
 from ..ir import Box, Equation, Tensor
@@ -46,6 +50,7 @@ from .normal import (
     power_expr,
     quotient,
     scaled,
+    times,
 )
 
 LONGEST = 28  # letters of a name that is made of others
@@ -78,6 +83,7 @@ class Writer:
         self.taken = Names(taken)
         self.tensors: list[Tensor] = []
         self.equations: list[Equation] = []
+        self.untied: set[Expr] = set()  # what is asked of two operands that are not equal
         self.within: tuple[Atom, ...] = ()  # the guards under which alone what is written counts
         self._names: dict[tuple[object, ...], str] = {}
 
@@ -193,15 +199,42 @@ class Writer:
         chosen = select(condition, *(branches if holds else reversed(branches)))
         return _plus(self.expr(parts[2], extents), chosen) if parts[2] else chosen
 
+    def _one_where(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr | None:
+        """k * where(c, a, b) + m * where(c, p, q) as where(c, k*a + m*p, k*b + m*q), where c is the tie of a maximum,
+        or what is asked where there is none: the values in branches of other conditions may be known by name."""
+        found: dict[Expr, dict[Monomial, Atom]] = {}
+        for monomial in poly:
+            for atom, exponent in monomial:
+                asked = atom.args[0].key if isinstance(atom, Apply) and atom.op == "select" else ZERO
+                if exponent == 1 and (operator(asked) == "eq" or asked in self.untied):
+                    found.setdefault(asked, {}).setdefault(monomial, atom)
+        group = next((terms for terms in found.values() if len(terms) > 1), None)
+        if group is None:
+            return None
+        choices = [self.normal.written(atom) for atom in group.values() if not isinstance(atom, Sum)]
+        condition = choices[0].args[0]
+        then: Poly = {}
+        otherwise: Poly = {}
+        for (monomial, atom), choice, b in zip(
+            group.items(), choices, untied(condition, [c.args[2] for c in choices]), strict=True
+        ):
+            rest = {monomial - {(atom, Fraction(1))}: poly[monomial]}
+            then = plus(then, times(rest, self.normal.poly(choice.args[1])))
+            otherwise = plus(otherwise, times(rest, self.normal.poly(b)))
+        self.untied |= {apply(op, *way).key for op in ("gt", "lt") for way in permutations(condition.args)}
+        chosen = _chosen(condition, self.expr(then, extents), self.expr(otherwise, extents))
+        left = {m: c for m, c in poly.items() if m not in group}
+        return _plus(self.expr(left, extents), chosen) if left else chosen
+
     # expressions
 
     def expr(self, poly: Poly, extents: Mapping[Index, Expr]) -> Expr:
         """`poly` as an expression: common factors in front, then collected in what is costly."""
         if not poly:
             return ZERO
-        branches = self._branches(poly, extents)
-        if branches is not None:
-            return branches
+        for written in (self._branches, self._one_where):
+            if (branches := written(poly, extents)) is not None:
+                return branches
         if len(poly) == 1:
             return self._term(*next(iter(poly.items())), extents)
         common, content, inner = _common(poly)
@@ -333,6 +366,40 @@ def _component(cotangent: Ref) -> Fraction:
         if isinstance(s, Const):
             place += s.value / (1 + s.value) / 2
     return place
+
+
+def untied(condition: Expr, otherwise: Sequence[Expr]) -> Sequence[Expr]:
+    """What counts where a and b are not equal: a > b and b > a as one question and its answers."""
+    if not (isinstance(condition, Apply) and condition.op == "eq"):
+        return otherwise
+    a, b = condition.args
+    ways = [{apply("gt", x, y), apply("lt", y, x)} for x, y in ((a, b), (b, a))]
+    asked = [n.args[0] for n in postorder(*otherwise) if isinstance(n, Apply) and n.op == "select"]
+    first = next((c for c in asked if c in ways[0] | ways[1]), None)
+    if first is None or not all(any(c in way for c in asked) for way in ways):
+        return otherwise
+
+    def turn(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op == "select" and node.args[0] in ways[0] | ways[1]):
+            return node
+        same = any(first in way and node.args[0] in way for way in ways)
+        return select(first, *(node.args[1:] if same else node.args[:0:-1]))
+
+    return [transform(o, turn) for o in otherwise]
+
+
+def _chosen(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """The choice of two products, with the factors that they share in front of it."""
+    (above, below), (others_above, others_below) = factors(then), factors(otherwise)
+    shared = [f for f in above if f in others_above and ZERO not in (then, otherwise)]
+    divisors = [f for f in below if f in others_below]
+
+    def rest(some: Sequence[Expr], own: Sequence[Expr]) -> Expr:
+        return product([f for f in some if f not in shared]) / product([f for f in own if f not in divisors])
+
+    if not shared or len({*above}) < len(above) or len({*below}) < len(below):
+        return select(condition, then, otherwise)
+    return product(shared) * select(condition, rest(above, below), rest(others_above, others_below)) / product(divisors)
 
 
 def _plus(a: Expr, b: Expr) -> Expr:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ...expr import ONE, ZERO
-from ...ir import Tensor
-from ...ops import COMPARISONS
+from ...expr import ZERO
+from ...ir import Dtype, Tensor
+from ...ops import COMPARISONS, OPS
 from .affine import Sizes
 from .below import below, children
 from .commands import Assign, For, Guard, Statement, named_in, renamed, tops
@@ -45,11 +45,13 @@ def named(
     masks, everywhere = _masks(lines, given)
     everywhere = {a: serves for a, serves in everywhere.items() if not changes(a)}
     known: dict[str, Where] = {}
+    everything = [a for line in lines for a in arrays_in(line.statement)]
+    divisors = {a.args[1] for a in everything if isinstance(a, Elementwise) and a.op == "div"}
 
     def name_of(a: Array) -> str:
         if a not in names:
-            word, first = _word(a)
-            names[a] = sizes.names.new(f"{word}_{first}")
+            wish, first = _wish(a, tensors, a in divisors)
+            names[a] = sizes.names.new(wish)
             tensors[names[a]] = tensors[first]
         return names[a]
 
@@ -102,13 +104,21 @@ def _guard(line: Line) -> Where:
     return line.serves, line.when
 
 
-def _word(a: Array) -> tuple[str, str]:
-    """What an array is called: a word, and a tensor in it."""
+def _wish(a: Array, tensors: Mapping[str, Tensor], divides: bool) -> tuple[str, str]:
+    """What an array is called, and a tensor in it: `safe_x` where a 1 stands for what x may not be, or the first place
+    for one that there is not, `masked_x` where it counts as 0."""
     if isinstance(a, Elementwise) and _is_guard(a):
         value, instead = sorted(a.args[1:], key=lambda branch: isinstance(branch, Num))
-        harmless = isinstance(instead, Num) and instead.value in (ZERO, ONE)
-        return "safe" if harmless else "masked", _first(value) or _last(a)
-    return next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
+        first = _first(value) or _last(a)
+        masked = isinstance(instead, Num) and instead.value is ZERO and tensors[first].dtype is not Dtype.INT
+        noun = OPS[value.op].noun if isinstance(value, Elementwise) else ""
+        noun = "ratio" if isinstance(value, Elementwise) and value.op == "div" else noun
+        return f"{'masked' if masked else 'safe'}_{first}{'_' if noun else ''}{noun}", first
+    if _of_guards(a):
+        first = _first(a) or _last(a)
+        return "denominator" if divides else f"guarded_{first}", first
+    word, last = next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
+    return f"{word}_{last}", last
 
 
 def _first(a: Array) -> str | None:
@@ -129,19 +139,24 @@ def _is_guard(a: Array) -> bool:
     return isinstance(a, Elementwise) and a.op == "select" and sum(isinstance(b, Num) for b in a.args[1:]) == 1
 
 
+def _of_guards(a: Array) -> bool:
+    """Whether it is arithmetic on a guard: it stood in a branch, where nothing is shared before both are evaluated."""
+    return isinstance(a, Elementwise) and bool(OPS[a.op].noun) and any(map(_is_guard, below(a)))
+
+
 def _masks(
     lines: Sequence[Line], given: Collection[str]
 ) -> tuple[dict[Where, list[Array]], dict[Array, tuple[str, ...]]]:
-    """The comparisons and the guards of what does not change that stand in several places, the inner ones first; of
-    windows or blocks in two places, of others in OFTEN. By guard; and those that stand under several or none, if they
-    may be computed before, with the gradients that they serve."""
+    """The comparisons, the guards and the arithmetic on guards of what does not change that stand in several places,
+    the inner ones first; guards, and those of windows or blocks, in two places, others in OFTEN. By guard; and those
+    that stand under several or none, if they may be computed before, with the gradients that they serve."""
     written = [name for line in lines for name in targets_of(line.statement)]
     guarded = [x.statement for x in lines if not isinstance(x.statement, Assign) or x.serves or x.when]
     late = {name for s in guarded for name in targets_of(s)}
     found: dict[Where, Counter[Array]] = {}
     for line in lines:
         for a in arrays_in(line.statement):
-            if not (isinstance(a, Elementwise) and a.op in COMPARISONS or _is_guard(a)):
+            if not (isinstance(a, Elementwise) and a.op in COMPARISONS or _is_guard(a) or _of_guards(a)):
                 continue
             parts = [b.name for b in below(a) if isinstance(b, Var) and not b.number]
             if parts and all(written.count(name) < 2 for name in parts):
@@ -158,9 +173,9 @@ def _masks(
 
 
 def _often(some: Counter[Array]) -> list[Array]:
-    few = [a for a in some if isinstance(a, Elementwise) and a.op in COMPARISONS]
-    few = [a for a in few if any(isinstance(b, (Reshape, Windows)) for b in below(a))]
-    return sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len(below(a)))
+    few = [a for a in some if _is_guard(a) or any(isinstance(b, (Reshape, Windows)) for b in below(a))]
+    found = sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len(below(a)))
+    return [a for a in found if not any(some[b] == some[a] and b != a and a in below(b) for b in found)]
 
 
 def _nameable(s: Statement) -> list[Array]:
