@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, transform
 from ..expr.polynomials import Polynomial, polynomial, symbol
@@ -59,12 +59,12 @@ class Domain:
         """The domain of an equation: 0 <= i < extent for each index of its box, and its condition."""
         return _of(box, where, facts)
 
-    @property
+    @cached_property
     def affine(self) -> tuple[Affine, ...]:
         """The atoms that are affine."""
         return tuple(a for a in self.atoms if isinstance(a, Affine))
 
-    @property
+    @cached_property
     def opaque(self) -> tuple[Opaque, ...]:
         """The atoms that are not."""
         return tuple(a for a in self.atoms if isinstance(a, Opaque))
@@ -110,7 +110,8 @@ class Domain:
         for atom in atoms:
             if isinstance(atom, Affine) and atom.relation == GE:
                 below = -1 - atom.form
-                if any(a.relation != NE and self.facts.nonnegative(below - a.form) for a in self.affine):
+                alike = (a for a in self.affine if self.facts.unbounded(a.form) == self.facts.unbounded(below))
+                if any(a.relation != NE and self.facts.nonnegative(below - a.form) for a in alike):
                     return True
         return self._about(*atoms).meet(*atoms).empty()
 
@@ -351,7 +352,8 @@ def _of_data(s: Expr) -> bool:
 
 def _next(pending: list[Expr], atoms: list[Affine]) -> Expr:
     """Takes the symbol that goes first: one that an equation gives, or the first."""
-    given = (s for s in pending if any(a.relation == EQ and abs(a.form.split(s)[0].number or 0) == 1 for a in atoms))
+    equations = [a.form for a in atoms if a.relation == EQ]
+    given = (s for s in pending if any(s in e.symbols and abs(e.split(s)[0].number or 0) == 1 for e in equations))
     found = next(given, pending[0])
     pending.remove(found)
     return found

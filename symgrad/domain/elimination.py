@@ -24,7 +24,7 @@ class TooMany(Exception):
 
 def tightened(form: Polynomial, facts: Facts) -> Polynomial:
     """Not negative at the same integers: divided by what is common to its terms and positive."""
-    for s in form.symbols:
+    for s in () if () in form.terms else form.symbols:
         while form.terms and all(s in m for m in form.terms) and facts.sign(Polynomial({(s,): 1})) == 1:
             form, _ = form.split(s)
     return form.primitive()
@@ -42,10 +42,12 @@ def tidy(atoms: Iterable[Affine], facts: Facts) -> list[Affine]:
         form = atom.form
         if atom.relation == GE:
             form = tightened(form, facts)
-            if facts.nonnegative(-form - 1):
+            unbounded = facts.unbounded(form)
+            if not unbounded and facts.negative(form):
                 return [NEVER]
-            others = alike.setdefault(facts.unbounded(form), [])
-            if form in others or facts.nonnegative(form) or any(facts.nonnegative(form - k) for k in others):
+            others = alike.setdefault(unbounded, [])
+            follows = not unbounded and facts.nonnegative(form)
+            if follows or form in others or any(facts.nonnegative(form - k) for k in others):
                 continue
             others[:] = [*(k for k in others if not facts.nonnegative(k - form)), form]
         elif not form.terms:
@@ -59,10 +61,11 @@ def tidy(atoms: Iterable[Affine], facts: Facts) -> list[Affine]:
             if -form not in found:
                 found[form] = None
     kept = {k: None for others in alike.values() for k in others}
-    never = {-k - 1 for k in kept}
-    zero = {*equal, *(-e for e in equal), *(k for k in kept if -k in kept)}  # at least 0, and at most
-    if never & {*kept, *zero} or zero & apart.keys():
-        return [NEVER]
+    if len({k.symbols for k in (*kept, *equal, *apart)}) < len(kept) + len(equal) + len(apart):
+        never = {-k - 1 for k in kept}
+        zero = {*equal, *(-e for e in equal), *(k for k in kept if -k in kept)}  # at least 0, and at most
+        if never & {*kept, *zero} or zero & apart.keys():
+            return [NEVER]
     return [*(Affine(e, EQ) for e in equal), *map(Affine, kept), *(Affine(a, NE) for a in apart)]
 
 
@@ -74,9 +77,11 @@ def _has_remainder(form: Polynomial) -> bool:
 def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool = False) -> tuple[list[Affine], bool]:
     """`there is a value of symbol with: atoms`, and whether that is exact over the integers.
 
-    If not it is too large, or, with `dark`, too small. Raises TooMany.
+    If not it is too large, or, with `dark`, too small. The atoms are tidy, and so is what is returned. Raises TooMany.
     """
     mine = {a: a.form.split(symbol) for a in atoms if symbol in a.form.symbols}
+    if not mine:
+        return list(atoms), True
     rest = [a for a in atoms if symbol not in a.form.symbols]
     equations = [a for a in mine if a.relation == EQ]
     for e in sorted(equations, key=lambda e: abs(mine[e][0].number or 2) != 1):

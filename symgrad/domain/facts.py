@@ -8,10 +8,11 @@ from functools import lru_cache
 from math import prod
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
-from ..expr.polynomials import Polynomial, constant, polynomial, symbol
+from ..expr.polynomials import Monomial, Polynomial, constant, polynomial, symbol
 from ..ops import OPS
 
 Least = int | None  # a lower bound; None where there is none
+Terms = frozenset[tuple[Monomial, int]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Facts:
     integers: frozenset[str] = frozenset()
     more: tuple[Polynomial, ...] = ()
     _least: dict[Expr, Least] = field(default_factory=dict, compare=False, repr=False)
-    _lower: dict[Polynomial, Least] = field(default_factory=dict, compare=False, repr=False)
+    _unbounded: dict[Polynomial, Terms] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, sizes: Iterable[str], integers: Iterable[str] = (), constraints: Iterable[Expr] = ()) -> Facts:
@@ -79,24 +80,25 @@ class Facts:
                 return False
         return True
 
-    def lower(self, p: Polynomial) -> int | None:
-        """A lower bound: in the distances of its symbols from their least values no coefficient is negative."""
-        if p not in self._lower:
-            self._lower[p] = self._bound(p)
-        return self._lower[p]
+    def lower(self, p: Polynomial, sign: int = 1) -> int | None:
+        """A lower bound, of -p for the sign -1: in the distances of its symbols from their least values no coefficient
+        is negative."""
+        bound, falls, mixed = 0, False, False
+        for m, c in p.terms.items():
+            least = [low for s in m if (low := self.least_of(s)) is not None]
+            if len(least) < len(m):
+                return None
+            bound += sign * c * prod(least)
+            falls = falls or bool(m) and (sign * c < 0 or len(m) > 1 and min(least) < 0)
+            mixed = mixed or len(m) > 1 and any(least)  # a product of such distances has further terms
+        return bound if not falls else self._lower(p * sign) if mixed else None
 
-    def _bound(self, p: Polynomial) -> int | None:
-        least = {s: self.least_of(s) for s in p.symbols}
-        if None in least.values():
-            return None
-        from_least = {s: symbol(s) + v for s, v in least.items() if v}
-        moved = p
-        if from_least:
-            moved = constant(0)
-            for m, c in p.terms.items():
-                moved = moved + prod((from_least.get(s, symbol(s)) for s in m), start=constant(c))
-        rest = {m: c for m, c in moved.terms.items() if m}
-        return moved.terms.get((), 0) if all(c > 0 for c in rest.values()) else None
+    def _lower(self, p: Polynomial) -> int | None:
+        from_least = {s: symbol(s) + (self.least_of(s) or 0) for s in p.symbols}
+        moved = constant(0)
+        for m, c in p.terms.items():
+            moved = moved + prod((from_least[s] for s in m), start=constant(c))
+        return moved.terms.get((), 0) if all(c > 0 for m, c in moved.terms.items() if m) else None
 
     def least_of(self, s: Expr) -> int | None:
         """A lower bound of a symbol."""
@@ -123,24 +125,36 @@ class Facts:
             return 0
         return 0 if s.op == "abs" else None
 
-    def unbounded(self, p: Polynomial) -> frozenset[tuple[tuple[Expr, ...], int]]:
+    def unbounded(self, p: Polynomial) -> Terms:
         """The terms with a symbol that has no least value: `p >= q` can only be told where they are the same."""
-        return frozenset((m, c) for m, c in p.terms.items() if any(self.least_of(s) is None for s in m))
+        if p not in self._unbounded:
+            found = ((m, c) for m, c in p.terms.items() if any(self.least_of(s) is None for s in m))
+            self._unbounded[p] = frozenset(found)
+        return self._unbounded[p]
 
     def nonnegative(self, p: Polynomial) -> bool:
         """Whether `p >= 0` follows. False: not proved."""
         low = self.lower(p)
         return low is not None and low >= 0
 
-    def sign(self, p: Polynomial) -> int | None:
+    def negative(self, p: Polynomial) -> bool:
+        """Whether `p < 0` follows. False: not proved."""
+        high = self.lower(p, -1)
+        return high is not None and high >= 1
+
+    def sign(self, p: Polynomial, least: int = 1) -> int | None:
         """1 or -1 where that is certain, 0 of nothing; None where it is not known."""
         if not p.terms:
             return 0
-        return 1 if self.nonnegative(p - 1) else -1 if self.nonnegative(-p - 1) else None
+        for sign in (1, -1):
+            low = self.lower(p, sign)
+            if low is not None and low >= least:
+                return sign
+        return None
 
     def direction(self, p: Polynomial) -> int | None:
         """As `sign`, but 1 or -1 also where it may be 0 besides."""
-        return 0 if not p.terms else 1 if self.nonnegative(p) else -1 if self.nonnegative(-p) else None
+        return self.sign(p, least=0)
 
 
 NOTHING = Facts()

@@ -18,14 +18,14 @@ Monomial = tuple[Expr, ...]  # its factors, in the order of their making; () for
 class Polynomial:
     """A sum of monomials with integer coefficients; equal where it is the same sum.
 
-    terms    the coefficient of each monomial, none of them 0
+    terms    the coefficient of each monomial, none of them 0; the polynomial owns them
     symbols  what the monomials are products of: keys of nodes that are no sum, difference or product
     """
 
     __slots__ = ("_hash", "_symbols", "terms")
 
-    def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = {m: c for m, c in terms.items() if c}
+    def __init__(self, terms: dict[Monomial, int]) -> None:
+        self.terms = terms
         self._symbols: frozenset[Expr] | None = None
         self._hash: int | None = None
 
@@ -43,17 +43,16 @@ class Polynomial:
             self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
-    def __add__(self, other: Polynomial | int) -> Polynomial:
+    def __add__(self, other: Polynomial | int, sign: int = 1) -> Polynomial:
         result = dict(self.terms)
         for m, c in constant(other).terms.items():
-            result[m] = result.get(m, 0) + c
+            result[m] = result.get(m, 0) + sign * c
+            if not result[m]:
+                del result[m]
         return Polynomial(result)
 
     def __sub__(self, other: Polynomial | int) -> Polynomial:
-        result = dict(self.terms)
-        for m, c in constant(other).terms.items():
-            result[m] = result.get(m, 0) - c
-        return Polynomial(result)
+        return self.__add__(other, -1)
 
     def __rsub__(self, other: int) -> Polynomial:
         return constant(other) - self
@@ -63,12 +62,14 @@ class Polynomial:
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         if isinstance(other, int):
-            return Polynomial({m: c * other for m, c in self.terms.items()})
+            return Polynomial({m: c * other for m, c in self.terms.items()} if other else {})
         result: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 both = tuple(sorted((*m, *n), key=lambda s: s.serial)) if m and n else m or n
                 result[both] = result.get(both, 0) + c * d
+                if not result[both]:
+                    del result[both]
         return Polynomial(result)
 
     __radd__, __rmul__ = __add__, __mul__
@@ -142,7 +143,7 @@ def _written(symbol: Expr) -> Expr:
 
 def constant(value: Polynomial | int) -> Polynomial:
     """A number as a polynomial."""
-    return value if isinstance(value, Polynomial) else Polynomial({(): value})
+    return value if isinstance(value, Polynomial) else Polynomial({(): value} if value else {})
 
 
 def symbol(node: Expr) -> Polynomial:

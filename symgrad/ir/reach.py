@@ -51,8 +51,7 @@ def writes_once(e: Equation, facts: Facts = NOTHING) -> bool:
     other: dict[Expr, Expr] = {i: index(f"{i.name}'") for i, _ in e.box}
     pairs, left = _on_one_element(e, e, other, facts), [i for i, _ in e.shown]
     while left:  # an index that is the same in both may tell that another is: h of h*e + i, and then i
-        ahead = {i: Affine(symbol(other[i]) - symbol(i) - 1) for i in left}
-        told = [i for i in left if pairs.meet(ahead[i]).empty()]
+        told = [i for i in left if pairs.entails(Affine(symbol(i) - symbol(other[i])))]
         if not told:
             return False
         pairs = pairs.meet(*(Affine(symbol(other[i]) - symbol(i), EQ) for i in told))

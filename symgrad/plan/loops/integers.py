@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from ...expr import (
     ZERO,
@@ -94,6 +95,6 @@ def stride(subscripts: tuple[Expr, ...], i: Index) -> int:
 def fresh_index(taken: set[str], first: str = "") -> Index:
     """An index of one letter that is not in `taken`, and is so from here on."""
     letters = (f"{letter}{number}" for number in ("", *range(1, 1000)) for letter in "ijklpqrstuv")
-    name = next(name for name in (*first, *letters) if name not in taken)
+    name = next(name for name in chain(first, letters) if name not in taken)
     taken.add(name)
     return index(name)
