@@ -115,7 +115,7 @@ class Body:
         extents = tuple(
             tree.Local(name, Type(SIZE), self.extent(extent)) for name, extent in self._extents.items() if name in known
         )
-        early = not any(name in tree.names_in(*refused) for name in self._extents)
+        early = self._extents.keys().isdisjoint(tree.names_in(*refused))
         first, second = (refused, checked) if early else ((), (*refused, *checked))  # an extent may divide by 0
         parts = [part for part in (first, extents, second, arrays, main) if part]
         return tuple(s for number, part in enumerate(parts) for s in ((tree.Space(),) if number else ()) + part)

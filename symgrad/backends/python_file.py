@@ -14,7 +14,7 @@ from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source import python as py
 from ..source.layout import cut_text
-from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, names_in, words_in
+from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, spoken, words_in
 from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
@@ -219,4 +219,5 @@ class FrameworkFile(PythonFile):
     @cached_property
     def _used(self) -> frozenset[str]:
         parts = self.body, counted(self.backward.counts)
-        return names_in(*parts) | words_in(*parts)
+        names, words = spoken(*parts)
+        return names | words

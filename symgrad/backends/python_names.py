@@ -19,7 +19,7 @@ from typing import Any
 
 from ..plan import Program
 from ..source.names import Scope, refuse_keywords
-from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, names_in, words_in
+from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, spoken, words_in
 from ..source.tree import Function
 from .base import Language
 from .handwritten import respelled
@@ -98,7 +98,8 @@ class _Names:
 
     def __init__(self, module: Module) -> None:
         self.file = module
-        self.scope = Scope(names_in(module), words_in(module), _BUILTINS)
+        names, words = spoken(module)
+        self.scope = Scope(names, words, _BUILTINS)
         self.everywhere: dict[str, str] = {}
         self.inside: dict[int, dict[str, str]] = {}
         self.yielding: dict[int, dict[str, str]] = {}
@@ -111,10 +112,11 @@ class _Names:
         self.functions = {part.name.name for part in parts if isinstance(part.name, Name)}
         for name in sorted(self.functions & (self.own | self.public)):
             self.everywhere[name] = self.scope.new(f"{name}_")
-        for name in sorted(self.functions & _BUILTINS & words_in(module)):
+        for name in sorted(self.functions & _BUILTINS & words):
             self.everywhere[name] = self._builtin(name)
         for function in _functions(module):
-            for name in sorted(names_in(function.parameters, function.body) & words_in(function)):
+            names, words = spoken(function.parameters, function.body)
+            for name in sorted(names & (words | words_in(function.name, function.decorators))):
                 self._separate(name, function)
 
     def _builtin(self, name: str) -> str:

@@ -338,12 +338,13 @@ def walk(*roots: Any) -> Iterator[Any]:
     stack, seen = list(reversed(roots)), set[int]()
     while stack:
         node = stack.pop()
-        if isinstance(node, (tuple, list)):
-            stack.extend(reversed(node))
-        elif id(node) not in seen and (parts := _parts(node.__class__)) is not None:
+        kind = node.__class__
+        if kind is tuple or kind is list:
+            stack += node[::-1]
+        elif id(node) not in seen and (parts := _parts(kind)) is not None:
             seen.add(id(node))
             yield node
-            stack.extend(getattr(node, name) for name in reversed(parts))
+            stack += [getattr(node, name) for name in reversed(parts)]
 
 
 @cache
@@ -367,15 +368,25 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     return replace(node, **{name: mapped(value, change) for name, value in inner.items()})
 
 
+def spoken(*roots: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the declaration that nodes speak of; and the words of the file and the language, modules among
+    them."""
+    names, words = set[str](), set[str]()
+    for node in walk(*roots):
+        if isinstance(node, Name):
+            names.add(node.name)
+        elif isinstance(node, Word):
+            words.add(node.name)
+        elif isinstance(node, Verbatim):
+            words.update(node.words)
+    return frozenset(names), frozenset(w.partition(".")[0] for w in words)
+
+
 def names_in(*roots: Any) -> frozenset[str]:
     """The names of the declaration that nodes speak of."""
-    return frozenset(n.name for n in walk(*roots) if isinstance(n, Name))
+    return spoken(*roots)[0]
 
 
 def words_in(*roots: Any) -> frozenset[str]:
     """The words of the file and the language that nodes speak of, modules among them."""
-    words = set[str]()
-    for node in walk(*roots):
-        if isinstance(node, (Word, Verbatim)):
-            words.update([node.name] if isinstance(node, Word) else node.words)
-    return frozenset(w.partition(".")[0] for w in words)
+    return spoken(*roots)[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ...domain import Domain
 from ...errors import DeclarationError
@@ -16,7 +17,7 @@ from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, 
 from ...expr.names import Names
 from ...ops import OPS
 from ...ops.matrices import MATRICES
-from ..draft import Draft, fresh_indices
+from ..draft import Draft, fresh_letters
 from .formula import Line
 from .graph import (
     Done,
@@ -345,7 +346,7 @@ class _Letters:
         loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in _letters_of(n) if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
-        self._fresh = iter([i.name for i in fresh_indices(400, {*taken, *loops})][skipped:])
+        self._fresh = islice(fresh_letters({*taken, *loops}), skipped, None)
         self._found: dict[tuple[Expr, int], str] = {}
         for node in nodes:
             self._learn(node)

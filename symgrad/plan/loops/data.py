@@ -150,10 +150,10 @@ def blocks(node: Node) -> tuple[Block, ...]:
 def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
     """`node` with other blocks inside."""
     if isinstance(node, Loop):
-        return replace(node, body=inner[0])
-    if isinstance(node, (If, Guard)):
-        return replace(node, body=inner[0], otherwise=inner[1])
-    return node
+        return Loop(node.index, node.extent, inner[0], node.lower, node.reverse)
+    if isinstance(node, If):
+        return If(node.condition, *inner)
+    return Guard(node.wanted, node.when, *inner) if isinstance(node, Guard) else node
 
 
 def walk(block: Block) -> Iterator[Node]:
@@ -219,13 +219,13 @@ class Rewriter:
             index = self(node.index)
             assert isinstance(index, Index)
             lower, extent = self(node.lower), self(node.extent)
-            return replace(node, index=index, lower=lower, extent=extent, body=self.block(node.body))
+            return Loop(index, extent, self.block(node.body), lower, node.reverse)
         if isinstance(node, Local):
             renamed = self(scalar(node.name))
             assert isinstance(renamed, Ref)
-            return replace(node, name=renamed.name, value=self(node.value))
+            return Local(renamed.name, self(node.value), node.dtype, node.changes, node.count)
         if isinstance(node, Store):
-            return replace(node, element=self._element(node.element), value=self(node.value))
+            return Store(self._element(node.element), self(node.value), node.how)
         if isinstance(node, Call):
             return replace(
                 node,
@@ -237,7 +237,7 @@ class Rewriter:
         if isinstance(node, If):
             return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
         if isinstance(node, Guard):
-            return replace(node, body=self.block(node.body), otherwise=self.block(node.otherwise))
+            return Guard(node.wanted, node.when, self.block(node.body), self.block(node.otherwise))
         named = tuple((self(s) if self._notes else s, self._element(name)) for s, name in node.named)
         equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
         return replace(node, equations=equations, named=named)
