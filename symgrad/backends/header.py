@@ -81,7 +81,8 @@ def _jacobian(rows: Sequence[Sequence[Expr]]) -> list[str]:
 def _gradients(program: Program) -> list[str]:
     equations, facts = program.derivative.equations, program.derivative.function.facts
     lines = [part for line in show_equations(equations, facts) for part in folded(line, INNER)]
-    zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in {e.target for e in equations}]
+    written = {e.target for e in equations}
+    zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in written]
     if not lines and not zero:
         return []
     return ["Gradients", *(f"    {line}" for line in (*lines, *zero)), ""]
@@ -89,13 +90,14 @@ def _gradients(program: Program) -> list[str]:
 
 def _saved(program: Program, real: int) -> list[str]:
     """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
-    rows = []
-    for name in program.saved:
-        served = dict.fromkeys(
-            g for step in program.backward.steps for e in step.equations for r in e.reads if r.name == name
-            for g in step.serves
-        )  # fmt: skip
-        rows.append((name, show_shape(program.table[name]), _readers(tuple(served), program.backward.returns)))
+    served: dict[str, dict[str, None]] = {name: {} for name in program.saved}
+    for step in program.backward.steps:
+        for name in {r.name for e in step.equations for r in e.reads} & served.keys():
+            served[name].update(dict.fromkeys(step.serves))
+    rows = [
+        (name, show_shape(program.table[name]), _readers(tuple(some), program.backward.returns))
+        for name, some in served.items()
+    ]
     extra = (*program.saved_sizes, *program.saved_options)
     if not rows and not extra:
         return ["Saved", "    nothing"]

@@ -67,7 +67,7 @@ class Function:
             if not others and e.reduce == "none" and e.fills(self.table[name]) and e.where is None and not e.when
         }
 
-    @property
+    @cached_property
     def optional(self) -> tuple[str, ...]:
         """The inputs that may be absent."""
         return tuple(name for name in self.inputs if self.table[name].optional)

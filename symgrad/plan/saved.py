@@ -24,7 +24,8 @@ def choose_saved(
     computed again where that costs less than keeping it.
     """
     cut = _Cut(primal, forward, tensors)
-    needed = [n for n in tensors if n in {r.name for e in backward for r in e.reads} and cut.known(n)]
+    read = {r.name for e in backward for r in e.reads}
+    needed = [n for n in tensors if n in read and cut.known(n)]
     best = cut.choice(needed, ())
     kept: list[str] = []
     elementwise = [name for name in cut.elementwise if name in best.saved and name not in cut.free]

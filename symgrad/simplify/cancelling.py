@@ -152,13 +152,22 @@ def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
     return body
 
 
-@lru_cache(maxsize=16384)
-def most_accurate_form(
-    body: Expr, well_scaled: frozenset[str] = frozenset(), given: tuple[tuple[Expr, bool], ...] = ()
-) -> Expr | None:
+def most_accurate_form(body: Expr, well_scaled: frozenset[str] = frozenset()) -> Expr | None:
     """Another form of `body` that loses fewer bits and is hardly longer; None if there is none.
 
     well_scaled   the names of cotangents, sizes and options, which are neither huge nor tiny
+    """
+    leaves = dict.fromkeys(n for n in computed(body) if isinstance(n, Ref))
+    names = {leaf: f"?{number}" for number, leaf in enumerate(leaves)}  # equal formulas of others have one form
+    scaled = frozenset(name for leaf, name in names.items() if leaf.name in well_scaled)
+    found = _most_accurate(substitute(body, {leaf: ref(name) for leaf, name in names.items()}), scaled)
+    return None if found is None else substitute(found, {ref(name): leaf for leaf, name in names.items()})
+
+
+@lru_cache(maxsize=16384)
+def _most_accurate(body: Expr, well_scaled: frozenset[str], given: tuple[tuple[Expr, bool], ...] = ()) -> Expr | None:
+    """The same.
+
     given  conditions, and whether they hold where the value is used
     """
     chosen = [n for n in computed(body) if operator(n) == "select" and unguarded_divisor(n) is None]
@@ -168,7 +177,7 @@ def most_accurate_form(
         condition = chosen[-1].args[0]  # of an outer one: others may have no value where it does not hold
         branches = [branch(body, condition, holds) for holds in (True, False)]
         others = [
-            most_accurate_form(b, well_scaled, (*given, (condition, holds)))
+            _most_accurate(b, well_scaled, (*given, (condition, holds)))
             for b, holds in zip(branches, (True, False), strict=True)
         ]
         kept = [b if f is None else f for b, f in zip(branches, others, strict=True)]

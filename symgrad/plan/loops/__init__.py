@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...domain import Domain
@@ -92,7 +92,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     facts = replace(primal.facts, integers=primal.facts.integers | sizes)
     everywhere = Domain((), (), facts)
     order = Order(table, language, facts)
-    settled = [_settled(s, program, procedure) for s in procedure.steps]
+    of = {gradient: name for name, gradient in program.derivative.gradients}
+    settled = [_settled(s, program, procedure, of) for s in procedure.steps]
     settled = narrowed(settled, temporaries, optional, table, facts, known)
     again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
@@ -120,10 +121,10 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
 
 
-def _settled(step: Item, program: Program, procedure: Procedure) -> Item:
+def _settled(step: Item, program: Program, procedure: Procedure, of: Mapping[str, str]) -> Item:
     """The step with the conditions that are left to ask: a gradient that is wanted has its input, and a result is
-    written (with 0) whatever the conditions of its equations are, unless it is added to."""
-    of = {gradient: name for name, gradient in program.derivative.gradients}
+    written (with 0) whatever the conditions of its equations are, unless it is added to. A gradient is `of` an input.
+    """
     implied = {(of[g], True) for g in step.serves} if len(step.serves) == 1 and step.serves[0] in of else set()
 
     def settled(e: Equation) -> Equation:

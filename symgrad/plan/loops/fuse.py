@@ -45,12 +45,14 @@ def _guarded_in_place(block: Block, memory: Mapping[str, str]) -> Block:
     """`block` with a loop of one gradient inside that of several gradients before it, under its own guard, where it
     alone reads what that one writes."""
     nodes = list(block)
+    hosts: list[int] = []  # the guards of several results
     for n, node in enumerate(nodes):
-        for m in range(n - 1, -1, -1) if isinstance(node, Guard) else ():
+        for m in reversed(hosts) if isinstance(node, Guard) else ():
             moved = _moved_in(nodes, m, n, memory)
             if moved is not None:
                 nodes[m], rest = moved
                 return _guarded_in_place((*nodes[:n], *rest, *nodes[n + 1 :]), memory)
+        hosts += [n] if isinstance(node, Guard) and len(node.wanted) > 1 else []
     return tuple(nodes)
 
 
