@@ -160,6 +160,15 @@ def indices(*roots: Expr) -> tuple[Index, ...]:
     return tuple(n for n in postorder(*roots) if isinstance(n, Index))
 
 
+def indices_below(root: Expr) -> dict[Expr, frozenset[Index]]:
+    """The loop indices that each node below `root` mentions."""
+    found: dict[Expr, frozenset[Index]] = {}
+    for node in pending((root,), found):
+        below = {found[a] for a in node.args} or {frozenset([node] if isinstance(node, Index) else [])}
+        found[node] = below.pop() if len(below) == 1 else frozenset().union(*below)
+    return found
+
+
 @lru_cache(maxsize=2**13)
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""

@@ -157,7 +157,10 @@ def most_accurate_form(body: Expr, well_scaled: frozenset[str] = frozenset()) ->
 
     well_scaled   the names of cotangents, sizes and options, which are neither huge nor tiny
     """
-    leaves = dict.fromkeys(n for n in computed(body) if isinstance(n, Ref))
+    nodes = computed(body)
+    if len(nodes) > LARGE and not any(operator(n) == "select" for n in nodes):
+        return None
+    leaves = dict.fromkeys(n for n in nodes if isinstance(n, Ref))
     names = {leaf: f"?{number}" for number, leaf in enumerate(leaves)}  # equal formulas of others have one form
     scaled = frozenset(name for leaf, name in names.items() if leaf.name in well_scaled)
     found = _most_accurate(substitute(body, {leaf: ref(name) for leaf, name in names.items()}), scaled)

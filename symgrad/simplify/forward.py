@@ -22,6 +22,7 @@ from ..expr import (
     factors,
     index,
     indices,
+    indices_below,
     postorder,
     ref,
     refs,
@@ -287,7 +288,8 @@ def _applies(body: Expr) -> list[Apply]:
 def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
     """The largest parts that call a function, read a tensor, and miss an index of the box."""
     found: list[Expr] = []
-    stack = [body]
+    stack = [body] if box else []
+    mentioned = indices_below(body)
     seen: set[Expr] = set()
     while stack:
         node = stack.pop()
@@ -295,8 +297,7 @@ def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
             continue
         seen.add(node)
         calls = not OPS[node.op].arithmetic
-        reads = any(r.subscripts for r in refs(node))
-        if calls and reads and set(indices(node)) < box:
+        if calls and mentioned[node] < box and any(r.subscripts for r in refs(node)):
             found.append(node)
         else:
             stack.extend(reversed(node.args))

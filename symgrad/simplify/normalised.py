@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..expr import Apply, Expr, factors, indices, postorder, product, ref, refs, substitute
+from ..expr import Apply, Expr, factors, indices, indices_below, postorder, product, ref, refs, substitute
 from ..expr.names import Names
 from ..ir import Equation, Function, Tensor, names_of
 from .match import match
@@ -50,14 +50,15 @@ class _Normalised:
 def _normalised(function: Function, e: Equation) -> _Normalised | None:
     """The first product in the body of `e` with other factors beside u / s or u * s, where s is a statistic of u."""
     box = {i for i, _ in e.box}
-    products = [n for n in postorder(e.body) if isinstance(n, Apply) and n.op in ("mul", "div")]
+    products = [n for n in (postorder(e.body) if box else ()) if isinstance(n, Apply) and n.op in ("mul", "div")]
     inner = {a for n in products for a in n.args}
+    mentioned = indices_below(e.body)
     for node in products:
         above, below = factors(node)
         if node in inner or node is e.body and len(above) + len(below) == 2:
             continue  # a part of a longer product; a value that has a name
-        for u in (u for u in above if set(indices(u)) == box):
-            for s in (s for s in (*below, *above) if set(indices(s)) < box and _is_statistic(function, s, u)):
+        for u in (u for u in above if mentioned[u] == box):
+            for s in (s for s in (*below, *above) if mentioned[s] < box and _is_statistic(function, s, u)):
                 under = any(s is b for b in below)
                 return _Normalised(
                     node,

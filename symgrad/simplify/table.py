@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..expr import (
     ONE,
@@ -36,7 +37,8 @@ from ..ir import Derivative, Equation
 from ..ops import OPS
 from .match import match
 
-U, V, W = VARIABLES = ref("?u"), ref("?v"), ref("?w")
+U, V, W = ref("?u"), ref("?v"), ref("?w")
+VARIABLES: frozenset[Expr] = frozenset({U, V, W})
 
 
 def _exp(u: Expr) -> Expr:
@@ -147,16 +149,25 @@ SLOPES: tuple[Identity, ...] = (
 
 def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
     """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
+    there = _operators(body)
     for row in table:
+        if not _operators(row.before) <= there:
+            continue
 
         def rewrite(node: Expr, row: Identity = row) -> Expr:
-            found = match(row.before, node, frozenset(VARIABLES))
+            found = match(row.before, node, VARIABLES) if operator(node) == operator(row.before) else None
             if found is None or not row.holds(found) or not (inputs is None or _spoken_in(found[U], inputs)):
                 return node
             return transform(substitute(row.after, found), without_opposites)
 
-        body = transform(body, rewrite)
+        before, body = body, transform(body, rewrite)
+        there = there if body is before else _operators(body)
     return body
+
+
+@lru_cache(maxsize=2**10)
+def _operators(body: Expr) -> frozenset[str]:
+    return frozenset(n.op for n in postorder(body) if isinstance(n, Apply))
 
 
 def without_opposites(node: Expr) -> Expr:
@@ -261,7 +272,7 @@ def by_lengths(node: Expr) -> Expr:
     for d in factors(node.args[1])[0]:
         base, k = base_of(d)
         for squares, length in _LENGTHS:
-            if (at := match(squares, base, frozenset(VARIABLES))) is not None:
+            if (at := match(squares, base, VARIABLES)) is not None:
                 d = substitute(length, at) ** (2 * k)
                 break
         found.append(d)
