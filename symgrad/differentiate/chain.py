@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, select, values
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, pending, select, values
 from ..ir import negation
 from ..ops import OPS
 
@@ -83,19 +83,8 @@ def condition_of(adjoint: Expr) -> tuple[Expr, Expr]:
 
 def _reached(root: Expr, known: dict[Expr, Expr]) -> Expr:
     """The condition under which a sum of products is more than the zeros of branches that are not selected."""
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in known:
-            stack.pop()
-            continue
-        below = _operands(node)
-        waiting = [a for a in below if a not in known]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        parts = [known[a] for a in below]
+    for node in pending((root,), known, _operands):
+        parts = [known[a] for a in _operands(node)]
         if node is ZERO:
             known[node] = ZERO
         elif not isinstance(node, Apply) or not parts:

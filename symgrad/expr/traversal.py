@@ -13,17 +13,21 @@ Node = TypeVar("Node", bound=Expr)
 Known = TypeVar("Known")
 
 
-def pending(roots: Iterable[Expr], done: Container[Expr]) -> Iterator[Expr]:
+def pending(
+    roots: Iterable[Expr], done: Container[Expr], below: Callable[[Expr], Sequence[Expr]] | None = None
+) -> Iterator[Expr]:
     """Every node below `roots` that is not in `done`, each after the nodes it is computed from, in order of first
-    appearance: who takes one puts it into `done`."""
+    appearance: who takes one puts it into `done`. What stands `below` a node is what it is computed from, if that is
+    not said."""
     path: list[tuple[Expr, Iterator[Expr]]] = []
     rest = iter(roots)
     while True:
         for node in rest:
             if node not in done:
-                if node.args:
+                args = node.args if below is None else below(node)
+                if args:
                     path.append((node, rest))
-                    rest = iter(node.args)
+                    rest = iter(args)
                     break
                 yield node
         else:
@@ -45,19 +49,13 @@ def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: boo
     """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
     element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so."""
     seen: dict[Expr, None] = {}
-    stack = list(reversed(roots))
-    while stack:
-        node = stack[-1]
-        if node in seen:
-            stack.pop()
-            continue
+
+    def below(node: Expr) -> Sequence[Expr]:
         leaf = isinstance(node, Ref) or (closed is not None and closed(node))
-        waiting = [] if leaf else [a for a in node.args if a not in seen]
-        if waiting:
-            stack.extend(waiting if last else reversed(waiting))
-        else:
-            seen[node] = None
-            stack.pop()
+        return () if leaf else node.args[::-1] if last else node.args
+
+    for node in pending(roots, seen, below):
+        seen[node] = None
     return list(seen)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ..expr import (
     ONE,
@@ -182,7 +183,8 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             worth.add(part)
     chosen = [n for n in possible if n in worth]
     # a part that stands only inside of another chosen part needs no name of its own
-    chosen = [n for n in chosen if not _covered(n, chosen, uses)]
+    within = {(k.key, uses[n]) for n in chosen for k in postorder(n[0]) if k is not n[0]}
+    chosen = [n for n in chosen if (n[0], uses[n]) not in within]
     if not chosen:
         return list(equations)
     result: list[Equation] = []
@@ -289,7 +291,8 @@ def tidied(e: Equation) -> Equation:
     return replace(e, body=one_fraction(e.body))
 
 
-def _occurrences(e: Equation, branches: bool) -> dict[Part, int]:
+@lru_cache(maxsize=2**10)
+def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
     """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
     counts: dict[Part, int] = {}
     extents = dict(e.box)
@@ -336,10 +339,3 @@ def _is_guard(node: Expr) -> bool:
 def _alike(equations: Sequence[Equation], homes: Sequence[int]) -> bool:
     first = equations[homes[0]]
     return all(equations[h].when == first.when and equations[h].where is None for h in homes)
-
-
-def _covered(part: Part, chosen: Sequence[Part], uses: Mapping[Part, int]) -> bool:
-    return any(
-        other != part and uses[other] == uses[part] and any(n.key is part[0] for n in postorder(other[0]))
-        for other in chosen
-    )

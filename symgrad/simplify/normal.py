@@ -11,7 +11,7 @@ depends on the declaration alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -32,6 +32,7 @@ from ..expr import (
     fraction,
     index,
     indices,
+    pending,
     postorder,
     product,
     select,
@@ -119,7 +120,7 @@ class Normal:
         """The normal form of `root`; `inline` may give the polynomial that an element stands for."""
         done: dict[Expr, Poly] = {}
         changed: set[Expr] = set()  # what `inline` replaced something in
-        for node in _arithmetic(root, self.guarded):
+        for node in pending((root,), done, self._operands):
             found = inline(node) if isinstance(node, Ref) else None
             if found is not None:
                 done[node] = found
@@ -131,8 +132,7 @@ class Normal:
                 changed.update([node] if any(b in changed for b in branches) else [])
                 yes, no = self.atom(select(condition, ONE, ZERO)), self.atom(select(condition, ZERO, ONE))
                 done[node] = plus(times(yes, done[branches[0]]), times(no, done[branches[1]]))
-            elif isinstance(node, Apply) and _operands(node):
-                below = _operands(node)
+            elif isinstance(node, Apply) and (below := _operands(node)):
                 if any(a in changed for a in below):
                     changed.add(node)
                 parts = [self._single(done[a], a, a in changed, node.op) for a in below]
@@ -142,6 +142,9 @@ class Normal:
             if len(done[node]) > SMALL:
                 raise TooLarge
         return done[root]
+
+    def _operands(self, node: Expr) -> tuple[Expr, ...]:
+        return _operands(node, self.guarded)
 
     def _combine(self, node: Apply, parts: list[Poly]) -> Poly:
         if node.op == "add":
@@ -371,22 +374,6 @@ def _operands(node: Expr, guarded: bool = False) -> tuple[Expr, ...]:
     if node.op == "select":
         return node.args[1:] if guarded else ()
     return node.args if OPS[node.op].algebraic else ()
-
-
-def _arithmetic(root: Expr, guarded: bool) -> Iterable[Expr]:
-    """The nodes that the normal form looks into, each after its operands."""
-    seen: set[Expr] = set()
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        waiting = [a for a in _operands(node, guarded) if a not in seen]
-        if node not in seen and waiting:
-            stack.extend(reversed(waiting))
-            continue
-        stack.pop()
-        if node not in seen:
-            seen.add(node)
-            yield node
 
 
 def whole(number: Rational) -> Rational:

@@ -88,6 +88,7 @@ class Rewriting:
         self.taken = names_of(derivative.function)
         self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
         self.powers = self._powers()
+        self.spoken: dict[str, Poly] = {}  # the bodies of the bases, by their targets
 
     def _ratio(self, node: Expr) -> tuple[Monomial, Expr] | None:
         """x/y, where `node` is a power of it."""
@@ -276,7 +277,9 @@ class Rewriting:
     def _changed(self, e: Equation, atom: Expr, exponent: Rational) -> Poly:
         """`atom` spoken in the value z of `e`: where z = atom * others, atom is z / others."""
         same: Poly = {frozenset({(atom, exponent)}): 1}
-        poly = self._by_result(self.normal.poly(e.body))
+        if e.target not in self.spoken:
+            self.spoken[e.target] = self._by_result(self.normal.poly(e.body))
+        poly = self.spoken[e.target]
         if len(poly) != 1 or exponent.denominator != 1:
             return same
         ((monomial, coefficient),) = poly.items()
