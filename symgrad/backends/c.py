@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..plan import Program
 from ..plan.loops import accumulated, flatten, nests, pointwise, size_names
-from ..source.tree import INTEGER, Array, Cast, Function, Local, Module, Type, Verbatim, names_in, walk
+from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, names_in, walk
 from . import c_lapack
 from .base import template
 from .c_expressions import language
@@ -53,6 +53,7 @@ class C:
             "guard": guard(name),
             "top": [f" * {escaped(line)}".rstrip() for line in header],
             "includes": module.includes,
+            "reordered": any(isinstance(n, Loop) and n.sums for f in interface for n in walk(*f.body)),
             "integers": any(t.of == INTEGER for t in _types(interface)),
             "definitions": [
                 *(write.constant(c) for c in module.constants),

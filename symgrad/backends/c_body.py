@@ -48,6 +48,8 @@ _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
 LONGEST_NOTE = 4 * 88  # characters of an equation that a reader would read
 NULL = Name("NULL")
 
+LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
+
 
 class Body:
     """Builds the body of one function.
@@ -263,7 +265,9 @@ class Body:
             inner = self._block(loop.body, depth + 1)
             self.build.start_rows({})
             before += [tree.Local(name, Type(SIZE), self.build.as_kind(start, SIZE)) for name, start in starts.items()]
-        return (*before, tree.Loop(name, first, end, inner, loop.reverse, tag(loop)))
+        kind = tag(loop)
+        sums = _sums(inner, end) if innermost and kind == "reduction" and not loop.reverse else ()
+        return (*before, tree.Loop(name, first, end, inner, loop.reverse, kind, sums))
 
     def _is_broken(self, node: tree.Statement, depth: int) -> bool:
         return isinstance(node, (tree.Store, tree.Local)) and len(self._printer.statement(node, depth)) > 1
@@ -431,3 +435,17 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
         wish = by_index.get(extent.key, name)
         renamed[name if wish in taken or wish in renamed else wish] = extent
     return renamed
+
+
+def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
+    """The scalars that the turns of a loop add to, or multiply, if their order is free and there are some to reorder."""
+    found: dict[tuple[str, str], None] = {}
+    for node in tree.walk(*body):
+        if isinstance(node, (tree.Return, tree.Loop)):
+            return ()
+        if isinstance(node, tree.Store) and node.how != "=":
+            if not isinstance(node.target, Name):
+                return ()
+            found["+" if node.how in ("+=", "-=") else "*", node.target.name] = None
+    few = isinstance(end, Number) and float(end.text) < LANES
+    return () if few else tuple(found)

@@ -157,7 +157,7 @@ class Printer:
                 return laid_out([*self.pieces(target), f" {how}", EQUALS, *self.pieces(value), ";"], indent)
             case Loop():
                 turns = laid_out(["for (", *self._turns(node), ") {"], indent)
-                return [*turns, *self.lines(node.body, depth + 1), f"{pad}}}"]
+                return [*self._reordered(node, indent), *turns, *self.lines(node.body, depth + 1), f"{pad}}}"]
             case If():
                 return self._branches(node, depth)
             case Call(function, arguments):
@@ -185,6 +185,16 @@ class Printer:
         if not kind.pointer:
             return f"{const}{self.word(kind)} {name}"
         return f"{self.word(kind)}{'restrict ' * kind.alone}{const}{name}"
+
+    def _reordered(self, loop: Loop, indent: int) -> list[str]:
+        """What lets a compiler add in another order, side by side."""
+        clauses = [
+            f"reduction({op}:{', '.join(names)})"
+            for op in dict.fromkeys(op for op, _ in loop.sums)
+            if (names := [name for own, name in loop.sums if own == op])
+        ]
+        lines = filled(["#pragma omp simd", *clauses], LIMIT - indent - 2) if clauses else []
+        return (" \\\n").join(" " * indent + line for line in lines).splitlines()
 
     def _turns(self, loop: Loop) -> list[Piece]:
         i = loop.index

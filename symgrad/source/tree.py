@@ -147,7 +147,8 @@ class Store:
 class Loop:
     """`index` runs over first <= index < end; from the last one down if `reverse`.
 
-    tag  parallel: each turn writes elements of its own; reduction: what several write is only added to; else serial
+    tag   parallel: each turn writes elements of its own; reduction: what several write is only added to; else serial
+    sums  of an innermost loop in which only scalars are added to, or multiplied: each with its operator
     """
 
     index: str
@@ -156,6 +157,7 @@ class Loop:
     body: Block
     reverse: bool = False
     tag: str = "serial"
+    sums: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

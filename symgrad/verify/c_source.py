@@ -43,6 +43,10 @@ def _resolved(text: str, files: Mapping[str, str], macros: dict[str, str]) -> li
         elif word == "define":
             if all(open_):
                 kept += _defined(rest, macros)
+        elif word == "pragma":
+            kept += [line] if rest.startswith("omp ") else []
+        elif word == "if":  # of what a compiler is told, and not the program
+            open_.append(True)
         elif word != "include":
             raise Fault(f"the check does not know #{word}")
         elif all(open_) and rest.startswith('"'):

@@ -7,6 +7,8 @@ the subset raises Fault, so nothing is executed that is not understood.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +18,8 @@ from . import c_lapack
 from .c_expressions import Expressions
 from .c_types import INT, SIZE, Parameter, Unit, element_type, unknown
 from .text import Fault
+
+_REDUCTION = re.compile(r"reduction\(([+*]):([\w, ]+)\)")
 
 
 def translate(source: str, local: Mapping[str, str]) -> Unit:
@@ -89,6 +93,10 @@ class _Body(Expressions):
     def block(self, node: Any, depth: int) -> list[str]:
         """The lines of a block, with a scope of its own; one that does nothing is `pass`."""
         items = (node.block_items or []) if isinstance(node, c_ast.Compound) else [node]
+        for pragma, loop in zip(items, [*items[1:], None], strict=True):
+            if isinstance(pragma, c_ast.Pragma):
+                _in_any_order(pragma, loop)
+        items = [item for item in items if not isinstance(item, c_ast.Pragma)]
         self.scopes.append({})
         lines = [line for item in items for line in self.statement(item, depth)]
         self.scopes.pop()
@@ -183,6 +191,32 @@ class _Body(Expressions):
                 body = self.block(node.stmt, depth + 1)
                 return [f"{pad}for {index} in range({start}, {end}):", f"{pad}    _tick()", *body]
         return []
+
+
+def _in_any_order(pragma: Any, loop: Any) -> None:
+    """Refuse `omp simd` before what is no loop, or where the turns do more to a variable from outside than to add to
+    it, or to multiply it, as the pragma says."""
+    place = f"line {pragma.coord.line}: #pragma {pragma.string}"
+    clauses = _REDUCTION.findall(pragma.string)
+    if pragma.string.split() != ["omp", "simd", *" ".join(f"reduction({op}:{names})" for op, names in clauses).split()]:
+        raise Fault(f"{place}: the check does not know it")
+    if not isinstance(loop, c_ast.For):
+        raise Fault(f"{place} stands before no loop")
+    told = {name.strip(): op for op, names in clauses for name in names.split(",")}
+    inside = [*_walk(loop.stmt)]
+    own = {n.name for n in inside if isinstance(n, c_ast.Decl)}
+    stores = [n for n in inside if isinstance(n, c_ast.Assignment)]
+    for n in stores:
+        name, way = getattr(n.lvalue, "name", None), n.op.replace("-", "+")
+        if isinstance(n.lvalue, c_ast.ID) and name not in own and f"{told.get(name)}=" != way:
+            raise Fault(f"{place}: {name} {n.op} is not what it says")
+    reads = Counter(n.name for n in inside if isinstance(n, c_ast.ID))
+    reads.subtract(n.lvalue.name for n in stores if isinstance(n.lvalue, c_ast.ID))
+    for name in told:
+        if reads[name] > 0:
+            raise Fault(f"{place}: {name} is read in a turn")
+    if any(isinstance(n, (c_ast.Return, c_ast.Break, c_ast.Goto)) for n in inside):
+        raise Fault(f"{place}: a turn leaves the loop")
 
 
 def _walk(node: Any) -> Iterator[Any]:

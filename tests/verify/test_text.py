@@ -285,6 +285,11 @@ FAULTS = [
     ("*out0 = frobnicate(x);", "frobnicate"),
     ("*out0 = z;", "z is not declared"),
     ("double y = x; { double y = y; *out0 = y; }", "y is read before it has a value"),
+    ("#pragma omp simd reduction(+:s)\n*out0 = 1.0;", "stands before no loop"),
+    ("double s = 0.0;\n#pragma omp parallel\nfor (int k = 0; k < 3; ++k) { s += 1.0; }", "does not know it"),
+    ("double s = 0.0;\n#pragma omp simd reduction(*:s)\nfor (int k = 0; k < 3; ++k) { s += x; }", "not what it says"),
+    ("double s = 0.0;\n#pragma omp simd\nfor (int k = 0; k < 3; ++k) { s += x; }", "not what it says"),
+    ("double s = 0.0;\n#pragma omp simd reduction(+:s)\nfor (int k = 0; k < 3; ++k) { s += s; }", "read in a turn"),
     ("*out0 = half(x, NULL);", "NoneType"),
 ]
 
