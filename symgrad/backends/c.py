@@ -7,6 +7,7 @@ a `_batch` beside it; any other one takes row-major arrays and their sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..plan import Program
 from ..plan.loops import accumulated, flatten, nests, pointwise, size_names
@@ -110,9 +111,11 @@ class C:
         found: list[Printed] = []
         for procedure, nest in zip((flat.forward, flat.backward), both, strict=True):
             one = Builder(flat, procedure, nest, size_names(program), point is not None, self.options, file).printed()
-            found.append(one)
-            if point is not None:
-                found.append(batch(one, primal.packs[0], program, file))
+            if point is None:
+                found.append(one)
+            else:  # an exported function that is not inline may be replaced when it is linked, and so is called
+                inlined = replace(one, function=replace(one.function, inline=True))
+                found += [inlined, batch(one, primal.packs[0], program, file)]
         return found, file
 
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:

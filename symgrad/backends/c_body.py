@@ -438,7 +438,7 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
 
 
 def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
-    """The scalars that the turns of a loop add to, or multiply, if their order is free and there are some to reorder."""
+    """The scalars that the turns of a loop add to, or multiply; none where their order is not free, or they are few."""
     found: dict[tuple[str, str], None] = {}
     for node in tree.walk(*body):
         if isinstance(node, (tree.Return, tree.Loop)):

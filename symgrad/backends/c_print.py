@@ -232,7 +232,8 @@ class Printer:
         """What stands before the body, or in the header."""
         result = "void" if f.result is None else self.word(f.result)
         items = [self.parameter(p, definition) for p in f.parameters] or ["void"]
-        return aligned(f"{'static ' * (f.role == 'local')}{result} {f.name}(", items, ")" if definition else ");")
+        words = "static " * (f.role == "local") + "inline " * (f.inline and definition)
+        return aligned(f"{words}{result} {f.name}(", items, ")" if definition else ");")
 
     def function(self, f: Function | Verbatim) -> list[str]:
         """The definition; above that of a local function, what it does."""

@@ -230,6 +230,7 @@ class Function:
     about   what it does, a line for each sentence
     macros  the sizes of its workspaces
     stands_for  what a local function computes, by the word that it has where no other name is in its way
+    inline  another function of the interface calls it in a loop
     """
 
     role: str
@@ -240,6 +241,7 @@ class Function:
     about: tuple[str, ...] = ()
     macros: tuple[Macro, ...] = ()
     stands_for: str = ""
+    inline: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
