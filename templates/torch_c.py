@@ -22,7 +22,7 @@ def _library():
 
     What is compiled is kept in __pycache__ there, or until the end of the process.
     To make the library beforehand:
-        cc -O2 -std=c99 -shared -fPIC -o NAME.so NAME.c -lm
+        cc -O2 -fopenmp-simd -std=c99 -shared -fPIC -o NAME.so NAME.c -lm
     """
     source = pathlib.Path(__file__).resolve().with_name(f"{_NAME}.c")
     ready = source.with_suffix(".so")
@@ -32,7 +32,7 @@ def _library():
 def _compiled(source):
     """Return the library that the C compiles to, with $CC or cc."""
     compiler = shlex.split(os.environ.get("CC") or "cc")
-    command = [*compiler, "-O2", "-std=c99", "-shared", "-fPIC"]
+    command = [*compiler, "-O2", "-fopenmp-simd", "-std=c99", "-shared", "-fPIC"]
     parts = [path.read_text() for path in (source, source.with_suffix(".h"))]
     parts += [*command, sysconfig.get_platform()]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -27,7 +27,7 @@ from .options import DEFAULT, Options
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
 
-FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
+FLAGS = ("-std=c99", "-O2", "-fopenmp-simd", "-fPIC", "-shared")
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NUMBERS = {
     REAL: ctypes.c_double, SIZE: ctypes.c_size_t, INT: ctypes.c_ssize_t, BOOL: ctypes.c_int, INTEGER: ctypes.c_int64,
