@@ -38,6 +38,7 @@ LISTED = {
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
     "verify/reach.py": "how the oracle computes with integers",
+    "verify/rounding/format.py": "the oracle's own bounds",
     "verify/rounding/functions.py": "the oracle's own bounds",
 }
 

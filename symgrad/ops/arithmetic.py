@@ -69,10 +69,10 @@ ARITHMETIC: tuple[Op, ...] = (
        kind="number", cost=0, error=errors.constant),
     # arithmetic
     _ring("add", "sum", "plus", lambda a, b: a + b, errors.summed, lambda a, b, y: (ONE, ONE), associative=True,
-          scans=True),
+          scans=True, reduction="sum"),
     _ring("sub", "difference", "minus", lambda a, b: a - b, errors.summed, lambda a, b, y: (ONE, -ONE)),
     _ring("mul", "product", "times", lambda a, b: a * b, errors.multiplied, lambda a, b, y: (b, a), associative=True,
-          scans=True),
+          scans=True, reduction="prod"),
     Op("div", 2, real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0",
        inside=1, kind="arithmetic", noun="quotient", between="over", cost=3, error=errors.divided, ieee=_quotient),
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x, kind="arithmetic", noun="negative", cost=1,

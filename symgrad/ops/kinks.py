@@ -24,7 +24,7 @@ def _extremum(name: str, wins: str, value: Callable[[Any, Any], Any], twin: Any)
     """The row of the larger or the smaller of two; the larger is that of logarithms, too."""
     return Op(name, 2, value, lambda a, b, y: (_share(wins, a, b), _share(wins, b, a)), twin,
               names=(twin.__name__, twin.__name__.lower()), integral=True, of_logs=wins == "gt", associative=True,
-              scans=True, error=errors.largest,
+              scans=True, reduction=twin.__name__.lower(), error=errors.largest,
               kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half))  # fmt: skip
 
 

@@ -98,6 +98,7 @@ class Op:
     of_logs     its arguments may be logarithms, and -oo, that of 0: it is checked there, too
     associative it takes any number of arguments: f(x, y, z) is f(f(x, y), z)
     scans       languages of arrays have its running value: cumsum, cummax
+    reduction   what it is over an index: sum, max
     nonnegative its value is at least 0
     monotone    1 where it rises with its one argument wherever it is defined, -1 where it falls
     grows       where it does as an exponential, and leaves the range of numbers: "right" at large arguments, "both" at
@@ -131,6 +132,7 @@ class Op:
     of_logs: bool = False
     associative: bool = False
     scans: bool = False
+    reduction: str = ""
     nonnegative: bool = False
     monotone: int = 0
     grows: str = ""

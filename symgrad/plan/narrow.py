@@ -286,6 +286,7 @@ def _is_number(node: Expr) -> bool:
 
 def _is_affine(condition: Expr, facts: Facts, holds: bool = True) -> bool:
     """Whether it is one condition on places, which are no data."""
+    if any(r.subscripts or r.name not in facts.integers for r in refs(condition)):
+        return False  # asked first: the alternatives of conditions in conditions are many
     ways = alternatives(condition, facts, holds)
-    plain = not any(r.subscripts for r in refs(condition))
-    return plain and len(ways) == 1 and not any(isinstance(a, Opaque) for a in ways[0])
+    return len(ways) == 1 and not any(isinstance(a, Opaque) for a in ways[0])

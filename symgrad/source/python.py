@@ -364,7 +364,7 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if found is not None:
         return found
     values = {name: getattr(node, name) for name in parts}
-    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(v.__class__)}
+    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(v.__class__) is not None}
     return replace(node, **{name: mapped(value, change) for name, value in inner.items()})
 
 

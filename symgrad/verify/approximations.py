@@ -19,7 +19,6 @@ from mpmath import mp
 
 from ..ops import OPS
 from .rounding import Format, Number, lift, rounding
-from .rounding.array import number
 from .rounding.number import of
 from .text import Fault
 
@@ -55,7 +54,7 @@ def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any
     with rounding(chosen, chosen.bits):
         for x in points(*granted.within[chosen.bits], chosen.bits):
             try:
-                found, truth = number(code(lift(x))).value, _truth(name, x, chosen.bits)
+                found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
             except Fault as fault:
                 raise type(fault)(f"{name}({x!r}) {fault}") from fault
             except Exception as error:

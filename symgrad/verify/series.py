@@ -14,7 +14,6 @@ import mpmath
 from mpmath import mp
 
 from .rounding import Number, lift
-from .rounding.array import number
 from .rounding.format import INF, now, spread
 from .rounding.number import rounded
 from .text import Fault
@@ -38,7 +37,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
 
     def at(x: Any, bits: int) -> Any:
         with mp.workprec(bits):
-            return number(formula(lift(x))).value
+            return lift(formula(lift(x))).value
 
     def exact(x: Any) -> Any:
         if not mp.isfinite(x) or not near(lift(x)):
@@ -49,7 +48,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
             with mp.workprec(2 * mp.prec):
                 step = mpmath.ldexp(1, -mp.prec)
                 inside = any(mp.isfinite(at(x + s, 4 * bits)) for s in (step, -step))
-            return number(series(lift(x))).value if inside else found
+            return lift(series(lift(x))).value if inside else found
         for _ in range(AGAIN):
             found, less, bits = at(x, 2 * bits), found, 2 * bits
             if abs(found - less) <= mpmath.ldexp(abs(found), -mp.prec):
@@ -58,7 +57,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
 
     def compared(x: Any, truth: Any) -> Number:
         """The series at x."""
-        found = number(series(lift(x)))
+        found = lift(series(lift(x)))
         if not abs(found.value - truth) <= OFF * abs(truth):
             raise Fault(
                 f"the series of {name} is {mpmath.nstr(found.value, 20)} at {mpmath.nstr(x, 8)}, "
@@ -89,7 +88,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
             found = compared(x.value, truth)
             own = found.err + abs(truth) * OFF / now.unit if now.unit else INF
         else:
-            own = number(formula(lift(x.value))).err
+            own = lift(formula(lift(x.value))).err
         moved = spread(exact, (x.value,), 0, x.err) if x.err else 0.0
         return rounded(truth, float(own) + moved, 0.0)
 

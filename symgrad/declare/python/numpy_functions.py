@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, apply
-from ...ops import NAMES
+from ...ops import NAMES, OPS
 from . import joining, matrices, numpy_axes, numpy_sums
 from .arithmetic import combined, elementwise, matmul, reduced, std, var
 from .graph import constant
@@ -43,12 +43,11 @@ _COMPOSED: Mapping[str, Callable[..., Traced]] = {
 }
 
 
-_REDUCED = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logsumexp"}
 _NEUTRAL = {"add": ZERO, "mul": ONE}  # of the others the first element is the first result
 
 
 def _reduce(op: str, x: Any, axis: Any = 0, *, keepdims: bool = False) -> Traced:
-    return reduced(_REDUCED[op], x, axis, keepdims)
+    return reduced(OPS[op].reduction, x, axis, keepdims)
 
 
 def _accumulate(op: str, x: Any, axis: int = 0) -> Traced:
@@ -69,7 +68,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     op = _UFUNCS.get(name) or NAMES.get(name)
     if method == "__call__" and not kwargs and (name in _COMPOSED or op is not None):
         return _COMPOSED[name](*inputs) if name in _COMPOSED else elementwise(op or "", *inputs)
-    if op is not None and (method == "outer" or method in _OF_UFUNCS and op in _REDUCED):
+    if op is not None and (method == "outer" or method in _OF_UFUNCS and OPS[op].reduction):
         found: Traced = _bound(f"{name}.{method}", partial(_OF_UFUNCS[method], op), inputs, kwargs)
         return found
     whole = name if method == "__call__" else f"{name}.{method}"

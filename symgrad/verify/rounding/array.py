@@ -102,11 +102,6 @@ def exact(value: Any) -> Exact:
     return filled([lift(value)], ())
 
 
-def number(value: Any) -> Number:
-    """`value`, a number or an array of rank 0, as a Number."""
-    return lift(value.item() if isinstance(value, np.ndarray) else value)
-
-
 def filled(values: Sequence[Any], shape: tuple[int, ...]) -> Exact:
     """An array of the given elements."""
     array = np.empty(prod(shape), dtype=object)

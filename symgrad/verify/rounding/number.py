@@ -157,7 +157,7 @@ def margin(err: float) -> Any:
 
 
 def lift(value: Any) -> Number:
-    """`value` as a Number: an int, a bool, an mpf; a float, exactly, if it does not count as 0."""
+    """`value` as a Number: an int, a bool, an mpf; a float, exactly, if it does not count as 0; an array of rank 0."""
     if type(value) is Number:
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -169,6 +169,8 @@ def lift(value: Any) -> Number:
         return Number(mpmath.mpf(float(value)), now.lost if flushed else 0.0)
     if isinstance(value, mpmath.mpf):
         return Number(value)
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return lift(value.item())
     raise TypeError(f"{value!r} is no number")
 
 
