@@ -186,7 +186,7 @@ class Order:
         first, *others = equations
         equations = [first, *(aligned(e, first, self._taken) for e in others)]
         element = _element(first)
-        shown = [(i, extent) for s in first.subscripts for i, extent in first.box if i in indices(s)]
+        shown = list(dict.fromkeys(part for s in first.subscripts for part in first.box if part[0] in indices(s)))
         inner = next((found for e in equations if (found := self._inner_rows(e))), [])
         if inner:
             block = self._rows(tensor, equations, element, inner, assign)
