@@ -28,4 +28,8 @@ def arguments(function):
         drawn = rng.uniform(0.5, 0.95, shape)
         if name in symmetric:
             drawn = made_symmetric(drawn, symmetric[name][0], True)
-        yield drawn if tensor.dtype == "real" else rng.integers(0, 2, shape, tensor.dtype)
+        if tensor.dtype != "real":
+            drawn = rng.integers(0, 2, shape, tensor.dtype)
+        if tensor.dtype == "bool":
+            drawn[..., :1] = True  # a row of a mask has an entry
+        yield drawn

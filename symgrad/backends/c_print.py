@@ -193,7 +193,7 @@ class Printer:
             for op in dict.fromkeys(op for op, _ in loop.sums)
             if (names := [name for own, name in loop.sums if own == op])
         ]
-        lines = filled(["#pragma omp simd", *clauses], LIMIT - indent - 2) if clauses else []
+        lines = filled(["#pragma omp simd", *" ".join(clauses).split()], LIMIT - indent - 2) if clauses else []
         return (" \\\n").join(" " * indent + line for line in lines).splitlines()
 
     def _turns(self, loop: Loop) -> list[Piece]:

@@ -7,6 +7,7 @@ the subset raises Fault, so nothing is executed that is not understood.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -93,7 +94,7 @@ class _Body(Expressions):
     def block(self, node: Any, depth: int) -> list[str]:
         """The lines of a block, with a scope of its own; one that does nothing is `pass`."""
         items = (node.block_items or []) if isinstance(node, c_ast.Compound) else [node]
-        for pragma, loop in zip(items, [*items[1:], None], strict=True):
+        for pragma, loop in itertools.zip_longest(items, items[1:]):
             if isinstance(pragma, c_ast.Pragma):
                 _in_any_order(pragma, loop)
         items = [item for item in items if not isinstance(item, c_ast.Pragma)]

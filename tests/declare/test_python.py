@@ -597,7 +597,7 @@ def torn_in_two(x: sg.Tensor["n m"], y: sg.Tensor["k"]):
 
 
 def infinite(x):
-    return sg.where(x > 0, x, np.inf)
+    return x * sg.where(x > 0, x, np.inf)
 
 
 def unending(x: sg.Tensor["n"], t: sg.Int["n"]):
@@ -708,7 +708,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]
     ),
     "reshape by half of an axis": (torn, ShapeError, ("merging", "(n, m)", "test_python.py:")),
     "reshape to another size": (torn_in_two, ShapeError, ("(n, m) does not become (n, k)", "test_python.py:")),
-    "infinity": (infinite, DeclarationError, ("oo is a value only where it changes nothing", "test_python.py:")),
+    "infinity": (infinite, DeclarationError, ("oo is given to an operator that has no limit there", "test_python.py:")),
     "subscripts from data": (unending, DeclarationError, ("takes indices of sg.indices", "test_python.py:")),
     "reshape across an axis": (torn_apart, ShapeError, ("merging", "splitting one", "test_python.py:")),
     "pack and name": (stretched_pack, ShapeError, ("does not stretch", "test_python.py:")),

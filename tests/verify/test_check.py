@@ -84,7 +84,7 @@ def test_a_loss_is_one_short_line():
     report = check(pointwise("f", body), files, "numpy", numpy_module(files))
     assert report.ok and report.losses
     _, second = str(report).splitlines()
-    assert re.fullmatch(r"  accuracy: \w.* at \d+ of 91 points \(worst: (out|grad_x) at x = \S+\)", second)
+    assert re.fullmatch(r"  accuracy: \w.* at \d+ of 123 points \(worst: (out|grad_x) at x = \S+\)", second)
     assert 0 < report.accuracy.points < report.points
 
 
