@@ -27,7 +27,7 @@ from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, Parameter
 from .rounding import DOUBLE as DOUBLE_FORMAT
-from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding
+from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding, total
 from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
@@ -87,6 +87,7 @@ class CText:
             "_lift": lift,
             "_literal": literal,
             "_pi": pi,
+            "_total": total,
             "_whole": int,
             "_unsigned": unsigned,
             "_quotient": quotient,

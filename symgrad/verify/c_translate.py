@@ -7,7 +7,6 @@ the subset raises Fault, so nothing is executed that is not understood.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from pycparser import c_ast, c_parser
 
 from . import c_lapack
 from .c_expressions import Expressions
-from .c_types import INT, SIZE, Parameter, Unit, element_type, unknown
+from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, unknown
 from .text import Fault
 
 _REDUCTION = re.compile(r"reduction\(([+*]):([\w, ]+)\)")
@@ -80,6 +79,7 @@ class _Body(Expressions):
         super().__init__(unit, {n.name for n in taken if isinstance(n, c_ast.ID)})
         self.node = node
         self.local = node.decl.name in unit.local
+        self.added: dict[str, str] = {}  # what the turns of the loop add to, and what keeps that
 
     def translate(self) -> None:
         name = self.node.decl.name
@@ -94,14 +94,27 @@ class _Body(Expressions):
     def block(self, node: Any, depth: int) -> list[str]:
         """The lines of a block, with a scope of its own; one that does nothing is `pass`."""
         items = (node.block_items or []) if isinstance(node, c_ast.Compound) else [node]
-        for pragma, loop in itertools.zip_longest(items, items[1:]):
-            if isinstance(pragma, c_ast.Pragma):
-                _in_any_order(pragma, loop)
-        items = [item for item in items if not isinstance(item, c_ast.Pragma)]
         self.scopes.append({})
-        lines = [line for item in items for line in self.statement(item, depth)]
+        lines: list[str] = []
+        for before, item, after in zip([None, *items], items, [*items[1:], None], strict=False):
+            if isinstance(item, c_ast.Pragma):
+                self.added = _in_any_order(item, after)
+            elif isinstance(before, c_ast.Pragma):
+                lines += self._reordered(item, depth)
+            else:
+                lines += self.statement(item, depth)
         self.scopes.pop()
         return lines or ["    " * depth + "pass"]
+
+    def _reordered(self, loop: Any, depth: int) -> list[str]:
+        """A loop whose turns may be added up in any order: what they add is kept, and added up after it."""
+        pad = "    " * depth
+        sums = {name: self._find(c_ast.ID(name, coord=loop.coord)) for name in self.added if name not in self.boxed}
+        self.added = {name: f"terms_{python}" for name, (python, kind) in sums.items() if kind == DOUBLE}
+        lines = [f"{pad}{terms} = []" for terms in self.added.values()] + self.statement(loop, depth)
+        lines += [f"{pad}{sums[n][0]} = _total([{sums[n][0]}, *{terms}])" for n, terms in self.added.items()]
+        self.added = {}
+        return lines
 
     def statement(self, node: Any, depth: int) -> list[str]:
         pad = "    " * depth
@@ -151,6 +164,9 @@ class _Body(Expressions):
 
     def _assignment(self, node: Any) -> str:
         text, kind = self.expression(node.rvalue)
+        if isinstance(node.lvalue, c_ast.ID) and node.lvalue.name in self.added and node.op in ("+=", "-="):
+            sign = "-" * (node.op == "-=")
+            return f"{self.added[node.lvalue.name]}.append({sign}{self.converted_text(text, kind, DOUBLE)})"
         if node.op != "=":
             text, kind = self.operator(node.op[:-1], *self.expression(node.lvalue), text, kind)
         return self._store(node.lvalue, text, kind)
@@ -194,9 +210,9 @@ class _Body(Expressions):
         return []
 
 
-def _in_any_order(pragma: Any, loop: Any) -> None:
-    """Refuse `omp simd` before what is no loop, or where the turns do more to a variable from outside than to add to
-    it, or to multiply it, as the pragma says."""
+def _in_any_order(pragma: Any, loop: Any) -> dict[str, str]:
+    """The variables that the turns of a loop add to. Refuses `omp simd` before what is no loop, or where the turns do
+    more to a variable from outside than to add to it, or to multiply it, as the pragma says."""
     place = f"line {pragma.coord.line}: #pragma {pragma.string}"
     clauses = _REDUCTION.findall(pragma.string)
     if pragma.string.split() != ["omp", "simd", *" ".join(f"reduction({op}:{names})" for op, names in clauses).split()]:
@@ -218,6 +234,7 @@ def _in_any_order(pragma: Any, loop: Any) -> None:
             raise Fault(f"{place}: {name} is read in a turn")
     if any(isinstance(n, (c_ast.Return, c_ast.Break, c_ast.Goto)) for n in inside):
         raise Fault(f"{place}: a turn leaves the loop")
+    return {name: "" for name, op in told.items() if op == "+"}
 
 
 def _walk(node: Any) -> Iterator[Any]:
