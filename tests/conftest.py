@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def pytest_configure(config):
 def pytest_xdist_auto_num_workers(config):
     """As many processes as there are processors for a run of everything; none for a file, or a test."""
     return 0 if config.args_source is config.ArgsSource.ARGS else os.cpu_count()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Without torch and JAX the tests of frameworks are left out, unless they are asked for."""
+    missing = collection_path.name == "frameworks" and not any(map(find_spec, ("torch", "jax")))
+    return True if missing and not config.option.frameworks else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -447,6 +447,7 @@ for declaration in declarations:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", (0, 2))
 def test_the_same_text_is_printed_in_every_process(start):
     unprintable = ("prod[i,j]", "where((i+r-1", "where(i+r <", "argmax")

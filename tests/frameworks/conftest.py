@@ -39,6 +39,14 @@ def jax(pytestconfig):
     return module
 
 
+@pytest.fixture(autouse=True)
+def language(request):
+    """The framework that a test of several languages prints for."""
+    to = getattr(request.node, "callspec", None) and request.node.callspec.params.get("to")
+    if to in ("torch", "jax"):
+        request.getfixturevalue(to)
+
+
 @pytest.fixture
 def rng():
     """The same random numbers in every test."""

@@ -10,7 +10,6 @@ import symgrad as sg
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("name", MENDED)
-def test_agrees_with_the_formula(name, to, request):
-    request.getfixturevalue(to)
+def test_agrees_with_the_formula(name, to):
     report = sg.check(sg.parse(MENDED[name]), to=to)
     assert report.ok, report

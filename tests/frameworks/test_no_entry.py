@@ -11,8 +11,7 @@ import symgrad as sg
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("name", NO_ENTRY)
-def test_value_and_gradient(name, to, request):
-    request.getfixturevalue(to)
+def test_value_and_gradient(name, to):
     function, inputs, expected, gradient = NO_ENTRY[name]
     code = sg.load(function, to, check=False)
     out, saved = code.forward(*inputs)

@@ -22,7 +22,7 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x, y) = xlogy(x, y)",
     "f(x) = erf(x) + erfc(x)*ndtr(x)",
     "f(x) = erfcx(x)",
-    "f(x) = inverse_mills(x)",
+    pytest.param("f(x) = inverse_mills(x)", marks=pytest.mark.long),  # 20 seconds of mpmath
     "f(x) = log_erfc(x)",
     "f(x, y) = inversion(x, y)",
     "f(x) = log(sigmoid(x))*x - log(1 - sigmoid(x))",
