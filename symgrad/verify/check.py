@@ -165,6 +165,7 @@ class _Checking:
                 self.found.stopped = "the time ran out"
                 break
             self._case(case)
+            self.found.points += case.count
             tell("report", self.found.report())
         else:
             self._once()
@@ -196,7 +197,8 @@ class _Checking:
         self.tell("calling", None)
 
     def _calling(self, stage: str, case: Case | None) -> None:
-        """Tell what the artefact is asked for, lest it does not come back."""
+        """Tell what is known and what the artefact is asked for, lest it does not come back."""
+        self.tell("report", self.found.report())
         self.tell("calling", self.found.finding(stage, self.function.name, "", case))
 
     # one point
@@ -204,7 +206,6 @@ class _Checking:
     def _case(self, case: Case) -> None:
         found = truth(self.declaration, case)
         self.found.undecided += found.undecided
-        self.found.points += case.count
         self._witnesses(case, found)
         chosen = SINGLE if self.single else DOUBLE
         bounds = self.text(case, found, self._format(chosen)) if self.text is not None else None

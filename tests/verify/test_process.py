@@ -76,6 +76,13 @@ def test_a_call_that_never_comes_back_is_a_failure(monkeypatch):
 
 
 @linux
+def test_what_the_text_shows_is_not_lost_with_the_call():
+    files = numpy_files("softmax", NUMPY["softmax"].replace("def backward", "def adjoint"))
+    report = check(FUNCTIONS["softmax"](), files, "numpy", Wrong("softmax", 1, forever), seconds=3)
+    assert [failure.stage for failure in report.failures] == ["text"]
+
+
+@linux
 @pytest.mark.parametrize("call", [1, 4])
 def test_a_crash_is_a_failure_with_its_point(call):
     report = checked(crash, call)
