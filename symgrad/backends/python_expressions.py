@@ -11,7 +11,7 @@ from ..expr import ONE, Expr
 from ..expr.sizes import never_negative
 from ..ops import OPS, Op
 from ..plan.arrays import tree as arrays
-from ..plan.arrays.below import ARRAYS, below, children, plain_number
+from ..plan.arrays.below import below, children, plain_number
 from ..plan.arrays.divisors import not_zero
 from ..plan.arrays.tree import ALL, BACK, Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
 from ..source import python as py
@@ -278,7 +278,7 @@ class Expressions:
             return Word(item) if item == "..." else Name(item)
         if isinstance(item, Expr):
             return size(item)
-        assert isinstance(item, ARRAYS)
+        assert isinstance(item, arrays.ArrayNode)
         return tree(item)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import Expr
-from ..plan.arrays.below import ARRAYS, below
+from ..plan.arrays.below import below
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
-from ..plan.arrays.tree import ALL, BACK, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
+from ..plan.arrays.tree import ALL, BACK, ArrayNode, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
 from ..source import python as py
 from ..source.layout import LIMIT
 from ..source.python import Do, Element, Expression, Name, Operation, Several, Word, call, method
@@ -138,7 +138,7 @@ class TorchStatements(Statements):
 
     def add_at(self, s: AddAt) -> py.Block:
         value, name = self.tree(s.value), Name(s.name)
-        arrays = all(isinstance(i, ARRAYS) and not isinstance(i, (Num, SizeOf)) for i in s.items)
+        arrays = all(isinstance(i, ArrayNode) and not isinstance(i, (Num, SizeOf)) for i in s.items)
         if arrays and s.name not in self.tree.rows and s.name not in self.seen:
             index = Several(self.tree.items(s.items))
             return [Do(method(name, "index_put_", index, value, accumulate=Word("True")))]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Union
+from dataclasses import dataclass
+from typing import Any, TypeVar, Union
 
 from ...expr import Expr
-from .below import ARRAYS, below, children, in_place, with_children
-from .tree import Array, Item, Slice, Take, Var
+from .below import below, with_parts
+from .tree import Array, ArrayNode, Item, Slice, Take
+
+Tree = TypeVar("Tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def tops(s: Statement) -> list[Array]:
     for inner in flat(s):
         found.append(inner.value)
         if isinstance(inner, (Update, AddAt)):
-            found += [i for i in inner.items if isinstance(i, ARRAYS)]
+            found += [i for i in inner.items if isinstance(i, ArrayNode)]
     return found
 
 
@@ -101,46 +102,11 @@ def items_of(s: Statement) -> list[tuple[Item, ...]]:
     return found + [a.items for top in tops(s) for a in below(top) if isinstance(a, Take)]
 
 
-def mapped(s: Statement, change: Callable[[Array], Array], items: Callable[[Item], Item] | None = None) -> Statement:
-    """`s` with every array expression, and every other entry of what it writes to, changed."""
-    if isinstance(s, Guard):
-        body, otherwise = (tuple(mapped(b, change, items) for b in bs) for bs in (s.body, s.otherwise))
-        return replace(s, body=body, otherwise=otherwise)
-    if isinstance(s, For):
-        return replace(s, body=tuple(mapped(b, change, items) for b in s.body))
-    if isinstance(s, (Assign, Unpack)):
-        return replace(s, value=change(s.value))
-    new = tuple(change(i) if isinstance(i, ARRAYS) else i if items is None else items(i) for i in s.items)
-    return replace(s, items=new, value=change(s.value))
+def replaced(tree: Tree, old: Array | Slice, new: Array | str) -> Tree:
+    """A statement, or an array, with `new` in the place of each `old`, which is an array or an entry of an index."""
 
+    def change(part: Any) -> Any:
+        return new if part == old else with_parts(part, change)
 
-def with_value(s: Statement, name: str, value: Array) -> Statement:
-    """`s` with the variable `name` replaced by `value`."""
-    return mapped(s, lambda a: in_place(a, name, value))
-
-
-def renamed(s: Statement, old: Array, name: str) -> Statement:
-    """`s` with a name for `old`."""
-    return mapped(s, lambda a: named_in(a, old, name))
-
-
-def named_in(value: Array, old: Array, name: str) -> Array:
-    """`value` with a name for `old`."""
-    if value == old:
-        return Var(name)
-    mine = children(value)
-    new = [named_in(c, old, name) for c in mine]
-    return value if all(a is b for a, b in zip(new, mine, strict=True)) else with_children(value, new)
-
-
-def with_items(s: Statement, names: Mapping[Slice, str]) -> Statement:
-    """`s` with names for some of its slices."""
-
-    def item(i: Item) -> Item:
-        return names.get(i, i) if isinstance(i, Slice) else i
-
-    def change(value: Array) -> Array:
-        value = with_children(value, [change(c) for c in children(value)]) if children(value) else value
-        return replace(value, items=tuple(map(item, value.items))) if isinstance(value, Take) else value
-
-    return mapped(s, change, item)
+    done: Tree = change(tree)
+    return done

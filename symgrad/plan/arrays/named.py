@@ -11,7 +11,7 @@ from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS
 from .affine import Sizes
 from .below import below, children
-from .commands import Assign, For, Guard, Statement, named_in, renamed, tops
+from .commands import Assign, For, Guard, Statement, replaced, tops
 from .guards import Line, arrays_in, targets_of
 from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reshape, Scan, Take, Var, Windows
 
@@ -59,7 +59,7 @@ def named(
         value = a
         for other in reversed(others):
             if other != a and other in names:
-                value = named_in(value, other, names[other])
+                value = replaced(value, other, Var(names[other]))
         return value
 
     def put(line: Line) -> None:
@@ -92,7 +92,7 @@ def named(
                     result.append(Line(Assign(names[a], part), line.serves, line.when))
                 known[names[a]] = (line.serves, line.when)
         for block in reversed((*early, *wanted)):
-            s = renamed(s, block, names[block])
+            s = replaced(s, block, Var(names[block]))
         result.append(replace(line, statement=s))
 
     for line in lines:

@@ -11,9 +11,9 @@ from ...ir import Equation, Role
 from ...ops.matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
-from .below import ARRAYS, below, sizes_in, sizes_of
+from .below import below, sizes_in, sizes_of
 from .borders import Borders
-from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, tops, with_value
+from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
 from .divisors import not_zero, options_that_divide
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
@@ -23,6 +23,7 @@ from .spell import Speller
 from .stores import Stores
 from .tree import (
     Array,
+    ArrayNode,
     BroadcastTo,
     Copy,
     Diagonal,
@@ -203,7 +204,7 @@ class _Builder:
                 continue
             target = result[reader[s.name]]
             assert target is not None
-            merged = with_value(target.statement, s.name, s.value)
+            merged = replaced(target.statement, Var(s.name), s.value)
             simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
             if simple and self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)
@@ -340,7 +341,7 @@ def _root(value: Array, roots: Mapping[str, str]) -> str | None:
         case Var(name):
             return roots.get(name, name)
         case Take(base, items):
-            return None if any(isinstance(i, ARRAYS) for i in items) else _root(base, roots)
+            return None if any(isinstance(i, ArrayNode) for i in items) else _root(base, roots)
         case Permute(base, _) | Reshape(base=base) | BroadcastTo(base, _) | Windows(base=base) | Diagonal(base=base):
             return _root(base, roots)
         case _:

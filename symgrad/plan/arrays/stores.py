@@ -34,7 +34,7 @@ from ..conditions import all_of, asked, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
-from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, renamed, tops, with_items
+from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, replaced, tops
 from .elements import Moving, Split, shared_by, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame, pack_of
@@ -270,8 +270,8 @@ class Stores(Fills):
             if item not in self.slices:
                 self.slices[item] = self.sizes.names.new(f"slice_{i.name}")
             defined.append(Assign(self.slices[item], Places(item)))
-        names = {item: self.slices[item] for item in found}
-        return replace(loop, body=(*defined, with_items(inner, names)))
+            inner = replaced(inner, item, self.slices[item])
+        return replace(loop, body=(*defined, inner))
 
     def _hoisted(self, loop: For) -> tuple[list[Statement], For]:
         """What does not change in a loop, computed before it."""
@@ -293,7 +293,7 @@ class Stores(Fills):
             name = self.sizes.names.new(f"scaled_{first}")
             self.tensors[name] = replace(self.tensors[first], name=name, named=False)
             before.append(Assign(name, a))
-            statement = renamed(statement, a, name)
+            statement = replaced(statement, a, Var(name))
         assert isinstance(statement, For)
         return before, statement
 

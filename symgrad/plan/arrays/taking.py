@@ -11,7 +11,7 @@ from ...expr import (
     Expr,
     Index,
 )
-from .below import children, with_children
+from .below import is_array, with_parts
 from .layout import is_pack
 from .tree import (
     ALL,
@@ -65,7 +65,8 @@ def whole(array: Array) -> Array:
     if isinstance(array, Real):
         base = whole(array.base)
         return Elementwise("select", (base, Num(as_number(ONE)), Num(as_number(ZERO)))) if array.boolean else base
-    return with_children(array, [whole(c) for c in children(array)])
+    done: Array = with_parts(array, lambda part: whole(part) if is_array(part) else part)
+    return done
 
 
 def as_number(node: Expr) -> Const:

@@ -8,8 +8,14 @@ from typing import Union
 from ...expr import Const, Expr, const, is_exact, value_of
 
 
+class ArrayNode:
+    """What the kinds of arrays have in common."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Var:
+class Var(ArrayNode):
     """A tensor by name; `number` if it is a number of Python's and no array."""
 
     name: str
@@ -17,21 +23,21 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class Num:
+class Num(ArrayNode):
     """A number as it is typed."""
 
     value: Const
 
 
 @dataclass(frozen=True, slots=True)
-class SizeOf:
+class SizeOf(ArrayNode):
     """An integer expression of sizes and options, as a number."""
 
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Elementwise:
+class Elementwise(ArrayNode):
     """An operator of `symgrad.ops` on arrays that broadcast."""
 
     op: str
@@ -52,7 +58,7 @@ BACK = Slice(None, None, const(-1))  # all, from behind
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class Take(ArrayNode):
     """`base[items]`: a Slice, None (a new axis), ... (a pack), the name of a slice, an integer expression or array."""
 
     base: Array
@@ -60,7 +66,7 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class Permute:
+class Permute(ArrayNode):
     """The axes of `base` in another order; all of them reversed is the transpose."""
 
     base: Array
@@ -68,7 +74,7 @@ class Permute:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(ArrayNode):
     """sum, mean, max, min, prod, argmax over `axes` (None: all of them); supremum is a max that is -oo of nothing."""
 
     kind: str
@@ -78,7 +84,7 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(ArrayNode):
     """`base` combined by the operator `op` (add, mul, maximum, minimum, logaddexp) along `axis`, each element with all
     before it; from the end if `reverse`. The axis is None where there is but one."""
 
@@ -89,7 +95,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class MatMul:
+class MatMul(ArrayNode):
     """`left @ right`."""
 
     left: Array
@@ -97,14 +103,14 @@ class MatMul:
 
 
 @dataclass(frozen=True, slots=True)
-class Eye:
+class Eye(ArrayNode):
     """The identity matrix, as numbers."""
 
     extent: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCall:
+class MatrixCall(ArrayNode):
     """A function of whole matrices, by the name of its row in `ops.matrices` or of a call with several results."""
 
     kind: str
@@ -112,7 +118,7 @@ class MatrixCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Einsum:
+class Einsum(ArrayNode):
     """A contraction by its subscripts: "ij,jk->ik"."""
 
     subscripts: str
@@ -120,7 +126,7 @@ class Einsum:
 
 
 @dataclass(frozen=True, slots=True)
-class Reshape:
+class Reshape(ArrayNode):
     """`base` in another shape. `split`: axes become several.
 
     None in the shape stands for -1, the axis that takes the rest; where another axis may be 0, that cannot be told, and
@@ -140,7 +146,7 @@ class Reshape:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(ArrayNode):
     """The windows of `base` along `axis`, `step` apart; their `size` elements, `dilation` apart, in a last axis."""
 
     base: Array
@@ -151,7 +157,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class Pad:
+class Pad(ArrayNode):
     """`base` with so many elements before and behind each axis, all of them `fill`; `pack` if the first of them is the
     axis of a pack, which stands for several."""
 
@@ -162,7 +168,7 @@ class Pad:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagonal:
+class Diagonal(ArrayNode):
     """The elements of two axes of one length at equal places; theirs is the last axis."""
 
     base: Array
@@ -171,7 +177,7 @@ class Diagonal:
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class Roll(ArrayNode):
     """`base` with what leaves it at one end of `axis` coming in at the other."""
 
     base: Array
@@ -180,7 +186,7 @@ class Roll:
 
 
 @dataclass(frozen=True, slots=True)
-class Triangle:
+class Triangle(ArrayNode):
     """`base` with zeros above (`lower`) or below the diagonal `offset` of its last two axes."""
 
     base: Array
@@ -189,14 +195,14 @@ class Triangle:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Places(ArrayNode):
     """A slice as a value, to have a name."""
 
     item: Slice
 
 
 @dataclass(frozen=True, slots=True)
-class PackPlaces:
+class PackPlaces(ArrayNode):
     """The places along the axes of a pack, one array for each: the first of `shape`, whose last `rest` are others."""
 
     shape: tuple[Expr, ...]
@@ -204,7 +210,7 @@ class PackPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class Concatenate:
+class Concatenate(ArrayNode):
     """Arrays one behind the other along an axis that they have."""
 
     items: tuple[Array, ...]
@@ -212,7 +218,7 @@ class Concatenate:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(ArrayNode):
     """0, 1, ..., extent - 1; `real` if it is used as a number and not as a subscript."""
 
     extent: Expr
@@ -220,7 +226,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(ArrayNode):
     """Arrays of one shape along a new axis."""
 
     items: tuple[Array, ...]
@@ -228,7 +234,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class BroadcastTo:
+class BroadcastTo(ArrayNode):
     """`base` in a larger shape; a pack in it is splatted."""
 
     base: Array
@@ -236,7 +242,7 @@ class BroadcastTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class Full(ArrayNode):
     """A new array filled with one number."""
 
     value: Array
@@ -244,7 +250,7 @@ class Full:
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class Real(ArrayNode):
     """`base`, which is integer (or `boolean`), in the floating-point type of the inputs."""
 
     base: Array
@@ -252,7 +258,7 @@ class Real:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(ArrayNode):
     """A fresh copy, to be written to."""
 
     base: Array
@@ -264,8 +270,3 @@ Array = Union[
     MatrixCall, Eye, PackPlaces,
 ]  # fmt: skip
 Item = Union[Slice, None, str, Expr, "Array"]
-
-
-# statements
-
-
