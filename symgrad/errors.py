@@ -1,16 +1,5 @@
 """What can go wrong, in the user's words: every message says what, where, and what to do next."""
 
-__all__ = [
-    "CheckError",
-    "CompilerError",
-    "DeclarationError",
-    "FormulaError",
-    "ShapeError",
-    "SymgradError",
-    "TargetError",
-    "UnsupportedError",
-]
-
 
 class SymgradError(Exception):
     """The base of every error that a user of symgrad can cause and mend."""

@@ -29,6 +29,3 @@ def asked(name: str, options: Mapping[str, Any]) -> Backend:
     own = {option: value for option, value in options.items() if option in BACKENDS[name].takes}
     make: Any = type(BACKENDS[name])
     return make(Options(**own)) if own else BACKENDS[name]
-
-
-__all__ = ["BACKENDS", "DTYPES", "OPTIONS", "Backend", "Options", "asked", "header", "takers"]

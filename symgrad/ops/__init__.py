@@ -12,7 +12,7 @@ from .elementary import ELEMENTARY
 from .kinks import KINKS
 from .normal import NORMAL
 from .quotients import QUOTIENTS
-from .row import Helper, Kink, Op, Partials, Polynomial
+from .row import Helper, Op, Polynomial
 from .special import SPECIAL
 from .steps import STEPS
 
@@ -21,6 +21,8 @@ ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIEN
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b), series=False)
 # a branch of a `where` may be infinite, and a maximum of nothing is; what operators are there: `limits`
 INFINITY = Op("oo", 0, lambda: mp.inf, None, lambda: sympy.oo, kind="number", cost=0)
+
+
 class _Rows(dict[str, Op]):
     """The rows by name; an operator that stands in no table holds its own."""
 
@@ -51,18 +53,3 @@ def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
     if row.expand is None or row.word(language) is not None:
         return None
     return (row.finer or row.expand if finer else row.expand)(*node.args)
-
-
-__all__ = [
-    "COMPARISONS",
-    "NAMES",
-    "OPS",
-    "ROWS",
-    "Helper",
-    "Kink",
-    "Op",
-    "Partials",
-    "Polynomial",
-    "in_others",
-    "is_call",
-]

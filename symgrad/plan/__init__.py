@@ -13,6 +13,4 @@
 """
 
 from .build import plan
-from .program import Item, Procedure, Program, Recurrence, Step, Subscript
-
-__all__ = ["Item", "Procedure", "Program", "Recurrence", "Step", "Subscript", "plan"]
+from .program import Procedure, Program, Step, Subscript

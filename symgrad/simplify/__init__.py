@@ -2,6 +2,4 @@
 
 from .forward import stable
 from .gradient import simplify
-from .table import STABLE, Identity
-
-__all__ = ["STABLE", "Identity", "simplify", "stable"]
+from .table import STABLE

@@ -24,9 +24,6 @@ REAL, SIZE, INT, BOOL = "real", "size", "int", "bool"
 INTEGER, FLAG = "integer", "flag"  # an element of an array of integers; of one of booleans
 OBJECT = "object"  # whatever a language without declarations has
 
-# what a parameter is to who calls the function
-ROLES = "size option presence input saved cotangent output gradient work".split()
-
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -43,7 +40,8 @@ class Type:
 class Parameter:
     """One parameter of a function.
 
-    role     one of ROLES; what has none is a local function's
+    role     what it is to who calls the function: size, option, presence, input, saved, cotangent, output, gradient or
+             work; what has none is a local function's
     tensor   the tensor, size, option or optional input that it stands for, by the name in the declaration; the input of
              a gradient, the output of a cotangent; of a workspace, which one it is
     nullable whether it may be left out: an input that is absent, a result that is not wanted

@@ -15,5 +15,3 @@ Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are th
 """
 
 from .declaration import declare_inputs, parse
-
-__all__ = ["declare_inputs", "parse"]

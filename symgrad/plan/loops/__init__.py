@@ -44,30 +44,6 @@ from .rematerialize import Rematerialize
 from .share import Share
 from .split import Split
 
-__all__ = [
-    "FULL_AXIS",
-    "Array",
-    "Block",
-    "Call",
-    "Guard",
-    "If",
-    "Local",
-    "Loop",
-    "Nest",
-    "Node",
-    "Note",
-    "Rewriter",
-    "Store",
-    "accumulated",
-    "expressions",
-    "flatten",
-    "nests",
-    "pointwise",
-    "size_names",
-    "stores",
-    "walk",
-]
-
 
 def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nest]:
     """The loops of forward and of backward.
