@@ -154,9 +154,7 @@ class Body:
         return tuple(found)
 
     def _named(self, name: str) -> str:
-        node = ref(name)
-        assert isinstance(node, Ref)
-        return self._names.of(node)
+        return self._names.of(ref(name))
 
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
@@ -198,9 +196,7 @@ class Body:
         for axis, s in enumerate(element.subscripts):
             if not isinstance(s, (Index, Const)):
                 places = tuple(index(self._names.counter(f"i{n}" if n else "i")) for n in range(len(tensor.shape)))
-                everywhere = ref(element.name, *places)
-                assert isinstance(everywhere, Ref)
-                return self._check(replace(subscript, element=everywhere))
+                return self._check(replace(subscript, element=ref(element.name, *places)))
             if isinstance(s, Index):
                 box.append((s, tensor.shape[axis]))
         x = self.build.element(element)

@@ -125,9 +125,7 @@ class Builder:
     # parameters
 
     def _called(self, name: str) -> str:
-        node = ref(name)
-        assert isinstance(node, Ref)
-        return self._names.of(node)
+        return self._names.of(ref(name))
 
     def _of_sizes(self) -> list[Parameter]:
         return [Parameter(self._called(name), "size", Type(SIZE), dim) for dim, name in self._sizes.items()]

@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompilerError
-from ..expr import Const, Expr, Ref, show
-from ..ir import Dtype, Tensor, extent_of
+from ..expr import Expr, Ref, show
+from ..ir import Dtype, Tensor, bind, extent_of
 from ..plan import Program
+from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
 from .c_signature import Printed, of_arrays
 from .options import DEFAULT, Options
+from .python_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helpers
+from .python_names import module_from, resolved
+from .python_print import module as print_module
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
@@ -108,6 +112,7 @@ class Artefact:
         self._primal = program.derivative.primal
         self._library = library
         self._forward, self._backward = of_arrays(printed)
+        self._checks = _checks(program)
         derivative = program.derivative
         self._tensors = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}
         self._numbers = NUMBERS | ({REAL: ctypes.c_float} if self.single else {})
@@ -115,11 +120,11 @@ class Artefact:
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs (a tuple if there are several) and what backward needs."""
         program, primal = self._program, self._primal
-        given = self._inputs(inputs)
+        given = dict(zip(primal.inputs, self._given(inputs), strict=True))
         numbers = {o.name: options.pop(o.name, o.default) for o in primal.options}
         if options:
             raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
-        sizes = self._bind(given)
+        sizes = self._sizes(given)
         values: dict[str, Any] = dict(given)
         results = [*program.forward.returns, *(n for n in program.saved if n not in primal.inputs)]
         for name in dict.fromkeys(results):
@@ -143,18 +148,13 @@ class Artefact:
         program, primal = self._program, self._primal
         rest = list(saved)
         values: dict[str, Any] = {n: rest.pop(0) for n in program.saved}
-        sizes: dict[str, Size] = {n: rest.pop(0) for n in program.saved_sizes}
+        sizes = self._sizes(values) | {n: rest.pop(0) for n in program.saved_sizes}
         numbers = {o.name: o.default for o in primal.options}
         numbers |= {n: rest.pop(0) for n in program.saved_options}
         present = {n: values[n] is not None for n in primal.inputs if n in values}
         present |= {n: rest.pop(0) for n in program.saved_presence}
-        sizes = self._bind({n: v for n, v in values.items() if v is not None}, sizes)
-        values |= self._seeds(grad_output, sizes, numbers)
+        values |= self._cotangents(grad_output, sizes, numbers)
         needs = tuple(needs_input_grad) if needs_input_grad is not None else (True,) * len(primal.inputs)
-        if len(needs) != len(primal.inputs):
-            raise ValueError(
-                f"{primal.name}: needs_input_grad has {len(needs)} entries for {len(primal.inputs)} inputs"
-            )
         gradients = dict(program.derivative.gradients)
         wanted = {
             name: gradients[name]
@@ -173,121 +173,40 @@ class Artefact:
 
     # arguments
 
-    def _inputs(self, inputs: Sequence[Any]) -> dict[str, Any]:
+    def _given(self, inputs: Sequence[Any]) -> list[Array | None]:
+        """Copies of the inputs, which fit, in the types that C stores."""
         primal = self._primal
-        required = [n for n in primal.inputs if not primal.table[n].optional]
-        if not len(required) <= len(inputs) <= len(primal.inputs):
-            raise TypeError(f"{primal.name} takes {', '.join(primal.inputs)}; {len(inputs)} arguments were given")
-        padded = [*inputs, *([None] * (len(primal.inputs) - len(inputs)))]
-        found: dict[str, Any] = {}
-        for name, value in zip(primal.inputs, padded, strict=True):
-            tensor = primal.table[name]
-            if value is None:
-                if not tensor.optional:
-                    raise TypeError(f"{primal.name}: {name} is not optional")
-                found[name] = None
-            else:
-                found[name] = self._array(name, tensor, value)
-        return found
+        padded = [*inputs, *[None] * (len(primal.inputs) - len(inputs))]
+        found = self._checks._inputs(*padded) if primal.inputs else ()
+        arrays = (found,) if len(primal.inputs) == 1 else found
+        stored = (self._stored[primal.table[n].dtype] for n in primal.inputs)
+        return [None if a is None else np.array(a, dtype=d, order="C") for a, d in zip(arrays, stored, strict=True)]
 
-    def _array(self, name: str, tensor: Tensor, value: Any) -> Array:
-        array = np.asarray(value)
-        allowed = {Dtype.REAL: "f", Dtype.INT: "iu", Dtype.BOOL: "b"}[tensor.dtype]
-        if array.dtype.kind not in allowed:
-            kind = {"real": "floating-point numbers", "int": "integers", "bool": "booleans"}[tensor.dtype]
-            raise TypeError(f"{self._primal.name}: {name} holds {array.dtype}; it must be an array of {kind}")
-        return np.array(array, dtype=self._stored[tensor.dtype], order="C")
+    def _sizes(self, arrays: Mapping[str, Any]) -> dict[str, Size]:
+        return bind(self._primal, arrays, self._program.table)
 
-    def _bind(self, arrays: Mapping[str, Any], known: Mapping[str, Size] | None = None) -> dict[str, Size]:
-        """The sizes that the arrays tell; ValueError where two of them disagree."""
-        sizes: dict[str, Size] = dict(known or {})
-        told: dict[str, str] = {}
-        name_of = self._primal.name
-        for name, array in arrays.items():
-            if array is None:
-                continue
-            shape, given = self._program.table[name].shape, np.shape(array)
-            axes, first = list(shape), 0
-            if axes and self._is_pack(axes[0]):
-                first = len(given) - len(axes) + 1
-                if first < 0:
-                    raise ValueError(f"{name_of}: {name} has {len(given)} axes; it needs {len(axes) - 1} or more")
-                self._agree(sizes, told, axes.pop(0), given[:first], name, "(leading axes)")
-            if len(given) - first != len(axes):
-                raise ValueError(f"{name_of}: {name} has {len(given)} axes; it needs {len(axes)}")
-            for axis, (extent, size) in enumerate(zip(axes, given[first:], strict=True), first):
-                if isinstance(extent, Ref):
-                    self._agree(sizes, told, extent, size, name, f"(axis {axis})")
-                elif isinstance(extent, Const) and extent.value != size:
-                    raise ValueError(f"{name_of}: {name} has {size} elements on axis {axis}; it needs {show(extent)}")
-        return sizes
-
-    def _agree(
-        self, sizes: dict[str, Size], told: dict[str, str], dim: Expr, size: Size, name: str, place: str
-    ) -> None:
-        assert isinstance(dim, Ref)
-        shown = "the batch" if dim.name == "..." else dim.name
-        here = f"{name} has {shown} = {size} {place}"
-        if sizes.setdefault(dim.name, size) != size:
-            before = told.get(dim.name, f"{shown} = {sizes[dim.name]} before")
-            raise ValueError(f"{self._primal.name}: {before}, {here}")
-        told.setdefault(dim.name, here)
-
-    def _seeds(self, grad_output: Any, sizes: dict[str, Size], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    def _cotangents(
+        self, grad_output: Any, sizes: Mapping[str, Size], numbers: Mapping[str, Any]
+    ) -> dict[str, Array]:
         """The cotangents as arrays; None among several means zero."""
-        program, name = self._program, self._primal.name
-        seeds = program.derivative.seeds
-        if grad_output is None and len(seeds) == 1:
-            shape = self._shape(program.table[seeds[0][0]], sizes, numbers)
-            if shape != () and program.table[seeds[0][0]].dtype is Dtype.REAL:
-                wanted = shape if shape is not None else "of the output"
-                raise ValueError(
-                    f"{name}: grad can be implicitly created only for scalar outputs; "
-                    f"pass grad_output of shape {wanted}"
-                )
-            return {seeds[0][1]: np.ones(shape if shape is not None else ())}
-        given = (grad_output,) if len(seeds) == 1 else tuple(grad_output if grad_output is not None else ())
-        if len(given) != len(seeds):
-            outputs = ", ".join(output for output, _ in seeds)
-            raise ValueError(
-                f"{name}: grad can be implicitly created only for scalar outputs; pass grad_output as a tuple of one "
-                f"array for each of {outputs}"
-            )
-        arrays = {
-            seed: self._array(seed, program.table[seed], value)
-            for (_, seed), value in zip(seeds, given, strict=True)
-            if value is not None
-        }
-        for output, seed in seeds:
-            if seed in arrays:
-                shape = self._shape(program.table[output], sizes, numbers)
-                if shape is not None and arrays[seed].shape != shape:
-                    raise ValueError(f"{name}: {seed} has shape {arrays[seed].shape}, {output} has shape {shape}")
-                sizes |= self._bind({seed: arrays[seed]}, sizes)
-        for output, seed in seeds:
-            if seed not in arrays:
-                shape = self._shape(program.table[output], sizes, numbers)
-                if shape is None:
-                    raise ValueError(f"{name}: pass {seed}; nothing else tells its shape")
-                arrays[seed] = np.zeros(shape)
-        return arrays
+        program = self._program
+        shapes = [self._shape(program.table[output], sizes, numbers) for output, _ in program.derivative.seeds]
+        seeds = [seed for _, seed in program.derivative.seeds]
+        if len(seeds) > 1:
+            given = self._checks._cotangents(grad_output, shapes, float)
+        elif program.table[self._primal.outputs[0]].dtype is Dtype.REAL:
+            given = [self._checks._cotangent(grad_output, shapes[0], float)]
+        else:
+            given = [np.zeros(shapes[0])]  # it does not count
+        return dict(zip(seeds, given, strict=True))
 
-    def _is_pack(self, extent: Expr) -> bool:
-        return isinstance(extent, Ref) and extent.name in self._primal.packs
-
-    def _shape(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
-        """The shape of a tensor, packs in full; None if not all sizes are known."""
+    def _shape(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of a tensor, packs in full."""
         shape: list[int] = []
         for extent in tensor.shape:
+            pack = sizes[extent.name] if isinstance(extent, Ref) and extent.name in self._primal.packs else None
             try:
-                if self._is_pack(extent):
-                    assert isinstance(extent, Ref)
-                    pack = sizes[extent.name]
-                    shape += pack if isinstance(pack, tuple) else (pack,)
-                else:
-                    shape.append(extent_of(extent, sizes, numbers))
-            except KeyError:
-                return None
+                shape += pack if isinstance(pack, tuple) else [extent_of(extent, sizes, numbers)]
             except ZeroDivisionError:
                 shape.append(0)  # of a step of 0, which the code refuses
         return tuple(shape)
@@ -295,7 +214,6 @@ class Artefact:
     def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:
         """Memory for a result, full of what nobody would take for one."""
         shape = self._shape(tensor, sizes, numbers)
-        assert shape is not None, f"the sizes of {tensor.name} are not saved"
         poison = np.nan if tensor.dtype is Dtype.REAL else 0x7F  # fits every integer type
         return np.full(shape, poison, dtype=self._stored[tensor.dtype])
 
@@ -362,3 +280,15 @@ class Artefact:
         names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
         names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
         return sum(prod(extent_of(e, names) for e in shape) for shape in shapes)
+
+
+def _checks(program: Program) -> Any:
+    """What refuses arguments of other types and shapes, as it is printed for NumPy."""
+    primal = program.derivative.primal
+    outputs = list(primal.outputs)
+    one = cotangent_helper(primal.name, outputs[0], "sometimes")
+    own = [one if len(outputs) == 1 else cotangents_helper(primal.name, outputs), *type_helpers(primal, "np")]
+    if primal.inputs:
+        own.append(inputs_helper(program, None))
+    module = Module((), ((Import("numpy", "np"),),), tuple(d.name for d in own), tuple(own))
+    return module_from(f"{primal.name}_checks.py", print_module(resolved(module)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -10,60 +10,38 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..evaluate import evaluate
-from ..expr import Expr, Ref
+from ..expr import Const, Expr, Ref
 from .data import Function
+from .equations import Tensor
 
 Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 
 def bind(
-    function: Function, inputs: Mapping[str, Any], options: Mapping[str, Any] | None = None
+    function: Function, arrays: Mapping[str, Any], table: Mapping[str, Tensor] | None = None
 ) -> dict[str, int | tuple[int, ...]]:
-    """The size of every dim, told by the shapes of `inputs` (None for an absent one); a pack's size is a tuple.
+    """The size of every dim, told by the shapes of `arrays` (None for an absent one); a pack's size is a tuple.
 
-    Raises ShapeError where an input has the wrong number of axes or two inputs disagree.
+    table  what the arrays are, if not all of them are inputs
+
+    Raises ShapeError where an array has the wrong number of axes or two of them disagree.
     """
     sizes: dict[str, int | tuple[int, ...]] = {}
-    for name in function.inputs:
-        if inputs.get(name) is None:
+    for name, array in arrays.items():
+        if array is None:
             continue
-        given = np.shape(inputs[name])
-        axes = function.table[name].shape
-        ranks = _ranks(function, axes, len(given), sizes)
-        if sum(ranks) != len(given):
+        given, axes = np.shape(array), (table or function.table)[name].shape
+        packed = bool(axes) and isinstance(axes[0], Ref) and axes[0].name in function.packs
+        first = len(given) - len(axes) + packed  # a pack stands for that many axes
+        if first < 0 or first and not packed:
             raise ShapeError(f"{function.name}: {name} has {len(given)} axes, and is declared with {list(axes)}")
-        place = 0
-        for axis, rank in zip(axes, ranks, strict=True):
-            extents = given[place : place + rank]
-            place += rank
-            if isinstance(axis, Ref):
-                _agree(function, sizes, name, axis, extents if axis.name in function.packs else extents[0])
-            elif extent_of(axis, sizes, options) != extents[0]:
-                raise ShapeError(f"{function.name}: {name} has an axis of {extents[0]}, declared as {axis}")
+        extents = [*[given[:first]] * packed, *given[first:]]
+        for axis, extent in zip(axes, extents, strict=True):
+            if isinstance(axis, Ref) and sizes.setdefault(axis.name, extent) != extent:
+                raise ShapeError(f"{function.name}: {axis.name} = {extent} in {name}, {sizes[axis.name]} before it")
+            if isinstance(axis, Const) and axis.value != extent:
+                raise ShapeError(f"{function.name}: {name} has an axis of {extent}, declared as {axis}")
     return sizes
-
-
-def _ranks(function: Function, axes: Sequence[Expr], given: int, sizes: Sizes) -> list[int]:
-    """How many of the given axes each declared axis stands for: a pack as many as it is known to, or the rest."""
-    ranks: list[int | None] = [1] * len(axes)
-    for place, axis in enumerate(axes):
-        if isinstance(axis, Ref) and axis.name in function.packs:
-            known = sizes.get(axis.name)
-            ranks[place] = len(known) if isinstance(known, tuple) else None
-    rest = max(0, given - sum(r for r in ranks if r is not None))
-    return [rest if r is None else r for r in ranks]
-
-
-def _agree(
-    function: Function,
-    sizes: dict[str, int | tuple[int, ...]],
-    name: str,
-    dim: Expr,
-    extent: int | tuple[int, ...],
-) -> None:
-    assert isinstance(dim, Ref)
-    if sizes.setdefault(dim.name, extent) != extent:
-        raise ShapeError(f"{function.name}: {dim.name} = {extent} in {name}, {sizes[dim.name]} before it")
 
 
 def extent_of(extent: Expr, sizes: Sizes, options: Mapping[str, Any] | None = None) -> int:

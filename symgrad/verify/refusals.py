@@ -79,7 +79,7 @@ def _asked(
 
 def _out_of_range(declaration: Declaration, case: Case) -> Iterator[Values]:
     """The inputs with a subscript next to its range, in its first place and in its last."""
-    sizes = bind(declaration.function, case.inputs, case.options)
+    sizes = bind(declaration.function, case.inputs)
     for name, values in outside(declaration.function, sizes, case.options).items():
         array = case.inputs.get(name)
         for place in () if array is None or not array.size else (0, -1):
@@ -96,7 +96,7 @@ def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
     """Inputs for which the formula reads outside of a tensor, in a branch that only data select: some at each of the
     sizes where that can be."""
     function, rng = declaration.function, np.random.default_rng(13)
-    for wrong in leaving(function, bind(function, case.inputs, case.options), case.options):
+    for wrong in leaving(function, bind(function, case.inputs), case.options):
         drawn = [dict(c.inputs) for c in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
         start = coarse(drawn[0])
         near = at_kinks(declaration, start, case.options, rng, EVALUATIONS, COMPARISONS)
@@ -119,7 +119,7 @@ def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, A
 
 def _unfitting(function: Function, case: Case) -> Iterator[Values]:
     """Inputs of sizes that break each condition."""
-    for wrong in violations(function, bind(function, case.inputs, case.options), case.options):
+    for wrong in violations(function, bind(function, case.inputs), case.options):
         inputs: dict[str, Any] = {}
         fitting = True  # but for the sizes: an axis of none has no subscript in its range
         for name in function.inputs:

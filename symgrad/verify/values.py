@@ -59,7 +59,7 @@ class Values:
         self.points = points
         self.numbers = {o.name: o.default for o in function.options} | dict(options)
         self.numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in self.numbers.items()}
-        self.sizes = bind(function, inputs, self.numbers)
+        self.sizes = bind(function, inputs)
         self.kinked = False
         self.arrays: dict[str, Array] = {}
         self.given = frozenset(n for n in function.inputs if inputs.get(n) is not None)

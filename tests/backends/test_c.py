@@ -621,7 +621,7 @@ def test_shapes_are_checked_and_named():
         artefact.backward(saved, np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"only for scalar outputs; pass grad_output of shape \(2, 3\)"):
         artefact.backward(saved)
-    with pytest.raises(TypeError, match="x holds int64"):
+    with pytest.raises(TypeError, match="x has dtype int64"):
         artefact.forward(np.ones((2, 4), dtype=np.int64), weight)
 
 

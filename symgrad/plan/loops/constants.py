@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...expr import ZERO, Const, Expr, Ref, product, ref
+from ...expr import ZERO, Const, Expr, product, ref
 from .data import Block, Loop, Node, Store, blocks, with_blocks
 
 
@@ -30,5 +30,4 @@ def _walk(node: Node, shapes: Mapping[str, tuple[Expr, ...]]) -> Node:
         return node
     i = around[0].index
     element = ref(inner.element.name, *first[:rest], *(ZERO for _ in around[1:]), i)
-    assert isinstance(element, Ref)
     return Loop(i, product(shape[rest:]), (replace(inner, element=element),))

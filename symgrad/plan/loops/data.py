@@ -221,7 +221,7 @@ class Rewriter:
             lower, extent = self(node.lower), self(node.extent)
             return Loop(index, extent, self.block(node.body), lower, node.reverse)
         if isinstance(node, Local):
-            renamed = self(scalar(node.name))
+            renamed = self(ref(node.name))
             assert isinstance(renamed, Ref)
             return Local(renamed.name, self(node.value), node.dtype, node.changes, node.count)
         if isinstance(node, Store):
@@ -257,13 +257,6 @@ class Rewriter:
             box=tuple((i, e) for i, e in box if isinstance(i, Index)),
             where=None if equation.where is None else self(equation.where),
         )
-
-
-def scalar(name: str) -> Ref:
-    """The scalar of that name."""
-    node = ref(name)
-    assert isinstance(node, Ref)
-    return node
 
 
 def _show(block: Block, indent: str) -> Iterator[str]:

@@ -25,7 +25,6 @@ from .data import (
     Store,
     blocks,
     expressions,
-    scalar,
     stores,
     walk,
     with_blocks,
@@ -198,7 +197,7 @@ class Memory:
         if not left:
             (element,) = use.elements
             self._scalars[name] = name if name in self._temporaries else _own_name(element)
-            self._elements[element] = scalar(self._scalars[name])
+            self._elements[element] = ref(self._scalars[name])
             return True
         if name in self._optional:
             asked = name in self._asked  # whether its pointer is NULL must then be told to the end
@@ -249,14 +248,14 @@ class Memory:
                 done.append(with_blocks(_rewritten(node, rewrite), inner))
             for name in closes.get(place, []):
                 (element,) = self._uses[name].elements
-                keep = Store(element, scalar(self._scalars[name]))
+                keep = Store(element, ref(self._scalars[name]))
                 done.append(Guard((name,), (), (keep,)) if name in self._optional else keep)
         return tuple(done)
 
     def _first(self, node: Store, rewrite: Rewriter) -> Block:
         """The declaration of a scalar; the accumulator of a reduction gets the name of what it is the value of."""
         name = node.element.name
-        local, value = scalar(self._scalars[name]), rewrite(node.value)
+        local, value = ref(self._scalars[name]), rewrite(node.value)
         if isinstance(value, Ref) and "#" in value.name:
             self._accumulators[value] = local
             return ()
@@ -317,7 +316,7 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
             name = node.element.name
             local = f"{name}@{node.element.serial}" if name in lodgers else _own_name(node.element)
             done.append(Local(local, node.value))
-            values[node.element] = scalar(local)
-            node = replace(node, value=scalar(local))
+            values[node.element] = ref(local)
+            node = replace(node, value=ref(local))
         done.append(node)
     return tuple(done)

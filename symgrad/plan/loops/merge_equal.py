@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...expr import Expr, Ref, refs
-from .data import Block, Local, Node, Rewriter, blocks, scalar, stores, walk, with_blocks
+from ...expr import Expr, Ref, ref, refs
+from .data import Block, Local, Node, Rewriter, blocks, stores, walk, with_blocks
 
 
 def merge_equal(block: Block) -> Block:
@@ -35,7 +35,7 @@ class _Merged:
             if isinstance(node, Local):
                 node = replace(node, value=self._rewrite(node.value))
                 if node.name in self._ours and self._stays(node.value):
-                    value, name = node.value, scalar(node.name)
+                    value, name = node.value, ref(node.name)
                     key = self._spelled(value).key
                     first = value if isinstance(value, Ref) and not value.subscripts else known.get(key)
                     if first is not None:

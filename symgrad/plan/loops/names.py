@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from ...expr import Apply, Const, Expr, Index, Ref
+from ...expr import Apply, Const, Expr, Index, Ref, ref
 from ...expr.names import numbered
 from ...ops import is_call
-from .data import Block, Local, Loop, Node, Rewriter, Store, blocks, scalar, walk, with_blocks
+from .data import Block, Local, Loop, Node, Rewriter, Store, blocks, walk, with_blocks
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -40,7 +40,7 @@ def distinct_scalars(block: Block) -> Block:
             node = rewrite.node(with_blocks(node, tuple(map(own, blocks(node)))))
             if isinstance(node, Local) and declared[name] > 1:
                 copy = f"{name}@copy{next(serial)}"
-                new = {**new, scalar(name): scalar(copy)}
+                new = {**new, ref(name): ref(copy)}
                 rewrite, node = _putting(new), replace(node, name=copy)
             done.append(node)
         return tuple(done)
@@ -58,7 +58,7 @@ def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) 
     fixed |= {n.index.name for n in walk(block) if isinstance(n, Loop)}
     chosen: dict[str, str] = {}
     _choose(block, fixed | set(taken), {}, longer, chosen)
-    return _putting({scalar(old): scalar(new) for old, new in chosen.items()}).block(block)
+    return _putting({ref(old): ref(new) for old, new in chosen.items()}).block(block)
 
 
 def value_name(element: Ref, joint: str = "_") -> str:
@@ -76,7 +76,7 @@ def _choose(
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
             if word in visible:
-                word = value_name(stored[scalar(node.name)]) if scalar(node.name) in stored else word
+                word = value_name(stored[ref(node.name)]) if ref(node.name) in stored else word
                 word = longer.get(node.name, word)
             name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)

@@ -34,7 +34,7 @@ from ...ops.matrices import MATRICES
 from ..conditions import all_of, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step
-from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops, scalar
+from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
 from .split import Split
@@ -140,9 +140,9 @@ class Order:
         call = Call(
             row.function,
             tuple(sizes),
-            tuple(o for o in operands if isinstance(o, Ref)),
-            tuple(element if kind is row and isinstance(element, Ref) else None for kind in calls),
-            tuple(s for s in scratch if isinstance(s, Ref)),
+            tuple(operands),
+            tuple(element if kind is row else None for kind in calls),
+            tuple(scratch),
         )
         inside = {i for i, _ in (*e.result, *columns)}
         block = loops([(i, extent) for i, extent in e.shown if i not in inside], (call,))
@@ -239,7 +239,7 @@ class Order:
         parts = exclusive(equations)
         if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
             return self._in_turn(tensor, parts, element)
-        total = scalar(self.name("total", component_name(element)))
+        total = ref(self.name("total", component_name(element)))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
@@ -275,7 +275,7 @@ class Order:
         """The loops over what `e` reduces, and the scalar that then holds the result."""
         assert e.reduce in _WORDS, f"{e.reduce} is lowered before"
         box = _last(e.reduced, [innermost(e)]) if e.reduce in ("sum", "prod") else list(e.reduced)
-        result = scalar(self.name(_WORDS[e.reduce], component_name(_element(e))))
+        result = ref(self.name(_WORDS[e.reduce], component_name(_element(e))))
         if e.reduce in ("sum", "prod"):
             start, how = NEUTRAL[e.reduce], "+=" if e.reduce == "sum" else "*="
             sums = self._limits.bounded(e, box, (Store(result, e.body, how),))
@@ -284,12 +284,12 @@ class Order:
 
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
         """max, min and argmax: a comparison that lets a NaN through and keeps it."""
-        best = scalar(self.name("largest", component_name(_element(e)))) if e.reduce == "argmax" else result
+        best = ref(self.name("largest", component_name(_element(e)))) if e.reduce == "argmax" else result
         block: list[Node] = [Local(best.name, NEUTRAL[e.reduce], Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
         if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
-            value = scalar(self.name("value", component_name(_element(e))))
+            value = ref(self.name("value", component_name(_element(e))))
             inside.append(Local(value.name, e.body))
         better = apply("lt" if e.reduce == "min" else "gt", value, best)
         if e.reduce == "argmax":
@@ -350,15 +350,12 @@ class Order:
         taken = taken | self._taken
         box = [(fresh_index(taken), extent) for extent in tensor.shape[len(leading) :]]
         element = ref(tensor.name, *leading, *(i for i, _ in box))
-        assert isinstance(element, Ref)
         return loops(box, (Store(element, ZERO),))
 
 
 def _element(e: Equation) -> Ref:
     """What the equation writes."""
-    element = ref(e.target, *e.subscripts)
-    assert isinstance(element, Ref)
-    return element
+    return ref(e.target, *e.subscripts)
 
 
 def _divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, Expr | None]:

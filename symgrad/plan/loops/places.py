@@ -9,7 +9,7 @@ from itertools import count
 
 from ...expr import Expr, Index, Ref, indices, ref, refs
 from ...expr.polynomials import polynomial
-from .data import Block, Call, Local, Loop, Node, Note, Rewriter, blocks, expressions, scalar, stores, walk, with_blocks
+from .data import Block, Call, Local, Loop, Node, Note, Rewriter, blocks, expressions, stores, walk, with_blocks
 
 WORDS = ("column", "row", "plane")  # what a place along the last axis is called, along the one before, ...
 READABLE = 3  # sizes, options and indices in a subscript that is read where it stands
@@ -53,7 +53,7 @@ class _Places:
 def _at(node: Expr, names: dict[Expr, Local]) -> Expr:
     if not (isinstance(node, Ref) and any(s in names for s in node.subscripts)):
         return node
-    return ref(node.name, *(scalar(names[s].name) if s in names else s for s in node.subscripts))
+    return ref(node.name, *(ref(names[s].name) if s in names else s for s in node.subscripts))
 
 
 def _elements(block: Block) -> list[Ref]:
@@ -73,5 +73,5 @@ def _is_long(s: Expr) -> bool:
 def _told(note: Note, after: Sequence[Node]) -> Note:
     """The note with the names that are given in what follows, up to the next note."""
     end = next((k for k, n in enumerate(after) if isinstance(n, Note)), len(after))
-    named = {n.value: scalar(n.name) for n in walk(tuple(after[:end])) if isinstance(n, Local) and "@place" in n.name}
+    named = {n.value: ref(n.name) for n in walk(tuple(after[:end])) if isinstance(n, Local) and "@place" in n.name}
     return replace(note, named=tuple(named.items()))

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from ...domain import Domain
-from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, refs, show, substitute
+from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, refs, show, substitute
 from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ..program import Item, Step
-from .data import Block, If, Local, Node, Rewriter, Store, blocks, scalar, with_blocks
+from .data import Block, If, Local, Node, Rewriter, Store, blocks, with_blocks
 from .reach import Reach
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
@@ -150,7 +150,7 @@ class Rematerialize:
                 continue
             local = Local(f"{r.name}@again{next(self._serial)}", value, self._formulas[r.name].dtype)
             before.append(local)
-            found[r] = scalar(local.name)
+            found[r] = ref(local.name)
         return before, substitute(root, found) if found else root
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Set
 from dataclasses import replace
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, factors, postorder, refs
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, factors, postorder, ref, refs
 from .data import (
     Block,
     Call,
@@ -17,7 +17,6 @@ from .data import (
     Store,
     blocks,
     expressions,
-    scalar,
     stores,
     walk,
     with_blocks,
@@ -29,12 +28,12 @@ def under(block: Block, condition: Expr, holds: bool) -> Block:
     known = ONE if holds else ZERO
     left = _nothing(Rewriter(lambda n: known if n.key is condition.key else n).block(block))
     locals_ = [n for n in walk(left) if isinstance(n, Local) and not n.changes]
-    own = {scalar(n.name) for n in locals_}
+    own = {ref(n.name) for n in locals_}
     plain: dict[Expr, Expr] = {}  # what has become a number, or another name
     for n in locals_:
         value = plain.get(n.value, n.value)
         if value in own or not any(isinstance(leaf, (Ref, Index)) for leaf in postorder(value)):
-            plain[scalar(n.name)] = value
+            plain[ref(n.name)] = value
     values = Rewriter(lambda n: plain.get(n, n))
     return settled(values.block(_without(left, plain)) if plain else left)
 
@@ -76,7 +75,7 @@ def _without(block: Block, names: Container[Expr]) -> Block:
     return tuple(
         with_blocks(n, tuple(_without(b, names) for b in blocks(n)))
         for n in block
-        if not (isinstance(n, Local) and scalar(n.name) in names)
+        if not (isinstance(n, Local) and ref(n.name) in names)
     )
 
 

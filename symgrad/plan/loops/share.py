@@ -21,13 +21,14 @@ from ...expr import (
     indices,
     is_exact,
     postorder,
+    ref,
     renewed,
     substitute,
 )
 from ...ir import Dtype, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
-from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, scalar, stores, walk, with_blocks
+from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, stores, walk, with_blocks
 from .dependence import changed
 from .merge_equal import merge_equal
 from .names import length_of
@@ -93,7 +94,7 @@ class Share:
                     continue
                 if part.key not in names:
                     before.append(self._local(part))
-                    names[part.key] = scalar(before[-1].name)
+                    names[part.key] = ref(before[-1].name)
                 found[part] = names[part.key]
         if found:
             roots = {root: substitute(root, found) for root, _ in _sites(body)}
@@ -233,7 +234,7 @@ class _Names:
         """`value`, which is about to get that name anyway."""
         written = self.of(value, named=True)
         if isinstance(value, Apply) and value in self._stable:
-            own = self._names.setdefault(value.key, scalar(name))
+            own = self._names.setdefault(value.key, ref(name))
             self.written[value] = own
             self._lengths[own] = length_of(own, self._lengths)
         return written
@@ -265,7 +266,7 @@ class _Names:
                 if (long or self._twice(node, new, length)) and self._allowed(node):
                     local = self._share._local(new)
                     self._new.append(local)
-                    new = self._names[node.key] = scalar(local.name)
+                    new = self._names[node.key] = ref(local.name)
                     self._lengths[new] = length_of(new, self._lengths)
             self.written[node] = new
         return self.written[root]

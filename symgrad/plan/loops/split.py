@@ -20,6 +20,7 @@ from ...expr import (
     factors,
     indices,
     postorder,
+    ref,
     refs,
     substitute,
 )
@@ -39,7 +40,6 @@ from .data import (
     blocks,
     expressions,
     loops,
-    scalar,
     stores,
     walk,
     with_blocks,
@@ -186,8 +186,8 @@ class Split:
             return place
         local = Local(self._name(f"{'end' if above else 'first'}_{loop.index.name}"), place, count=True)
         before.append(local)
-        self._limits[scalar(local.name)] = substitute(place, self._limits)
-        return scalar(local.name)
+        self._limits[ref(local.name)] = substitute(place, self._limits)
+        return ref(local.name)
 
 
 def _first_before_end(block: Block) -> Block:
@@ -195,7 +195,7 @@ def _first_before_end(block: Block) -> Block:
     if len(block) > 2 and all(isinstance(n, Local) and n.count for n in block[:2]):
         one, two = block[:2]
         assert isinstance(one, Local) and isinstance(two, Local)
-        if one.name.startswith("end") > two.name.startswith("end") and scalar(one.name) not in refs(two.value):
+        if one.name.startswith("end") > two.name.startswith("end") and ref(one.name) not in refs(two.value):
             return (two, one, *block[2:])
     return block
 
