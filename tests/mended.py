@@ -82,4 +82,8 @@ MENDED = {
     "a running product over a triangle that begins a row below": (
         "f(x[n,m]): out[i,j] = where(j > 0, out[i,j-1], 1)*where(j >= i - 1, x[i,j], 0)"
     ),
+    "a scaled scatter with an optional factor": (
+        "f(x[n], s[n], w[p], k[n]?; stride=2): out[stride*i+r] += x[i]*s[i]*w[r]*k[i]"
+    ),
+    "rows put together beside an axis that runs backwards": "f(x[a,b,3]): out[i*b+j,5-k] += x[i,j,k]",
 }

@@ -16,7 +16,7 @@ from ..expr import (
     postorder,
     refs,
 )
-from ..ir import has_domain
+from ..ir import Equation, has_domain
 from ..ops import OPS
 from .exponents import distance
 
@@ -64,3 +64,19 @@ def _at_least_one(u: Expr) -> bool:
     if not (isinstance(u, Apply) and u.op == "add"):
         return False
     return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"
+
+
+def exclusive(equations: list[Equation]) -> list[list[Equation]]:
+    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
+    parts: list[list[Equation]] = []
+    rest = list(equations)
+    while rest:
+        names = {name for name, _ in rest[0].when}
+        many = 2 ** len(names)
+        part = rest[:many]
+        presences = {frozenset(e.when) for e in part}
+        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
+            part = rest[:1]
+        parts.append(part)
+        rest = rest[len(part) :]
+    return parts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ...domain import Affine, Domain, conjunction_of
+from ...domain import Domain
 from ...expr import (
     ONE,
     ZERO,
@@ -97,43 +97,30 @@ class Borders:
     # a smaller box
 
     def _boxed(self, e: Equation) -> Equation:
-        """`e` without the conditions that bound one index alone."""
-        assert e.where is not None
-        kept: list[Expr] = []
-        waiting = conjuncts(e.where)
-        while waiting:
-            atom = waiting.pop(0)
-            smaller = self._shrunk(e, atom)
-            if smaller is None:
-                kept.append(atom)
+        """`e` without the conditions that limit one index alone: that counts from 0 in a smaller box."""
+        box, kept = dict(e.box), list(e.conditions)
+        shift: dict[Expr, Expr] = {}
+        for i in indices(*(s for r in refs(e.body) for s in r.subscripts)):
+            whole = Domain((i,), (), self.sizes.facts)
+            mine = [c for c in kept if {*indices(c)} == {i} and not whole.under(c).conditions(i, ())]
+            if not mine or i not in box:
                 continue
-            e, shift = smaller
-            kept, waiting = ([substitute(a, shift) for a in atoms] for atoms in (kept, waiting))
-        return replace(e, where=all_of(kept))
-
-    def _shrunk(self, e: Equation, atom: Expr) -> tuple[Equation, dict[Expr, Expr]] | None:
-        extents, atoms = dict(e.box), conjunction_of(atom, self.sizes.facts)
-        (i, *others) = {i for a in atoms for i in a.uses} or (None,)
-        if i is None or others or i not in extents or not any(i in indices(*r.subscripts) for r in refs(e.body)):
-            return None
-        lower, upper = Domain((i,), atoms, self.sizes.facts).bounds(i, ())
-        if len(lower) + len(upper) < len(atoms) or not all(isinstance(a, Affine) for a in atoms):
-            return None
-        first = lower[0].limit if lower else ZERO
-        end = upper[0].limit if upper else extents[i]
-        if not (self.sizes.not_negative(first) and self.sizes.not_negative(extents[i] - end)):
-            return None
-        extent = tidy(end - first)
-        change: dict[Expr, Expr] = {i: i + first} if lower else {}
-        return (
-            replace(
-                e,
-                subscripts=tuple(_tidied(substitute(s, change)) for s in e.subscripts),
-                body=transform(substitute(e.body, change), _tidy_subscripts),
-                where=None if e.where is None else substitute(e.where, change),
-                box=tuple((j, extent if j is i else old) for j, old in e.box),
-            ),
-            change,
+            lower, upper = whole.under(conjunction(mine)).bounds(i, ())
+            if len(lower) > 1 or len(upper) > 1:
+                continue
+            first, end = lower[0].limit if lower else ZERO, upper[0].limit if upper else box[i]
+            if self.sizes.not_negative(first) and self.sizes.not_negative(box[i] - end):
+                box[i] = tidy(end - first)
+                kept = [c for c in kept if c not in mine]
+                shift |= {i: i + first} if lower else {}
+        if len(kept) == len(e.conditions):
+            return e
+        return replace(
+            e,
+            subscripts=tuple(_tidied(substitute(s, shift)) for s in e.subscripts),
+            body=transform(substitute(e.body, shift), _tidy_subscripts),
+            where=all_of(substitute(c, shift) for c in kept),
+            box=tuple(box.items()),
         )
 
     # borders

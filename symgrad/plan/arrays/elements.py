@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, ref, refs, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, value_of
 from ...expr.sizes import equal, tidy
 from ...ir import Equation
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels, plain
-from .taking import Axes, packed_items, taken, whole
+from .taking import packed_items, taken, whole
 from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Evaluator, Value
 
@@ -94,14 +94,14 @@ class Reader(Evaluator):
             places = [next(read) if present else None for present in self.kept[r.name]]
             base = Take(base, packed_items([ZERO if p is None else ALL for p in places], places))
         pieces = self.pieces(r, extents)
-        shared = shared_by(pieces)
-        if None not in pieces and not shared:
-            return self._assembled(base, [p for p in pieces if p is not None], extents)
-        diagonal = self._diagonal(base, pieces, shared)
+        slices = in_slices(pieces)
+        if slices is not None:
+            return self._assembled(base, slices, extents)
+        diagonal = self._diagonal(base, pieces)
         if diagonal is not None:
             return diagonal
-        items, axes = self._arrays(r, pieces, order, extents)
-        return Value(Take(base, trimmed_items(items)), axes)
+        items, axes = self.arrays(r, order, extents)
+        return Value(Take(base, items), axes)
 
     def whole_axes(self, r: Ref, extents: Extents) -> bool:
         """Whether the indices of a plain element run over all of its tensor."""
@@ -114,19 +114,18 @@ class Reader(Evaluator):
         if plain(r):
             return True
         pieces = self.pieces(r, extents)
-        shared = shared_by(pieces)
-        return (None not in pieces and not shared) or self._diagonal(Var(r.name), pieces, shared) is not None
+        return in_slices(pieces) is not None or self._diagonal(Var(r.name), pieces) is not None
 
     def axes(self, e: Equation, r: Ref) -> tuple[Index, ...]:
         """The indices of an element in the order in which its array has them; those that are certain."""
         if plain(r) or r.name not in self.tensors:
             return labels(r)
         extents = dict(e.box)
-        pieces = self.pieces(r, extents)
-        if None in pieces or shared_by(pieces):
-            several = len(indices(*(s for s in r.subscripts if not isinstance(s, Index)))) != 1
-            return labels(r) if several else self._arrays(r, pieces, indices(*r.subscripts), extents)[1]
-        return self._assembled(Var(r.name), [p for p in pieces if p is not None], extents).labels
+        slices = in_slices(self.pieces(r, extents))
+        if slices is not None:
+            return self._assembled(Var(r.name), slices, extents).labels
+        several = len(indices(*(s for s in r.subscripts if not isinstance(s, Index)))) != 1
+        return labels(r) if several else self.arrays(r, indices(*r.subscripts), extents)[1]
 
     # one axis
 
@@ -298,8 +297,9 @@ class Reader(Evaluator):
                 trimmed[axes.index(p.inner)] = BACK
         return Value(taken(array, trimmed_items(packed_items(trimmed, axes))), tuple(axes))
 
-    def _diagonal(self, base: Array, pieces: Sequence[Piece | None], shared: set[Index]) -> Value | None:
+    def _diagonal(self, base: Array, pieces: Sequence[Piece | None]) -> Value | None:
         """`x[i, i]`, and nothing else special."""
+        shared = shared_by(pieces)
         if not all(isinstance(p, Run) and p.item is ALL for p in pieces) or len(shared) != 1:
             return None
         runs = [p.index for p in pieces if isinstance(p, Run)]
@@ -313,10 +313,11 @@ class Reader(Evaluator):
 
     # integer arrays
 
-    def _arrays(
-        self, r: Ref, pieces: Sequence[Piece | None], order: Sequence[Index], extents: Extents
+    def arrays(
+        self, r: Ref, order: Sequence[Index], extents: Extents
     ) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
         """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
+        pieces = self.pieces(r, extents)
         shared = shared_by(pieces)
         advanced = [
             k
@@ -341,30 +342,17 @@ class Reader(Evaluator):
                 items.append(self._aligned(self._subscript(s, mine, extents), mine).array)
         before = [p.index for k, p in runs.items() if k < advanced[0]]
         behind = [p.index for k, p in runs.items() if k > advanced[-1]]
-        return packed_items(items, r.subscripts), (*before, *mine, *behind)
+        return trimmed_items(packed_items(items, r.subscripts)), (*before, *mine, *behind)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
         value = self.real(self._evaluated(s, order, extents))
         return Value(whole(value.array), value.axes)
 
-    # writing
 
-    def places(self, e: Equation, order: Sequence[Index]) -> tuple[tuple[Item, ...], bool, Axes, set[Index]]:
-        """The items of `target[items] += value`, whether no element is written twice, the axes of value, and those
-        along which it is turned round."""
-        extents = dict(e.box)
-        target = ref(e.target, *(self.safe(s, extents) for s in e.subscripts))
-        pieces = self.pieces(target, extents)
-        runs = [p for p in pieces if isinstance(p, (Point, Perhaps, Run))]
-        if len(runs) == len(pieces) and not shared_by(pieces):
-            standing = tuple(p.index if isinstance(p, Run) else None for p in runs if not isinstance(p, Point))
-            moving = set(indices(e.body))  # what is the same all along an axis is written to it in any direction
-            items = [ALL if isinstance(p, Run) and p.item == BACK and p.index not in moving else p.item for p in runs]
-            back = {p.index for p in runs if isinstance(p, Run) and p.back}
-            return trimmed_items(packed_items(items, e.subscripts)), True, standing, back
-        places, axes = self._arrays(target, pieces, order, extents)
-        alone = {s for s in e.subscripts if isinstance(s, Index)}
-        return trimmed_items(places), set(axes) <= alone, axes, set()
+def in_slices(pieces: Sequence[Piece | None]) -> list[Piece] | None:
+    """The pieces, if they are all that it takes; None where there must be integer arrays."""
+    known = [p for p in pieces if p is not None]
+    return known if len(known) == len(pieces) and not shared_by(pieces) else None
 
 
 def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:

@@ -13,6 +13,7 @@ from ...expr import (
     Index,
     const,
     index,
+    indices,
     is_exact,
     ref,
     value_of,
@@ -22,10 +23,10 @@ from ...ir import Equation, Tensor
 from ..program import Step
 from .affine import linear, product
 from .below import below, plain_number
-from .elements import Piece, Run, Split, Turned, shared_by, trimmed_items
+from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trimmed_items
 from .layout import is_pack
 from .spell import Speller
-from .taking import packed_items
+from .taking import packed_items, taken
 from .tree import (
     ALL,
     BACK,
@@ -53,75 +54,66 @@ class Fills:
         self.returns = returns
         self.sizes = speller.sizes
 
+    def _slices(self, e: Equation) -> list[Piece] | None:
+        """How the axes of the target are indexed; None where there must be integer arrays."""
+        return in_slices(self.speller.pieces(ref(e.target, *e.subscripts), dict(e.box)))
+
     def _fills(self, e: Equation) -> bool:
         """Whether `e` writes every element of its target, each once."""
-        target = ref(e.target, *e.subscripts)
-        if e.plain:
-            return self.speller.whole_axes(target, dict(e.box))
-        pieces = self.speller.pieces(target, dict(e.box))
-        return not shared_by(pieces) and all(
-            isinstance(p, (Run, Split, Turned)) and (p.item is ALL or p.item == BACK) for p in pieces
+        slices = self._slices(e)
+        return slices is not None and all(
+            isinstance(p, (Run, Split, Turned)) and (p.item is ALL or p.item == BACK) for p in slices
         )
 
     def _filling(self, e: Equation) -> Array:
         value = self.speller.value(e)
         if e.plain:
             return self._laid(e, value)
-        pieces = self.speller.pieces(ref(e.target, *e.subscripts), dict(e.box))
         if not value.axes:
             return Full(value.array, self.tensors[e.target].shape)
-        known = [p for p in pieces if p is not None]
-        filled = self._merged(e, known, value)
-        for k, p in enumerate(known):
-            if isinstance(p, Turned):
-                packed = any(isinstance(s, Index) and is_pack(s) for s in e.subscripts)
-                filled = Roll(filled, p.shift, k - len(known) if packed else k)
-        if any(p.item == BACK for p in known):
-            items = packed_items([p.item if p.item == BACK else ALL for p in known], e.subscripts)
-            filled = Take(filled, trimmed_items(items))
-        return filled
+        slices = self._slices(e)
+        assert slices is not None
+        return taken(*self._sliced(e, slices, value, full=True))
 
-    def _merged(self, e: Equation, pieces: Sequence[Piece], value: Value) -> Array:
-        """`value` in the shape of the part of the target that it is written to."""
+    def _sliced(
+        self, e: Equation, slices: Sequence[Piece], value: Value, full: bool = False
+    ) -> tuple[Array, tuple[Item, ...]]:
+        """`value` as it is stored in slices of the target, with all of their axes if `full`, and the items of these:
+        axes of several indices are put together, those that run backwards or round are turned."""
+        moving = indices(e.body)  # what is the same all along an axis is written to it in any direction
+        places = [ALL if isinstance(p, Run) and p.item == BACK and p.index not in moving else p.item for p in slices]
+        items = trimmed_items(packed_items(places, e.subscripts))
         if not value.axes:
-            return value.array
+            return value.array, items
         extents = dict(e.box)
-        axes: list[Index] = []
-        shape: list[Expr] = []
-        for p in pieces:
-            if isinstance(p, Split):
-                axes += p.indices
-                shape.append(self.sizes.exact(product([extents[i] for i in p.indices])))
-            elif isinstance(p, (Run, Turned)):
-                axes.append(p.index)
-                shape.append(self.sizes.count(p.index, extents[p.index]))
-        laid = self.speller.laid(value, axes)
-        if laid.axes != tuple(axes):
-            laid = self.speller.spread(laid, axes, extents)
-        return Reshape(laid.array, tuple(shape)) if len(shape) < len(axes) else laid.array
-
-    def _items(self, e: Equation, pieces: Sequence[Piece]) -> tuple[Item, ...]:
-        return trimmed_items(packed_items([p.item for p in pieces], e.subscripts))
+        standing = [p for p in slices if not isinstance(p, Point)]
+        groups = [p.indices if isinstance(p, Split) else () if isinstance(p, Perhaps) else (p.index,) for p in standing]
+        axes = tuple(group[0] if group else None for group in groups)
+        if full or any(isinstance(p, (Split, Turned)) for p in standing):
+            own = [i for group in groups for i in group]
+            laid = self.speller.spread(self.speller.laid(value, own), own, extents)
+            shape = [self.sizes.exact(product([self.sizes.count(i, extents[i]) for i in group])) for group in groups]
+            value = Value(Reshape(laid.array, tuple(shape)) if len(shape) != len(own) else laid.array, axes)
+        else:
+            value = self.speller.laid(value, axes)
+        back = {p.index for p in standing if isinstance(p, Run) and p.back}
+        turned: list[Item] = [BACK if a in back else ALL for a in value.axes]
+        array = taken(value.array, trimmed_items(packed_items(turned, value.axes)))
+        packed = any(isinstance(s, Index) and is_pack(s) for s in e.subscripts)
+        for k, p in enumerate(standing):
+            if isinstance(p, Turned):
+                array = Roll(array, p.shift, k - len(standing) if packed else k)
+        return array, items
 
     def _laid(self, e: Equation, value: Value) -> Array:
         """`value` with the axes of the target: kept ones where they are kept, all of them otherwise."""
-        wanted = plain_indices(e)
+        wanted, extents = plain_indices(e), dict(e.box)
         if e.target in self.speller.kept:
-            return value.array
-        if value.axes == wanted and value.axes:
             return value.array
         number = not value.axes and not any(isinstance(a, Var) and not a.number for a in below(value.array))
         if number and (wanted or e.target in self.returns):
-            extents = dict(e.box)
             return Full(value.array, tuple(extents[i] for i in wanted))
-        if value.axes == wanted:
-            return value.array
-        if value.labels == wanted:  # kept axes that this tensor does not keep
-            items = tuple(
-                "..." if a is not None and is_pack(a) else ZERO if a is None else ALL for a in value.axes
-            )
-            return Take(value.array, items)
-        return self.speller.spread(value, wanted, dict(e.box)).array
+        return self.speller.spread(self.speller.laid(value, wanted), wanted, extents).array
 
     # several equations side by side
 

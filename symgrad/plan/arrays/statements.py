@@ -10,8 +10,9 @@ from ...expr.names import Names
 from ...ir import Equation, Role
 from ...ops.matrices import MATRICES, Matrix
 from ..program import Item, Procedure, Program, Recurrence, Step
+from ..trees import parts
 from .affine import Sizes
-from .below import below, sizes_in, sizes_of
+from .below import below
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
 from .divisors import not_zero, options_that_divide
@@ -350,22 +351,15 @@ def _root(value: Array, roots: Mapping[str, str]) -> str | None:
 
 def _sizes(statements: Sequence[Statement]) -> set[str]:
     """The names in the sizes that statements mention."""
-    expressions: list[Expr] = []
-    for s in statements:
-        expressions += _loops(s)
-        for inner in flat(s):
-            expressions += [e for a in arrays_in(inner) for e in sizes_of(a)]
-            if isinstance(inner, (Update, AddAt)):
-                expressions += sizes_in(inner.items)
-    return {n.name for e in expressions for n in postorder(e) if isinstance(n, Ref)}
-
-
-def _loops(s: Statement) -> list[Expr]:
-    """How often the loops of a statement run, and what its guards ask."""
-    if isinstance(s, Guard):
-        asked = [] if s.condition is None else [s.condition]
-        return [*asked, *(e for inner in (*s.body, *s.otherwise) for e in _loops(inner))]
-    return [s.extent, *(e for inner in s.body for e in _loops(inner))] if isinstance(s, For) else []
+    found: set[str] = set()
+    stack: list[object] = [*statements]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Expr):
+            found |= {r.name for r in refs(part)}
+        else:
+            stack += [part.base, *part.told] if isinstance(part, Reshape) else parts(part)
+    return found
 
 
 def _views(value: Array) -> list[Array]:

@@ -30,19 +30,16 @@ from ...expr import (
 )
 from ...ir import Equation, Tensor
 from ...ops import OPS
-from ..conditions import all_of, asked, literal_bounds
+from ..conditions import all_of, asked, exclusive, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, replaced, tops
-from .elements import Moving, Split, shared_by, trimmed_items
+from .elements import Moving, in_slices, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame, pack_of
 from .spell import Speller
-from .taking import packed_items
 from .tree import (
-    ALL,
-    BACK,
     Array,
     Elementwise,
     Full,
@@ -53,9 +50,6 @@ from .tree import (
     Take,
     Var,
 )
-from .values import Value
-
-Conditions = tuple[tuple[str, bool], ...]
 
 
 class Stores(Fills):
@@ -88,60 +82,57 @@ class Stores(Fills):
         joined = self._stacked(step) or self._concatenated(step)
         if joined is not None:
             return [Assign(target, joined)]
-        equations = [e for e in step.equations if e.target == target]
-        if all(e.when == step.when for e in equations):
+        found = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
+        equations = [e for e in found if e.target == target]
+        if not any(e.when for e in equations):
             equations.sort(key=lambda e: not self._fills(e))  # what fills the tensor needs no zeros before it
-        statements = self._bordered([e for e in step.equations if e.target != target], target)
-        extra = [tuple(w for w in e.when if w not in step.when) for e in equations]
-        zeros = False
-        several = bool(extra and extra[0]) and not _alternatives(equations, extra, self)
-        if not statements and (several or not self._fills(equations[0])):
-            statements.append(Assign(target, Full(Num(_zero()), self.tensors[target].shape)))
-            zeros = True
-        place = 0
-        while place < len(equations):
-            e, when = equations[place], extra[place]
-            if not statements and when:
-                then = self._store(e, False)
-                otherwise = self._store(equations[place + 1], False)
-                statements.append(Guard((), when, (then,), (otherwise,)))
-                place += 2
-                continue
-            statement = self._store(e, bool(statements))
-            if zeros and isinstance(statement, Update) and not when:
-                statement = replace(statement, first=True)
+        statements = self._bordered([e for e in found if e.target != target], target)
+        ways = exclusive(equations)
+        begins = not statements and all(map(self._fills, ways[0])) and len(ways[0]) == (2 if ways[0][0].when else 1)
+        if begins and len(ways[0]) == 2:
+            when = ways[0][0].when
+            given, absent = (tuple(self._store(e, False)) for e in ways.pop(0))
+            statements.append(Guard((), when, given, absent))
+        zeros = not statements and not begins
+        if zeros:
+            statements.append(self._zeros(target))
+        for e in (e for way in ways for e in way):
+            new = self._store(e, bool(statements))
+            if zeros and isinstance(new[-1], Update) and not e.when:
+                new[-1] = replace(new[-1], first=True)
             zeros = False
-            if isinstance(statement, For):
-                before, statement = self._hoisted(statement)
-                statements += [] if when else before
-            statements.append(Guard((), when, (statement,)) if when else statement)
-            place += 1
+            statements += [Guard((), e.when, tuple(new))] if e.when else new
         return statements
+
+    def _zeros(self, target: str) -> Assign:
+        zero = ZERO
+        assert isinstance(zero, Const)
+        return Assign(target, Full(Num(zero), self.tensors[target].shape))
 
     def _more(self, step: Step) -> list[Statement]:
         """The statements of a step of a loop: each equation writes to, or adds to, elements of what is there."""
         found: list[Statement] = []
         if step.begins:
-            found.append(Assign(step.target, Full(Num(_zero()), self.tensors[step.target].shape)))
+            found.append(self._zeros(step.target))
         for e in step.equations:
-            statement = self._turn(e, step.how == "write")
-            found.append(Guard((), e.when, (statement,)) if e.when else statement)
+            new = self._turn(e, step.how == "write")
+            found += [Guard((), e.when, tuple(new))] if e.when else new
         return found
 
-    def _turn(self, e: Equation, alone: bool) -> Statement:
+    def _turn(self, e: Equation, alone: bool) -> list[Statement]:
         """One equation in a turn of a loop; what depends on the number of the turn alone is asked first."""
         conditions = [*(conjuncts(e.where) if e.where is not None else []), *asked(e.body)]
         condition = next((c for c in conditions if self._is_number(c)), None)
         if condition is None:
-            statement = self._store(e, True)
-            return replace(statement, first=True) if alone and isinstance(statement, Update) else statement
+            *before, last = self._store(e, True)
+            return [*before, replace(last, first=True) if alone and isinstance(last, Update) else last]
         if e.where is not None and condition in conjuncts(e.where):
             inner = replace(e, where=all_of(c for c in conjuncts(e.where) if c is not condition))
-            return Guard((), (), (self._turn(inner, alone),), (), condition)
+            return [Guard((), (), tuple(self._turn(inner, alone)), (), condition)]
         then, otherwise = (
-            self._turn(replace(e, body=branch(e.body, condition, holds)), alone) for holds in (True, False)
+            tuple(self._turn(replace(e, body=branch(e.body, condition, holds)), alone)) for holds in (True, False)
         )
-        return Guard((), (), (then,), (otherwise,), condition)
+        return [Guard((), (), then, otherwise, condition)]
 
     def _is_number(self, condition: Expr) -> bool:
         """Whether a condition asks for the number of the turn, sizes and options alone, in whole numbers."""
@@ -157,13 +148,9 @@ class Stores(Fills):
         """Written into zeros with a border, and the border cut off."""
         found: list[Statement] = []
         for name in dict.fromkeys(e.target for e in equations):
-            found.append(Assign(name, Full(Num(_zero()), self.tensors[name].shape)))
+            found.append(self._zeros(name))
             for e in equations:
-                statement = self._store(e, True) if e.target == name else None
-                if isinstance(statement, For):
-                    before, statement = self._hoisted(statement)
-                    found += before
-                found += [] if statement is None else [statement]
+                found += self._store(e, True) if e.target == name else []
             _, widths = self.borders.around[name]
             items: list[Item] = []
             for (first, last), axis in zip(widths, self.tensors[target].shape, strict=True):
@@ -183,8 +170,8 @@ class Stores(Fills):
 
     # one equation
 
-    def _store(self, e: Equation, started: bool) -> Statement:
-        """The statement that writes (or adds) one equation."""
+    def _store(self, e: Equation, started: bool) -> list[Statement]:
+        """The statements that write (or add) one equation."""
         fills, guarded, repeats = self._fills(e), False, False
         if e.where is not None and not fills:
             subscripts = e.subscripts
@@ -198,10 +185,11 @@ class Stores(Fills):
         if fills:
             value = self._filling(e)
             if not started:
-                return Assign(e.target, value)
+                return [Assign(e.target, value)]
             more = self.speller.laid(self.speller.value(e), plain_indices(e)).array if e.plain else value
-            return Assign(e.target, Elementwise("add", (Var(e.target), more)))
+            return [Assign(e.target, Elementwise("add", (Var(e.target), more)))]
         statement = self._scattered(e, guarded and repeats)
+        found: list[Statement] = self._hoisted(statement) if isinstance(statement, For) else [statement]
         shape, extents = self.tensors[e.target].shape, dict(e.box)
         fixed = self.speller.no_slices(ref(e.target, *e.subscripts), extents)
         around = {i: extents[i] for i in indices(*e.subscripts)}
@@ -218,26 +206,23 @@ class Stores(Fills):
             others += [n for i, n in e.shown if any(i not in indices(s) for s in given)]
             there += [apply("gt", n, ZERO) for n in others]
         there = [c for c in there if not self.sizes.holds(c)]
-        return Guard((), (), (statement,), (), all_of(there)) if there else statement
+        return [Guard((), (), tuple(found), (), all_of(there))] if there else found
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:
+        """`e` added to elements of its target; `repeats` if it may be the same element at several places."""
         extents = dict(e.box)
-        pieces = self.speller.pieces(ref(e.target, *e.subscripts), extents)
-        known = [p for p in pieces if p is not None]
-        if len(known) == len(pieces) and not shared_by(pieces):
-            moving = next((p for p in known if isinstance(p, Moving)), None)
-            if moving is not None:
-                return self._loop(e, moving.inner, moving.index, repeats)
-            if any(isinstance(p, Split) for p in known):
-                return Update(e.target, self._items(e, known), self._merged(e, known, self.speller.value(e)))
+        target = ref(e.target, *(self.speller.safe(s, extents) for s in e.subscripts))
+        slices = in_slices(self.speller.pieces(target, extents))
+        moving = next((p for p in slices or () if isinstance(p, Moving)), None)
+        if moving is not None:
+            return self._loop(e, moving.inner, moving.index, repeats)
         value = self.speller.value(e)
-        items, once, axes, back = self.speller.places(e, frame(e, self.speller.values(e), self.speller.axes))
-        if value.axes != axes:
-            value = self.speller.laid(value, axes)
-        if back & {*value.axes}:
-            turned = packed_items([BACK if a in back else ALL for a in value.axes], value.axes)
-            value = Value(Take(value.array, trimmed_items(turned)), value.axes)
-        if once and not repeats:
+        if slices is not None:
+            array, items = self._sliced(e, slices, value)
+            return Update(e.target, items, array)
+        items, axes = self.speller.arrays(target, frame(e, self.speller.values(e), self.speller.axes), extents)
+        value = self.speller.laid(value, axes)
+        if not repeats and {*axes} <= {*plain_indices(e)}:
             return Update(e.target, items, value.array)
         return AddAt(e.target, items, value.array, len(axes) - len(value.axes) if value.axes else 0)
 
@@ -273,8 +258,8 @@ class Stores(Fills):
             inner = replaced(inner, item, self.slices[item])
         return replace(loop, body=(*defined, inner))
 
-    def _hoisted(self, loop: For) -> tuple[list[Statement], For]:
-        """What does not change in a loop, computed before it."""
+    def _hoisted(self, loop: For) -> list[Statement]:
+        """A loop behind what does not change in it."""
         found: dict[Array, None] = {}
         for top in tops(loop):
             stack = [top]
@@ -294,8 +279,7 @@ class Stores(Fills):
             self.tensors[name] = replace(self.tensors[first], name=name, named=False)
             before.append(Assign(name, a))
             statement = replaced(statement, a, Var(name))
-        assert isinstance(statement, For)
-        return before, statement
+        return [*before, statement]
 
     def changes(self, value: Array) -> bool:
         """Whether `value` is another in each turn of a loop."""
@@ -304,19 +288,6 @@ class Stores(Fills):
         return any(r in mentioned for r in self.sizes.loops) or any(i in self.slices.values() for i in taken)
 
 
-def _alternatives(equations: Sequence[Equation], extra: Sequence[Conditions], stores: Stores) -> bool:
-    """Whether the first two equations are one value with an optional input and one without."""
-    if len(equations) < 2 or len(extra[0]) != 1 or len(extra[1]) != 1:
-        return False
-    ((name, present),), ((other, absent),) = extra[0], extra[1]
-    return name == other and present != absent and stores._fills(equations[1])
-
-
 def _asks(s: Expr) -> bool:
     """Whether a subscript is 0 where a condition fails; what is checked to be in range has elements there."""
     return isinstance(s, Apply) and s.op == "select" and bool(indices(s)) and not isinstance(s.args[1], Ref)
-
-
-def _zero() -> Const:
-    assert isinstance(ZERO, Const)
-    return ZERO

@@ -45,19 +45,3 @@ def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | No
     return (
         Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
     )
-
-
-def exclusive(equations: list[Equation]) -> list[list[Equation]]:
-    """The equations one by one, but those together of which exactly one counts: with and without an optional input."""
-    parts: list[list[Equation]] = []
-    rest = list(equations)
-    while rest:
-        names = {name for name, _ in rest[0].when}
-        many = 2 ** len(names)
-        part = rest[:many]
-        presences = {frozenset(e.when) for e in part}
-        if not all({n for n, _ in e.when} == names for e in part) or len(presences) != many:
-            part = rest[:1]
-        parts.append(part)
-        rest = rest[len(part) :]
-    return parts
