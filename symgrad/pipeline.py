@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -147,38 +147,20 @@ def check(
     return verified(declaration, result, result.load(), full=full, seconds=seconds, seed=seed, case=case)
 
 
-def verified(
-    declaration: Declaration,
-    result: Printed,
-    artefact: Artefact,
-    full: bool = False,
-    seconds: float | None = None,
-    seed: int = 0,
-    case: int | None = None,
-    watch: Callable[[Report], None] | None = None,
-) -> Report:
-    """Check what was printed; for a language whose text the check does not execute, beside that of one it does."""
+def verified(declaration: Declaration, result: Printed, artefact: Artefact, **how: Any) -> Report:
+    """Check what was printed; for a language whose text the check does not execute, beside that of one it does.
+
+    how  what else `symgrad.verify.check` is told: full, seconds, seed, case, watch
+    """
     function, backend = as_function(declaration), result.backend
     to, like = backend.name, backend.executed
     text = result if like == to else printed(declaration, like)
     heads = text.backend.heads(text.program)
-    report = verify(
-        function,
-        text.files,
-        to,
-        artefact,
-        text=like,
-        heads=heads,
-        full=full,
-        seconds=seconds,
-        seed=seed,
-        case=case,
-        watch=watch,
-        python=declaration.on_arrays if isinstance(declaration, Declared) else None,
-    )
+    python = declaration.on_arrays if isinstance(declaration, Declared) else None
+    report = verify(function, text.files, to, artefact, text=like, heads=heads, python=python, **how)
     options = backend.options.cli_flags
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
-    words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * full
+    words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)
     return replace(report, command=shlex.join(words))
 
 

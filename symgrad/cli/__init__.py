@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from ..backends import BACKENDS, DTYPES, OPTIONS, Options, takers
+from ..backends.header import title_lines
 from ..errors import SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
@@ -175,8 +176,7 @@ def generate(
         code = _printed(function, languages, ways, refused)
         if not code:
             continue
-        mathematics = text.mathematics(code[0])
-        click.echo("\n".join([*text.title(code[0]), "", *mathematics, *([""] if mathematics else [])]))
+        click.echo("\n".join([*title_lines(function), *text.mathematics(code[0])]))
         if not unchecked:
             click.echo("Check")
             for printing in code:
@@ -286,10 +286,7 @@ def show(
         code = _printed(function, languages, ways, refused)
         if not code:
             continue
-        lines = [*text.title(code[0]), ""]
-        matrix = text.jacobian_matrix(code[0])
-        lines += [*matrix, ""] if matrix else []
-        lines += text.products(function)
+        lines = [*title_lines(function), *text.jacobian_matrix(code[0]), *text.products(function)]
         lines += ["", *text.lost(function)] if accuracy else []
         for file in _files(Path(), function, code):
             lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]

@@ -46,16 +46,8 @@ class Outcome:
     to: str = ""
 
 
-def verified(
-    function: Function,
-    printing: Printed,
-    full: bool = False,
-    seconds: float | None = None,
-    seed: int = 0,
-    case: int | None = None,
-    watch: Callable[[Report], None] | None = None,
-) -> Outcome:
-    """Load and check what was printed."""
+def verified(function: Function, printing: Printed, **how: Any) -> Outcome:
+    """Load and check what was printed; `how`, as `symgrad.verify.check` is told."""
     to = printing.backend.name
     try:
         artefact = printing.load()
@@ -65,7 +57,7 @@ def verified(
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
         return Outcome(lacking=said)
-    return Outcome(verified_code(function, printing, artefact, full, seconds, seed, case, watch))
+    return Outcome(verified_code(function, printing, artefact, **how))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +79,8 @@ class Checks:
             printing = printed(function, to, ways_of(to, dict(self.options)))
         except UnsupportedError as error:
             return Outcome(refused=str(error), function=function.name, to=to)
-        found = verified(function, printing, self.full, self.seconds, self.seed, self.case, watch)
+        how = {"full": self.full, "seconds": self.seconds, "seed": self.seed, "case": self.case, "watch": watch}
+        found = verified(function, printing, **how)
         return replace(found, function=function.name, to=to)
 
     def outcomes(self, jobs: int) -> Iterator[Outcome]:

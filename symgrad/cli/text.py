@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from ..backends import header
+from ..backends.header import gradient_lines, jacobian_lines
 from ..differentiate import differentiate, entries
 from ..ir import Derivative, Function
 from ..ir.text import show_equations
@@ -16,20 +16,14 @@ from ..pipeline import Printed, accuracy, derive, jacobian
 from ..verify import Report
 
 
-def title(printed: Printed) -> list[str]:
-    """The declaration as the head of a printed file has it."""
-    lines = _head(printed)
-    return lines[: lines.index("")]
-
-
 def mathematics(printed: Printed) -> list[str]:
     """The Jacobian of a function of scalars, the equations of the gradients for others; nothing without inputs."""
-    return _section(printed, "Jacobian") or _section(printed, "Gradients") or _gradients(printed)
+    return jacobian_matrix(printed) or gradient_lines(printed.program)
 
 
 def jacobian_matrix(printed: Printed) -> list[str]:
     """The Jacobian of a function of scalars; nothing for others."""
-    return _section(printed, "Jacobian")
+    return jacobian_lines(entries(printed.program.derivative) or [])
 
 
 def products(function: Function) -> list[str]:
@@ -88,25 +82,3 @@ def as_json(report: Report) -> dict[str, Any]:
 
 def _indented(derivative: Derivative) -> list[str]:
     return [f"    {line}" for line in show_equations(derivative.function.statements, derivative.function.facts)]
-
-
-def _gradients(printed: Printed) -> list[str]:
-    derivative = printed.program.derivative
-    computed = {e.target for e in derivative.equations}
-    zero = [f"{g} = 0" for _, g in derivative.gradients if g not in computed]
-    lines = [*show_equations(derivative.equations, derivative.function.facts), *zero]
-    return ["Gradients", *(f"    {line}" for line in lines)] if lines else []
-
-
-def _head(printed: Printed) -> list[str]:
-    return header(printed.program, "", entries(printed.program.derivative))
-
-
-def _section(printed: Printed, name: str) -> list[str]:
-    """One section of the head of a file: its title and the indented lines below it."""
-    lines = _head(printed)
-    if name not in lines:
-        return []
-    start = lines.index(name)
-    end = next((k for k in range(start + 1, len(lines)) if not lines[k].startswith("    ")), len(lines))
-    return lines[start:end]
