@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -58,78 +59,39 @@ class Artefact(Protocol):
         ...
 
 
-class Language:
-    """What most languages say of themselves."""
+class Backend(ABC):
+    """One language: spells a Program and runs what it spelled.
 
+    name      what `to=` and `--to` call it
+    dialect   the language in whose words operators are spelled: its own, or that of which it is a dialect
+    style     what the plan is made for: whole "arrays", or "loops"
+    executed  the language whose text the check executes: this one, or one that computes the same in the same order
+    products  whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`
+    takes     the names of the options that it has
+    over      the language whose files it calls: it is planned as that one, and prints a file beside them
+    calls     the functions of whole matrices that it has words for; None if it has all of them
+    """
+
+    name: str
+    dialect: str
+    style: str
+    executed: str
     products = False
+    takes: Collection[str] = ()
     over: Backend | None = None
     calls: Collection[str] | None = None
-    takes: Collection[str] = ()
 
     def __init__(self, options: Options = DEFAULT) -> None:
-        self.options = options
+        self.options = options  # what it is asked to print
 
-    def heads(self, program: Program) -> tuple[Function, ...]:
-        """None that the check would need."""
-        return ()
-
-
-class Backend(Protocol):
-    """One language: spells a Program and runs what it spelled."""
-
-    @property
-    def name(self) -> str:
-        """What `to=` and `--to` call it."""
-        ...
-
-    @property
-    def dialect(self) -> str:
-        """The language in whose words operators are spelled: its own, or that of which it is a dialect."""
-        ...
-
-    @property
-    def products(self) -> bool:
-        """Whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`."""
-        ...
-
-    @property
-    def takes(self) -> Collection[str]:
-        """The names of the options that it has."""
-        ...
-
-    @property
-    def options(self) -> Options:
-        """What it is asked to print."""
-        ...
-
-    @property
-    def over(self) -> Backend | None:
-        """The language whose files it calls: it is planned as that one, and prints a file beside them."""
-        ...
-
-    @property
-    def style(self) -> str:
-        """What the plan is made for: whole "arrays", or "loops"."""
-        ...
-
-    @property
-    def executed(self) -> str:
-        """The language whose text the check executes: this one, or one that computes the same in the same order."""
-        ...
-
-    @property
-    def calls(self) -> Collection[str] | None:
-        """The functions of whole matrices that it has words for; None if it has all of them."""
-        ...
-
+    @abstractmethod
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {path: text}; `header` is the text at the head of each file."""
-        ...
 
+    @abstractmethod
     def heads(self, program: Program) -> tuple[Function, ...]:
         """The functions of the files without their bodies, where arguments have places and no names: what is passed."""
-        ...
 
+    @abstractmethod
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
         """Return what was printed as something that can be called."""
-        ...

@@ -13,7 +13,7 @@ from ..plan import Program
 from ..plan.loops import accumulated, flatten, nests, pointwise, size_names
 from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, names_in, walk
 from . import c_lapack
-from .base import template
+from .base import Backend, template
 from .c_expressions import language
 from .c_function import Builder, batch
 from .c_helpers import local_functions
@@ -24,24 +24,18 @@ from .c_signature import Printed
 from .options import DEFAULT, Options
 
 
-class C:
+class C(Backend):
     """The C99 backend."""
 
-    name = dialect = "c"
-    executed = "c"
-    products = False
+    name = dialect = executed = "c"
     style = "loops"
-    over = None
     takes = ("lapack", "dtype", "accumulate")
 
     def __init__(self, options: Options = DEFAULT) -> None:
-        self.options = options
+        super().__init__(options)
+        # functions of matrices: those of LAPACK where it is asked to call them
+        self.calls = frozenset(["argsort", *(c_lapack.FUNCTIONS if options.lapack else ())])
         self._last: tuple[Program, list[Printed], File] | None = None  # printed, loaded and checked one after the other
-
-    @property
-    def calls(self) -> frozenset[str]:
-        """The functions of matrices that this C has: those of LAPACK where it is asked to call them."""
-        return frozenset(["argsort", *(c_lapack.FUNCTIONS if self.options.lapack else ())])
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""

@@ -297,11 +297,11 @@ class Body:
     def _asks(self, guard: Guard) -> Expression:
         """The condition of a guard: pointers that are not NULL."""
         wanted: list[Expression] = [Name(self._named(name)) for name in guard.wanted]
-        asked = [_joined("or", wanted)] if wanted else []
+        asked = [tree.joined("or", wanted)] if wanted else []
         for name, present in guard.when:
             given = Name(self._names.presence(name))
             asked.append(given if present else Operation("not", (given,)))
-        return _joined("and", asked)
+        return tree.joined("and", asked)
 
     def _call(self, node: Call) -> tree.Block:
         sizes = [self.build.as_kind(extent, SIZE) for extent in node.sizes]
@@ -337,13 +337,6 @@ class Body:
 def _divides(n: Expr) -> bool:
     """Whether it is a quotient of integers, which may be there in a loop alone."""
     return isinstance(n, Apply) and n.op in ("floordiv", "mod")
-
-
-def _joined(op: str, operands: Sequence[Expression]) -> Expression:
-    found = operands[0]
-    for operand in operands[1:]:
-        found = Operation(op, (found, operand))
-    return found
 
 
 def _divided(build: Expressions, top: Expr, bottom: Expr, more: Expr, kind: str) -> Expression:

@@ -10,6 +10,7 @@ from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
 from ..ir import Tensor
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, size_names
+from ..source.layout import listed
 from ..source.names import Scope
 from ..source.tree import (
     BOOL,
@@ -29,6 +30,7 @@ from ..source.tree import (
     Return,
     Type,
     Unused,
+    joined,
     names_in,
 )
 from .c_body import ELEMENT, WORKSPACES, Body
@@ -190,12 +192,12 @@ class Builder:
         terms = []
         for shape, number in Counter(shapes).items():
             factors = [self._body.extent(e, build) for e in shape]
-            terms.append(_folded("mul", [*([Number(str(number))] if number > 1 else []), *factors]))
+            terms.append(joined("mul", [*([Number(str(number))] if number > 1 else []), *factors]))
         mentioned = {self._called(name) for name in mentioned}
         return Macro(
             f"{self._primal.name}_{self._kind}_{name}".upper(),
             tuple(p for p in (*self._of_sizes(), *self._of_options()) if p.name in mentioned),
-            _folded("add", terms),
+            joined("add", terms),
             name,
         )
 
@@ -206,23 +208,23 @@ class Builder:
         lines = []
         names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
         if names["output"]:
-            lines.append(f"Compute {_and(names['output'])}.")
+            lines.append(f"Compute {listed(names['output'])}.")
         saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
         if saved and self._forward:
-            lines.append(f"For backward: {_and(saved)}; pass NULL for what is not needed.")
+            lines.append(f"For backward: {listed(saved)}; pass NULL for what is not needed.")
         if names["gradient"]:
             verb = "Add to" if self._options.accumulate else "Overwrite"
             lines.append(f"{verb} each gradient; pass NULL for one that is not needed.")
         absent = [p.name for p in parameters if p.role == "input" and p.nullable]
         if absent:
-            lines.append(f"{_and(absent)} may be absent: NULL.")
+            lines.append(f"{listed(absent)} may be absent: NULL.")
         for macro in macros:
             kind = f"{self._options.dtype}s" if macro.work == "work" else "elements of int64_t"
             lines.append(f"{self._names.work(macro.work)} has room for {macro.call} {kind}.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")
         if self._primal.constraints:
-            needed = _and([show(c) for c in self._primal.constraints])
+            needed = listed([show(c) for c in self._primal.constraints])
             lines.append(f"Return 2, with nothing written, unless {needed}.")
         if self._body.calls:
             lines.append("Return what LAPACK says if a matrix is not one that it can work with.")
@@ -280,14 +282,3 @@ def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
     about = (f"The same at {pack_size} points, one after the other.",)
     role = f"{function.role}_batch"
     return Printed(Function(role, f"{function.name}_batch", tuple(parameters), body, function.result, about), one.work)
-
-
-def _folded(op: str, items: Sequence[Expression]) -> Expression:
-    found = items[0]
-    for item in items[1:]:
-        found = Operation(op, (found, item))
-    return found
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

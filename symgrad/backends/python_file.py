@@ -13,13 +13,13 @@ from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source import python as py
-from ..source.layout import cut_text
+from ..source.layout import cut_text, listed
 from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, spoken, words_in
 from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
 from .python_sizes import name, pack_name
-from .python_statements import Statements, counted, listed, refused, sized, where_size_is
+from .python_statements import Statements, counted, refused, sized, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 

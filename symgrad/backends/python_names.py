@@ -21,7 +21,7 @@ from ..plan import Program
 from ..source.names import Scope, refuse_keywords
 from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, spoken, words_in
 from ..source.tree import Function
-from .base import Language
+from .base import Backend
 from .handwritten import respelled
 from .options import DEFAULT, Options
 from .python_print import module as printed
@@ -29,10 +29,8 @@ from .python_print import module as printed
 _BUILTINS = frozenset(dir(builtins))
 
 
-class PythonLanguage(Language):
+class PythonLanguage(Backend):
     """A language whose files are Python."""
-
-    name: str
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)

@@ -212,8 +212,3 @@ def tuple_of(values: Sequence[Expression]) -> Expression:
 def returned(values: Sequence[Expression]) -> Return:
     """`return a, b`; one alone is a tuple, too."""
     return Return(targets(values))
-
-
-def listed(words: Sequence[str]) -> str:
-    """The words with commas, and `and` before the last."""
-    return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])

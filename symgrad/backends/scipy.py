@@ -17,6 +17,7 @@ from ..expr.sizes import tidy
 from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
 from ..source import python as py
+from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Element, Expression, Given, Name, Return, Space, Word, bare, call
 from .handwritten import handwritten
 from .numpy import NumPyFile, NumPyStatements
@@ -27,7 +28,6 @@ from .python_statements import (
     SAVED,
     as_stored,
     counted,
-    listed,
     named,
     present,
     sized,

@@ -11,6 +11,7 @@ from ..ir import Dtype, Function, Tensor
 from ..plan import Program
 from ..plan.arrays.commands import Guard
 from ..source import python as py
+from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
@@ -23,7 +24,6 @@ from .python_statements import (
     counted,
     flag_of,
     is_given,
-    listed,
     named,
     needed,
     present,

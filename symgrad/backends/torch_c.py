@@ -62,7 +62,6 @@ class TorchC(PythonLanguage):
 
     name = "torch_c"
     dialect = executed = "c"
-    products = False
     style = "loops"
     over = C()
     calls = over.calls

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Union
 
-from ..expr import Expr, Index, Ref, show
-from ..ir import Derivative, Equation, Function, Tensor, When, names_of, show_equations
+from ..expr import Expr, Index, Ref
+from ..ir import Derivative, Equation, Function, Tensor, When, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,26 +166,3 @@ class Program:
     def table_of(self, procedure: Procedure) -> dict[str, Tensor]:
         """The tensors by name, as one of the procedures has them."""
         return {**self.table, **{t.name: t for t in procedure.turns}}
-
-    def __str__(self) -> str:
-        lines = [f"forward({', '.join(self.forward.reads)})"]
-        lines += _show_steps(self.forward)
-        lines += [f"    saved {', '.join((*self.saved, *self.saved_sizes, *self.saved_options))}"]
-        lines += [f"backward({', '.join(self.backward.reads)})", *_show_steps(self.backward)]
-        return "\n".join(lines)
-
-
-def _show_steps(procedure: Procedure) -> list[str]:
-    lines = [f"    {line}" for item in procedure.steps for line in _show_item(item)]
-    return [*lines, f"    return {', '.join(procedure.returns)}"]
-
-
-def _show_item(item: Item) -> list[str]:
-    serves = f"    for {', '.join(item.serves)}" if item.serves else ""
-    if isinstance(item, Step):
-        added = " += " if item.how == "add" else " = "
-        return [f"{line.replace(' = ', added, 1)}{serves}" for line in show_equations(item.equations)]
-    way = " downwards" if item.reverse else ""
-    turn = [f"    {line}" for inner in item.turn for line in _show_item(inner)]
-    first, last = ([line for step in some for line in _show_item(step)] for some in (item.first, item.last))
-    return [*first, f"for {item.index.name} in 0 .. {show(item.extent)}{way}{serves}", *turn, *last]

@@ -126,3 +126,8 @@ def aligned(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list
         else:
             lines[-1] += (" " if number else "") + text
     return lines if items else [f"{lines[0]}{tail}"]
+
+
+def listed(words: Sequence[str]) -> str:
+    """The words with commas, and `and` before the last."""
+    return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])

@@ -13,8 +13,9 @@ and are compared and remembered by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Union
 
 from ..ir import Equation
@@ -107,6 +108,11 @@ class Cast:
 
 
 Expression = Union[Name, Number, Operation, Call, Element, Cast]
+
+
+def joined(op: str, operands: Sequence[Expression]) -> Expression:
+    """The operands with a binary operator between them, from the left."""
+    return reduce(lambda found, operand: Operation(op, (found, operand)), operands)
 
 
 # statements

@@ -20,7 +20,7 @@ from ..draft import Draft
 from .arrays import Array, as_array
 from .formula import formula
 from .graph import Node, Value, constant, input_of, is_pack, value
-from .lowering import lower
+from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
 from .values import Absent, Traced, line, traced
@@ -168,7 +168,7 @@ def _trace(declared: Declared) -> Function:
         outputs = [_output(declared, x) for x in _several(result)]
         if signature.bare:
             outputs = [_spread(node) for node in outputs]
-        lowered = lower(draft, outputs, scope.names, scope.calls, scope.within)
+        lowered = Lowering(draft, outputs, scope.names, scope.calls, scope.within).run()
         text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
     except SymgradError as error:

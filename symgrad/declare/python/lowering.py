@@ -45,23 +45,14 @@ class Lowered:
     lines: tuple[Line, ...]
 
 
-def lower(
-    draft: Draft,
-    outputs: Sequence[Node],
-    names: Mapping[int, str],
-    calls: Mapping[int, str],
-    within: Mapping[int, int],
-) -> Lowered:
-    """Write the equations of `outputs` into `draft`.
+class Lowering:
+    """Writes the equations of `outputs` into `draft`.
 
     names   the user's name for a node, by its serial
     calls   the name of the function that gave a node
     within  the result of the call inside of which a node was named
     """
-    return _Lowering(draft, outputs, names, calls, within).run()
 
-
-class _Lowering:
     def __init__(
         self,
         draft: Draft,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Union
 
 from ...domain import NOTHING, Facts
-from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewed, show
+from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewed
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
@@ -132,10 +132,6 @@ class Nest:
     body: Block
     arrays: tuple[Array, ...]
     table: Mapping[str, Tensor]
-
-    def __str__(self) -> str:
-        lines = [f"array {a.name}[{', '.join(map(show, a.shape))}]" for a in self.arrays]
-        return "\n".join([*lines, *_show(self.body, "")])
 
 
 def blocks(node: Node) -> tuple[Block, ...]:
@@ -257,34 +253,3 @@ class Rewriter:
             box=tuple((i, e) for i, e in box if isinstance(i, Index)),
             where=None if equation.where is None else self(equation.where),
         )
-
-
-def _show(block: Block, indent: str) -> Iterator[str]:
-    for node in block:
-        head = _head(node)
-        yield from (f"{indent}{line}" for line in head)
-        inner = blocks(node)
-        for number, part in enumerate(inner):
-            if part and number:
-                yield f"{indent}else"
-            yield from _show(part, indent + "    ")
-
-
-def _head(node: Node) -> list[str]:
-    if isinstance(node, Loop):
-        return [f"for {show(node.index)} in {show(node.lower)} .. {show(node.extent)}{' downwards' * node.reverse}"]
-    if isinstance(node, Local):
-        kind = "count" if node.count else node.dtype
-        return [f"{'var' if node.changes else 'let'} {node.name}: {kind} = {show(node.value)}"]
-    if isinstance(node, Store):
-        return [f"{show(node.element)} {node.how} {show(node.value)}"]
-    if isinstance(node, Call):
-        results = ", ".join("nothing" if r is None else show(r) for r in node.results)
-        return [f"{results} = {node.function}({', '.join(map(show, node.operands))})"]
-    if isinstance(node, If):
-        return [f"if {show(node.condition)}"]
-    if isinstance(node, Guard):
-        given = [f"{name} {'given' if present else 'absent'}" for name, present in node.when]
-        wanted = [f"{' or '.join(node.wanted)} wanted"] if node.wanted else []
-        return [f"if {' and '.join([*wanted, *given])}"]
-    return [f"# {line}" for line in node.lines]
