@@ -36,6 +36,7 @@ from ..expr import (
     factors,
     fraction,
     operator,
+    outermost,
     postorder,
     product,
     ref,
@@ -406,9 +407,7 @@ def points(leaves: tuple[Ref, ...], well_scaled: frozenset[str], far: bool = Fal
 
 def _with_pairs(form: Expr) -> Expr:
     """`form` with its quotients in pairs; what a function is applied to stays: it may be known."""
-    if not isinstance(form, Apply) or is_call(form):
-        return form
-    return _paired(apply(form.op, *map(_with_pairs, form.args)))
+    return outermost(form, lambda node: node if is_call(node) else None, _paired)
 
 
 def _paired(node: Expr) -> Expr:
