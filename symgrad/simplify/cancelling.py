@@ -112,7 +112,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 other = next((f for f in by_result(form, results) if _as_good(f, form, known, well_scaled)), other)
             form = e.body if other is None else other
             for rewrite in (over_squares, partial(differences_first, inputs=derivative.primal.inputs), double_angles):
-                form = transform(form, rewrite)
+                form = rewrite(form)
             changed = changed or form is not e.body
             e = replace(e, body=form)
         statements.append(e)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ..expr import (
     ONE,
@@ -12,15 +12,19 @@ from ..expr import (
     Ref,
     apply,
     factors,
+    folded,
     fraction,
     operator,
     product,
     signed_total,
     terms_of,
+    transform,
     without_sign,
 )
 from ..ops import OPS
 from .orders import unrolled
+
+Sides = tuple[frozenset[Expr], frozenset[Expr]]
 
 
 def by_inversion(form: Expr) -> Iterator[Expr]:
@@ -53,13 +57,16 @@ def _legs(node: Expr) -> tuple[Expr, Expr] | None:
     return None
 
 
-def over_squares(node: Expr) -> Expr:
+def over_squares(body: Expr) -> Expr:
     """1/(1 + a)**2 as 1/(1 + a*(2 + a)), where a is not negative: the rounding of what is squared counts twice."""
-    if operator(node) != "div":
-        return node
-    above, below = factors(node)
-    found = [_opened(d) for d in below]
-    return node if found == below else fraction(above, found)
+
+    def rewrite(node: Expr) -> Expr:
+        if operator(node) != "div" or all(_opened(d) is d for d in factors(node.args[1])[0]):
+            return node  # by the others it was divided further inside
+        above, below = factors(node)
+        return fraction(above, [_opened(d) for d in below])
+
+    return transform(body, rewrite)
 
 
 def _opened(d: Expr) -> Expr:
@@ -84,32 +91,71 @@ def over_roots(node: Expr) -> Expr:
     return node
 
 
-def differences_first(node: Expr, inputs: Collection[str]) -> Expr:
+def differences_first(body: Expr, inputs: Collection[str]) -> Expr:
     """u + x - y as x - y + u, for inputs: the difference of near numbers is exact, that of u + x and y is not."""
-    if operator(node) not in ("add", "sub"):
-        return node
-    terms = terms_of(node)
-    more, less = ([t for t, sign in terms if isinstance(t, Ref) and t.name in inputs and sign == s] for s in (1, -1))
-    if len(terms) < 3 or len(more) != 1 or len(less) != 1:
-        return node
-    rest = [pair for pair in terms if pair[0] not in (more[0], less[0])]
-    return signed_total([(more[0] - less[0], 1), *rest])
+
+    def given(t: Expr) -> bool:
+        return isinstance(t, Ref) and t.name in inputs
+
+    def rewrite(node: Expr) -> Expr:
+        both: Sides = folded(node, sides, sided)
+        if operator(node) not in ("add", "sub") or not all(both):
+            return node
+        terms = terms_of(node)
+        more, less = ([t for t, sign in terms if given(t) and sign == s] for s in (1, -1))
+        if len(terms) < 3 or len(more) != 1 or len(less) != 1:
+            return node
+        rest = [pair for pair in terms if pair[0] not in (more[0], less[0])]
+        return signed_total([(more[0] - less[0], 1), *rest])
+
+    sides: dict[Expr, Sides] = {}
+    sided = _sided("add", "sub", given, sides)
+    return transform(body, rewrite)
 
 
-def double_angles(node: Expr) -> Expr:
+def double_angles(body: Expr) -> Expr:
     """2 sin(t/2) cos(t/2) as sin(t)."""
-    if operator(node) not in ("mul", "div"):
-        return node
-    above, below = factors(node)
-    for f in above:
-        t = _doubled(f.args[0]) if isinstance(f, Apply) and f.op == "sin" else None
-        if t is not None and TWO in above and (other := apply("cos", *f.args)) in above:
-            for used in (f, other, TWO):
-                above.remove(used)
-            return fraction([*above, apply("sin", t)], below)
-    return node
+
+    def rewrite(node: Expr) -> Expr:
+        wanted, _ = folded(node, sides, sided)
+        if operator(node) not in ("mul", "div") or TWO not in wanted:
+            return node
+        if all(operator(f) != "sin" or apply("cos", *f.args) not in wanted for f in wanted):
+            return node
+        above, below = factors(node)
+        f = next(f for f in above if f in wanted and operator(f) == "sin" and apply("cos", *f.args) in wanted)
+        for used in (f, apply("cos", *f.args), TWO):
+            above.remove(used)
+        return fraction([*above, apply("sin", f.args[0].args[0])], below)
+
+    sides: dict[Expr, Sides] = {}
+    sided = _sided("mul", "div", lambda f: f is TWO or _of_half(f), sides)
+    return transform(body, rewrite)
 
 
-def _doubled(u: Expr) -> Expr | None:
-    """t, where `u` is t/2."""
-    return u.args[0] if isinstance(u, Apply) and u.op == "div" and u.args[1] is TWO else None
+def _of_half(f: Expr) -> bool:
+    """Whether it is the sine or the cosine of t/2."""
+    if operator(f) not in ("sin", "cos"):
+        return False
+    (u,) = f.args
+    return operator(u) == "div" and u.args[1] is TWO
+
+
+def _sided(
+    more: str, less: str, wanted: Callable[[Expr], bool], known: Mapping[Expr, Sides]
+) -> Callable[[Expr], Sides]:
+    """What gives the wanted terms of a sum, or factors of a product, on either side from those of its parts: of a long
+    one each part is looked at once."""
+
+    def sided(node: Expr) -> Sides:
+        op = operator(node)
+        if op not in (more, less) and not (op == "neg" and more == "add"):
+            return frozenset([node] if wanted(node) else []), frozenset()
+        first, *others = (known[a] for a in node.args)
+        if not others:
+            return first[::-1]
+        ((above, below),) = others
+        above, below = (above, below) if op == more else (below, above)
+        return first[0] | above, first[1] | below
+
+    return sided
