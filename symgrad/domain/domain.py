@@ -79,16 +79,15 @@ class Domain:
 
     def pieces(self, condition: Expr, holds: bool = True) -> list[Domain]:
         """The part where a condition holds (does not), as disjoint domains without those proved to be empty."""
-        ways = (self.meet(*atoms) for atoms in alternatives(condition, self.facts, holds))
-        return [piece for piece in ways if not piece.empty()]
+        ways = alternatives(condition, self.facts, holds)
+        return [self.meet(*atoms) for atoms in ways if not self._excludes(*atoms)]
 
     def without(self, *atoms: Atom) -> list[Domain]:
         """The part where not all of `atoms` hold, as disjoint domains."""
         found: list[Domain] = []
         here = self
         for atom in atoms:
-            ways = (here.meet(part) for part in atom.negated().split())
-            found += [piece for piece in ways if not piece.empty()]
+            found += [here.meet(part) for part in atom.negated().split() if not here._excludes(part)]
             here = here.meet(atom)
         return found
 
@@ -160,9 +159,11 @@ class Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
         least: dict[Expr, int] = {}
         for a in self.affine:
+            if a.relation != GE or len(a.form.symbols) != 2 or len(a.form.terms) > 3:
+                continue
             place = [s for s in a.form.symbols if isinstance(s, Index)]
             sizes = [s for s in a.form.symbols if fixed(s)]
-            if a.relation == GE and len(place) == len(sizes) == 1 and len(a.form.terms) <= 3:
+            if len(place) == len(sizes) == 1:
                 (i,), (n,), number = place, sizes, a.form.terms.get((), 0)
                 if a.form == symbol(n) - symbol(i) + number and Affine(symbol(i)) in self.atoms:
                     least[n] = max(least.get(n, -number), -number)
@@ -399,7 +400,7 @@ def _empty(domain: Domain) -> bool:
         return False
     fixed_ones = {s: None for a in atoms for s in sorted(a.form.symbols, key=repr)}
     known = [d for s in fixed_ones for d in definitions(s, facts)]
-    atoms = tidy([*atoms, *known, *map(Affine, facts.more)], facts)
+    atoms = tidy([*known, *map(Affine, facts.more)], facts, atoms)
     done: set[Expr] = set()
     while atoms and NEVER not in atoms:  # sizes, too, may have any value that the facts allow
         left = {s for a in atoms for s in a.form.symbols} - done

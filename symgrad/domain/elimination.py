@@ -30,14 +30,17 @@ def tightened(form: Polynomial, facts: Facts) -> Polynomial:
     return form.primitive()
 
 
-def tidy(atoms: Iterable[Affine], facts: Facts) -> list[Affine]:
+def tidy(atoms: Iterable[Affine], facts: Facts, known: Sequence[Affine] = ()) -> list[Affine]:
     """Equalities first, then inequalities without those that follow from the facts or from one other alone, then `!=`.
 
-    What cannot hold is NEVER, alone.
+    What cannot hold is NEVER, alone. The atoms `known` are tidy, and come before the others.
     """
-    equal: dict[Polynomial, None] = {}
-    apart: dict[Polynomial, None] = {}
+    equal: dict[Polynomial, None] = {a.form: None for a in known if a.relation == EQ}
+    apart: dict[Polynomial, None] = {a.form: None for a in known if a.relation == NE}
     alike: dict[object, list[Polynomial]] = {}  # by what decides whether they can be compared
+    equations, old = len(equal), {a.form for a in known if a.relation == GE}
+    for form in (a.form for a in known if a.relation == GE):
+        alike.setdefault(facts.unbounded(form), []).append(form)
     for atom in atoms:
         form = atom.form
         if atom.relation == GE:
@@ -62,7 +65,7 @@ def tidy(atoms: Iterable[Affine], facts: Facts) -> list[Affine]:
                 found[form] = None
     kept = {k: None for others in alike.values() for k in others}
     if len({k.symbols for k in (*kept, *equal, *apart)}) < len(kept) + len(equal) + len(apart):
-        never = {-k - 1 for k in kept}
+        never = {-k - 1 for k in kept if k not in old or len(equal) > equations}
         zero = {*equal, *(-e for e in equal), *(k for k in kept if -k in kept)}  # at least 0, and at most
         if never & {*kept, *zero} or zero & apart.keys():
             return [NEVER]
@@ -93,11 +96,12 @@ def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool =
         a, f = (a, f) if sign > 0 else (-a, -f)
         if dark and a.number != 1:
             return [NEVER], False
-        rest += [Affine(a * g - b * f, other.relation) for other, (b, g) in mine.items()]
-        return tidy(rest, facts), a.number == 1
+        found = [Affine(a * g - b * f, other.relation) for other, (b, g) in mine.items()]
+        return tidy(found, facts, rest), a.number == 1
     exact = all(a.relation == GE for a in mine)
     if dark and not exact:
         return [NEVER], False
+    found = []
     lower: list[tuple[Polynomial, Polynomial]] = []
     upper: list[tuple[Polynomial, Polynomial]] = []
     unsigned: list[tuple[Polynomial, Polynomial]] = []
@@ -108,7 +112,7 @@ def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool =
             if dark:
                 return [NEVER], False
         if not sign or symbol in a.symbols:
-            rest += [Affine(f + g) for b, g in unsigned if a == -b]  # whatever the sign
+            found += [Affine(f + g) for b, g in unsigned if a == -b]  # whatever the sign
             unsigned.append((a, f))
         else:
             (lower if sign > 0 else upper).append((a if sign > 0 else -a, f))
@@ -119,8 +123,8 @@ def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool =
             form = f + g if a == b else a * g + b * f
             if dark and not sharp:
                 form = (f + g) * a - (a - 1) * (a - 1) if a == b else form - (a - 1) * (b - 1)
-            rest.append(Affine(form, GE))
-    rest = tidy(rest, facts)
+            found.append(Affine(form, GE))
+    rest = tidy(found, facts, rest)
     if len(rest) > ATOMS:
         raise TooMany
     return rest, exact

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
-from ..expr.polynomials import Monomial, Polynomial, constant, polynomial, symbol
+from ..expr.polynomials import Monomial, Polynomial, polynomial
 from ..ops import OPS
 
 Least = int | None  # a lower bound; None where there is none
@@ -94,11 +94,15 @@ class Facts:
         return bound if not falls else self._lower(p * sign) if mixed else None
 
     def _lower(self, p: Polynomial) -> int | None:
-        from_least = {s: symbol(s) + (self.least_of(s) or 0) for s in p.symbols}
-        moved = constant(0)
+        moved: dict[Monomial, int] = {}  # in the distances
         for m, c in p.terms.items():
-            moved = moved + prod((from_least[s] for s in m), start=constant(c))
-        return moved.terms.get((), 0) if all(c > 0 for m, c in moved.terms.items() if m) else None
+            parts: list[tuple[Monomial, int]] = [((), c)]
+            for s in m:
+                low = self.least_of(s)
+                parts = [*(((*n, s), d) for n, d in parts), *((n, low * d) for n, d in parts if low)]
+            for n, d in parts:
+                moved[n] = moved.get(n, 0) + d
+        return moved.get((), 0) if all(c >= 0 for m, c in moved.items() if m) else None
 
     def least_of(self, s: Expr) -> int | None:
         """A lower bound of a symbol."""

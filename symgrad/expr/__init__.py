@@ -23,6 +23,7 @@ from .nodes import (
     factors,
     fraction,
     index,
+    indices,
     is_exact,
     operator,
     product,
@@ -38,8 +39,6 @@ from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
     folded,
-    indices,
-    indices_below,
     outermost,
     pending,
     postorder,

@@ -32,8 +32,9 @@ _serial = itertools.count()
 class Expr:
     """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
 
-    __slots__ = ("__weakref__", "_key", "serial")
+    __slots__ = ("__weakref__", "_key", "indices", "serial")
     _key: Expr | None
+    indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int
     args: tuple[Expr, ...] = ()  # the nodes this one is computed from; subscripts, for a Ref
 
@@ -152,6 +153,15 @@ def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
     return node
 
 
+def indices(*roots: Expr) -> tuple[Index, ...]:
+    """The loop indices that `roots` mention, in order of first appearance."""
+    found: tuple[Index, ...] = ()
+    for more in (root.indices for root in roots):
+        if more is not found and more:
+            found = tuple(dict.fromkeys((*found, *more))) if found else more
+    return found
+
+
 def const(value: Number | str) -> Const:
     """Return an exact number: an int, a Fraction, a float, or the text of a decimal literal.
 
@@ -168,7 +178,7 @@ def const(value: Number | str) -> Const:
 
     def make() -> Const:
         node = Const()
-        node.value, node.text, node._key = exact, text, None
+        node.value, node.text, node._key, node.indices = exact, text, None, ()
         return node
 
     node = _intern((Const, exact.numerator, exact.denominator, text), make)
@@ -183,7 +193,7 @@ def index(name: str) -> Index:
 
     def make() -> Index:
         node = Index()
-        node.name, node._key = name, None
+        node.name, node._key, node.indices = name, None, (node,)
         return node
 
     return _intern((Index, name), make)  # type: ignore[return-value]  # as above
@@ -196,6 +206,7 @@ def ref(name: str, *subscripts: Value) -> Ref:
     def make() -> Ref:
         node = Ref()
         node.name, node.subscripts, node.args, node._key = name, subs, subs, None
+        node.indices = indices(*subs)
         keys = tuple(s.key for s in subs)
         if any(k is not s for k, s in zip(keys, subs, strict=True)):
             node._key = ref(name, *keys)
@@ -207,7 +218,7 @@ def ref(name: str, *subscripts: Value) -> Ref:
 def _apply(op: str, *args: Expr) -> Apply:
     def make() -> Apply:
         node = Apply()
-        node.op, node.args, node._key = op, args, None
+        node.op, node.args, node._key, node.indices = op, args, None, indices(*args)
         keys: Sequence[Expr] = tuple(a.key for a in args)
         if op in COMMUTATIVE:
             keys = sorted(keys, key=lambda k: k.serial)

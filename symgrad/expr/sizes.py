@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .nodes import ZERO, Apply, Expr, Index, Ref, apply, const, is_exact, value_of
+from .nodes import ZERO, Apply, Expr, Index, Ref, apply, const, indices, is_exact, value_of
 from .polynomials import Monomial, polynomial
-from .traversal import indices, postorder, substitute
+from .traversal import postorder, substitute
 
 
 def coefficient(s: Expr, i: Index) -> Expr | None:

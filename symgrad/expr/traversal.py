@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import nan
 from typing import TypeVar
 
-from .nodes import COMPARE, Apply, Expr, Index, Ref, apply, ref
+from .nodes import COMPARE, Apply, Expr, Ref, apply, ref
 
 Node = TypeVar("Node", bound=Expr)
 Known = TypeVar("Known")
@@ -150,21 +150,6 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     for node in pending((root,), done):
         done[node] = renewed(node, done)
     return done[root]
-
-
-@lru_cache(maxsize=2**13)
-def indices(*roots: Expr) -> tuple[Index, ...]:
-    """The loop indices that `roots` mention, in order of first appearance."""
-    return tuple(n for n in postorder(*roots) if isinstance(n, Index))
-
-
-def indices_below(root: Expr) -> dict[Expr, frozenset[Index]]:
-    """The loop indices that each node below `root` mentions."""
-    found: dict[Expr, frozenset[Index]] = {}
-    for node in pending((root,), found):
-        below = {found[a] for a in node.args} or {frozenset([node] if isinstance(node, Index) else [])}
-        found[node] = below.pop() if len(below) == 1 else frozenset().union(*below)
-    return found
 
 
 @lru_cache(maxsize=2**13)

@@ -22,7 +22,7 @@ def unconstrained_indices(body: Expr, box: Box, table: Mapping[str, Tensor]) -> 
     extents = dict(box)
     told = {
         s
-        for r in unconditional(body)
+        for r in (unconditional(body) if box else ())
         if isinstance(r, Ref) and r.name in table
         for s, axis in zip(r.subscripts, table[r.name].shape, strict=True)
         if isinstance(s, Index) and s in extents and equal(extents[s], axis)

@@ -22,7 +22,6 @@ from ..expr import (
     factors,
     index,
     indices,
-    indices_below,
     postorder,
     ref,
     refs,
@@ -289,7 +288,6 @@ def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
     """The largest parts that call a function, read a tensor, and miss an index of the box."""
     found: list[Expr] = []
     stack = [body] if box else []
-    mentioned = indices_below(body)
     seen: set[Expr] = set()
     while stack:
         node = stack.pop()
@@ -297,7 +295,7 @@ def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
             continue
         seen.add(node)
         calls = not OPS[node.op].arithmetic
-        if calls and mentioned[node] < box and any(r.subscripts for r in refs(node)):
+        if calls and box > {*node.indices} and any(r.subscripts for r in refs(node)):
             found.append(node)
         else:
             stack.extend(reversed(node.args))

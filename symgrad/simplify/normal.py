@@ -32,6 +32,7 @@ from ..expr import (
     fraction,
     index,
     indices,
+    is_exact,
     pending,
     postorder,
     product,
@@ -350,15 +351,14 @@ def _number_outside(node: Expr) -> tuple[Rational, Expr]:
     found: list[tuple[Fraction, Expr]] = []
     for term, sign in terms_of(node):
         above, below = factors(term)
-        numbers = [Fraction(f.value) for f in above if isinstance(f, Const) and f.text is None]
+        number = prod((value_of(f) for f in above if is_exact(f)), start=Fraction(sign))
+        if number in (0, 1, -1) or found and abs(number) != abs(found[0][0]):
+            return 1, node
         turned = [f.args[0] if isinstance(f, Apply) and f.op == "neg" else f for f in above]
-        sign = -sign if sum(a is not b for a, b in zip(above, turned, strict=True)) % 2 else sign
-        rest = [f for f in turned if not (isinstance(f, Const) and f.text is None)]
-        found.append((sign * prod(numbers, start=Fraction(1)), product(rest) / product(below)))
-    sizes = {abs(number) for number, _ in found}
-    if len(sizes) > 1 or not 0 < min(sizes) != 1:
-        return 1, node
-    number = min(sizes) * (1 if any(n > 0 for n, _ in found) else -1)
+        number = -number if sum(a is not b for a, b in zip(above, turned, strict=True)) % 2 else number
+        rest = [f for f in turned if not is_exact(f)]
+        found.append((number, product(rest) / product(below)))
+    number = abs(found[0][0]) * (1 if any(n > 0 for n, _ in found) else -1)
     found.sort(key=lambda pair: pair[0] * number < 0)  # a sum does not begin with a sign
     return whole(number), signed_total((rest, 1 if n * number > 0 else -1) for n, rest in found)
 

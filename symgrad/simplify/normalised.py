@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..expr import Apply, Expr, factors, indices, indices_below, postorder, product, ref, refs, substitute
+from ..expr import Apply, Expr, factors, indices, postorder, product, ref, refs, substitute
 from ..expr.names import Names
 from ..ir import Equation, Function, Tensor, names_of
 from .match import match
@@ -52,13 +52,12 @@ def _normalised(function: Function, e: Equation) -> _Normalised | None:
     box = {i for i, _ in e.box}
     products = [n for n in (postorder(e.body) if box else ()) if isinstance(n, Apply) and n.op in ("mul", "div")]
     inner = {a for n in products for a in n.args}
-    mentioned = indices_below(e.body)
     for node in products:
         above, below = factors(node)
         if node in inner or node is e.body and len(above) + len(below) == 2:
             continue  # a part of a longer product; a value that has a name
-        for u in (u for u in above if mentioned[u] == box):
-            for s in (s for s in (*below, *above) if mentioned[s] < box and _is_statistic(function, s, u)):
+        for u in (u for u in above if {*u.indices} == box):
+            for s in (s for s in (*below, *above) if {*s.indices} < box and _is_statistic(function, s, u)):
                 under = any(s is b for b in below)
                 return _Normalised(
                     node,

@@ -265,8 +265,7 @@ class Rewriting:
             for e, base, power in self.powers:
                 if (ratio := Fraction(exponent) / power).denominator == 1 and ratio > 0:
                     found = match(base, atom, frozenset(i for i, _ in e.box))
-                    free = unconstrained_indices(base, e.box, self.table)
-                    if found is not None and inside(found, free, self.extents):
+                    if found is not None and self._keeps(found, base, e):
                         self.normal.atom(ref(e.target, *(substitute(s, found) for s in e.subscripts)))
                         value = ref(e.target, *(substitute(s, found) for s in e.subscripts))
                         return {frozenset({(value.key, whole(ratio))}): 1}
@@ -288,11 +287,15 @@ class Rewriting:
         for pivot, power in self.normal.ordered(monomial):
             if power == 1 and not isinstance(pivot, Sum) and self._is_main(pivot, e):
                 found = match(self.normal.written(pivot), self.normal.written(atom), frozenset(i for i, _ in e.box))
-                zero = any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot)
-                free = unconstrained_indices(pivot, e.box, self.table)
-                if found is not None and not zero and inside(found, free, self.extents):
+                if found is None or any(x > 0 and not self._never_zero(a) for a, x in monomial if a is not pivot):
+                    continue
+                if self._keeps(found, pivot, e):
                     return self._over(e, pivot, monomial, found, exponent)
         return same
+
+    def _keeps(self, found: Binding, pattern: Expr, e: Equation) -> bool:
+        """Whether what the indices of a part of `e` stand for stays in their range."""
+        return inside(found, unconstrained_indices(pattern, e.box, self.table), self.extents)
 
     def _over(self, e: Equation, pivot: Expr, monomial: Monomial, found: Binding, exponent: Rational) -> Poly:
         """The value of `e` divided by all of its factors but the pivot, to a power."""
