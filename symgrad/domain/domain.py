@@ -69,6 +69,15 @@ class Domain:
         """The atoms that are not."""
         return tuple(a for a in self.atoms if isinstance(a, Opaque))
 
+    @cached_property
+    def _alike(self) -> dict[object, list[Polynomial]]:
+        """The forms that are not negative, by what decides which they can be compared with."""
+        found: dict[object, list[Polynomial]] = {}
+        for a in self.affine:
+            if a.relation != NE:
+                found.setdefault(self.facts.unbounded(a.form), []).append(a.form)
+        return found
+
     def meet(self, *atoms: Atom) -> Domain:
         """The part where these hold, too."""
         return replace(self, atoms=tuple(dict.fromkeys((*self.atoms, *atoms)))) if atoms else self
@@ -109,8 +118,8 @@ class Domain:
         for atom in atoms:
             if isinstance(atom, Affine) and atom.relation == GE:
                 below = -1 - atom.form
-                alike = (a for a in self.affine if self.facts.unbounded(a.form) == self.facts.unbounded(below))
-                if any(a.relation != NE and self.facts.nonnegative(below - a.form) for a in alike):
+                alike = self._alike.get(self.facts.unbounded(below), ())
+                if any(self.facts.nonnegative(below - form) for form in alike):
                     return True
         return self._about(*atoms).meet(*atoms).empty()
 
@@ -149,11 +158,11 @@ class Domain:
     def _about(self, *atoms: Atom) -> Domain:
         """Only the atoms that speak, directly or through others, of the same indices: more points, fewer atoms."""
         near = {i for a in atoms for i in a.uses} & set(self.indices) or set(self.indices)
-        kept: dict[Atom, None] = {}
-        while more := [a for a in self.atoms if a not in kept and (a.uses & near or not a.uses)]:
-            kept.update(dict.fromkeys(more))
+        left = [a for a in self.atoms if a.uses]
+        while more := [a for a in left if not a.uses.isdisjoint(near)]:
             near.update(*(a.uses for a in more))
-        return replace(self, atoms=tuple(a for a in self.atoms if a in kept))
+            left = [a for a in left if a.uses.isdisjoint(near)]
+        return replace(self, atoms=tuple(a for a in self.atoms if not a.uses or not a.uses.isdisjoint(near)))
 
     def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""

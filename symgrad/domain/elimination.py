@@ -66,8 +66,10 @@ def tidy(atoms: Iterable[Affine], facts: Facts, known: Sequence[Affine] = ()) ->
     kept = {k: None for others in alike.values() for k in others}
     if len({k.symbols for k in (*kept, *equal, *apart)}) < len(kept) + len(equal) + len(apart):
         never = {-k - 1 for k in kept if k not in old or len(equal) > equations}
-        zero = {*equal, *(-e for e in equal), *(k for k in kept if -k in kept)}  # at least 0, and at most
-        if never & {*kept, *zero} or zero & apart.keys():
+        zero = {*equal, *(-e for e in equal)}
+        if not never.isdisjoint(kept) or not never.isdisjoint(zero):
+            return [NEVER]
+        if any(a in zero or a in kept and -a in kept for a in apart):  # at least 0, and at most
             return [NEVER]
     return [*(Affine(e, EQ) for e in equal), *map(Affine, kept), *(Affine(a, NE) for a in apart)]
 

@@ -131,10 +131,11 @@ class Facts:
 
     def unbounded(self, p: Polynomial) -> Terms:
         """The terms with a symbol that has no least value: `p >= q` can only be told where they are the same."""
-        if p not in self._unbounded:
+        known = self._unbounded.get(p)
+        if known is None:
             found = ((m, c) for m, c in p.terms.items() if any(self.least_of(s) is None for s in m))
-            self._unbounded[p] = frozenset(found)
-        return self._unbounded[p]
+            known = self._unbounded[p] = frozenset(found)
+        return known
 
     def nonnegative(self, p: Polynomial) -> bool:
         """Whether `p >= 0` follows. False: not proved."""

@@ -45,7 +45,7 @@ class Polynomial:
 
     def __add__(self, other: Polynomial | int, sign: int = 1) -> Polynomial:
         result = dict(self.terms)
-        for m, c in constant(other).terms.items():
+        for m, c in (other.terms if isinstance(other, Polynomial) else {(): other}).items():
             result[m] = result.get(m, 0) + sign * c
             if not result[m]:
                 del result[m]
@@ -58,7 +58,7 @@ class Polynomial:
         return constant(other) - self
 
     def __neg__(self) -> Polynomial:
-        return self * -1
+        return Polynomial({m: -c for m, c in self.terms.items()})
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         if isinstance(other, int):

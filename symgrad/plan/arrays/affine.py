@@ -140,11 +140,12 @@ class Sizes:
         if form is None or not is_linear(form):
             return False
         options: list[Expr] = [r for r in refs(value, *(n for _, n in own)) if r in self.supposed and given is None]
-        ways = [{r: min(low, self.supposed[r]) for r in options} for low in (0, 1)] if options else []
-        found = next((way for way in ({}, *ways) if self._entails(form, own, where, way)), None)
-        if found is None:
-            return False
-        least = found
+        few, many = ({r: min(low, self.supposed[r]) for r in options} for low in (0, 1))
+        least: dict[Expr, int] = {}
+        if not self._entails(form, own, where, {}):
+            if not options or not self._entails(form, own, where, many):
+                return False
+            least = few if self._entails(form, own, where, few) else many
         for r in options:  # no more than it takes
             others = {k: low for k, low in least.items() if k is not r}
             fewer = (way for way in (others, {**others, r: 0}) if least and self._entails(form, own, where, way))
