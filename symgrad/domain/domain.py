@@ -108,10 +108,11 @@ class Domain:
 
     def entails(self, *atoms: Atom) -> bool:
         """True: each atom holds at every point. False: not proved."""
-        return all(a in self.atoms or self._entails(a) for a in atoms)
+        return all(map(self._entails, atoms))
 
     def _entails(self, atom: Atom) -> bool:
-        return all(self._excludes(part) for part in atom.negated().split())
+        given = not (isinstance(atom, Affine) and atom.relation == GE) and atom in self.atoms
+        return given or all(self._excludes(part) for part in atom.negated().split())
 
     def _excludes(self, *atoms: Atom) -> bool:
         """True: they hold together at no point; most often since one atom alone says so. False: not proved."""
@@ -166,16 +167,15 @@ class Domain:
 
     def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
+        forms = [a.form for a in self.affine if a.relation == GE]
+        from_zero = {s for f in forms if len(f.terms) == 1 for s in f.symbols if isinstance(s, Index)}
         least: dict[Expr, int] = {}
-        for a in self.affine:
-            if a.relation != GE or len(a.form.symbols) != 2 or len(a.form.terms) > 3:
-                continue
-            place = [s for s in a.form.symbols if isinstance(s, Index)]
-            sizes = [s for s in a.form.symbols if fixed(s)]
-            if len(place) == len(sizes) == 1:
-                (i,), (n,), number = place, sizes, a.form.terms.get((), 0)
-                if a.form == symbol(n) - symbol(i) + number and Affine(symbol(i)) in self.atoms:
-                    least[n] = max(least.get(n, -number), -number)
+        for f in forms:
+            number = f.terms.get((), 0)
+            for i in from_zero & f.symbols:
+                for n in f.symbols - {i}:
+                    if f.terms == {(n,): 1, (i,): -1} | ({(): number} if number else {}) and fixed(n):
+                        least[n] = max(least.get(n, -number), -number)
         return replace(self, facts=self.facts.raised(frozenset(least.items())))
 
     # -- shadows

@@ -108,7 +108,8 @@ def eliminated(atoms: Sequence[Affine], symbol: Expr, facts: Facts, dark: bool =
     upper: list[tuple[Polynomial, Polynomial]] = []
     unsigned: list[tuple[Polynomial, Polynomial]] = []
     for a, f in (part for atom, part in mine.items() if atom.relation == GE):
-        strict, sign = facts.sign(a), facts.direction(a)
+        strict = facts.sign(a)
+        sign = strict or facts.direction(a)
         if not strict or symbol in a.symbols:
             exact = False
             if dark:

@@ -149,8 +149,9 @@ class Facts:
 
     def sign(self, p: Polynomial, least: int = 1) -> int | None:
         """1 or -1 where that is certain, 0 of nothing; None where it is not known."""
-        if not p.terms:
-            return 0
+        if not p.symbols:
+            number = p.terms.get((), 0)
+            return (number > 0) - (number < 0)
         for sign in (1, -1):
             low = self.lower(p, sign)
             if low is not None and low >= least:
