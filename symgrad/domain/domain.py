@@ -168,7 +168,7 @@ class Domain:
     def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
         forms = [a.form for a in self.affine if a.relation == GE]
-        from_zero = {s for f in forms if len(f.terms) == 1 for s in f.symbols if isinstance(s, Index)}
+        from_zero = {s for f in forms for s in f.symbols if isinstance(s, Index) and f.terms == {(s,): 1}}
         least: dict[Expr, int] = {}
         for f in forms:
             number = f.terms.get((), 0)
