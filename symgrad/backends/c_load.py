@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import CompilerError
-from ..expr import Expr, Ref, show
-from ..ir import Dtype, Tensor, bind, extent_of
+from ..expr import Expr, show
+from ..ir import Dtype, Tensor, bind, extent_of, shape_of
 from ..plan import Program
 from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
@@ -201,15 +201,10 @@ class Artefact:
         return dict(zip(seeds, given, strict=True))
 
     def _shape(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> tuple[int, ...]:
-        """The shape of a tensor, packs in full."""
-        shape: list[int] = []
-        for extent in tensor.shape:
-            pack = sizes[extent.name] if isinstance(extent, Ref) and extent.name in self._primal.packs else None
-            try:
-                shape += pack if isinstance(pack, tuple) else [extent_of(extent, sizes, numbers)]
-            except ZeroDivisionError:
-                shape.append(0)  # of a step of 0, which the code refuses
-        return tuple(shape)
+        try:
+            return shape_of(tensor.shape, sizes, numbers)
+        except ZeroDivisionError:  # of a step of 0, which the code refuses
+            return (0,) * len(tensor.shape)
 
     def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:
         """Memory for a result, full of what nobody would take for one."""

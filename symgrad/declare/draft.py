@@ -51,12 +51,11 @@ from ..ir import (
 from ..ops.matrices import MATRICES
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
-from .hoisted import axes_as_read
 from .infinity import NO_INFINITY, has_value, without_neutral
 from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
-from .reductions import reduction_names, repeated
+from .reductions import axes_as_read, reduction_names, repeated
 
 
 class Draft:

@@ -1,6 +1,6 @@
 """The data of every stage, and how it is written as mathematics."""
 
-from .binding import bind, extent_of
+from .binding import bind, extent_of, shape_of
 from .data import Derivative, Function, as_declared, names_of, with_names
 from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
 from .equations import (

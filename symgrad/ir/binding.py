@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
@@ -42,6 +42,15 @@ def bind(
             if isinstance(axis, Const) and axis.value != extent:
                 raise ShapeError(f"{function.name}: {name} has an axis of {extent}, declared as {axis}")
     return sizes
+
+
+def shape_of(extents: Iterable[Expr], sizes: Sizes, options: Mapping[str, Any] | None = None) -> tuple[int, ...]:
+    """A shape in numbers, the axes of a pack one by one."""
+    shape: list[int] = []
+    for extent in extents:
+        size = sizes.get(extent.name) if isinstance(extent, Ref) else None
+        shape += size if isinstance(size, tuple) else [extent_of(extent, sizes, options)]
+    return tuple(shape)
 
 
 def extent_of(extent: Expr, sizes: Sizes, options: Mapping[str, Any] | None = None) -> int:

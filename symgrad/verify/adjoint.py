@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..ir import Function
+from ..ir import Function, shape_of
 from .cases import Case
 from .draws import DRAWS, integers, is_pointwise
-from .sizes import Sizes, boxes, choose, fitting, shape_of
+from .sizes import Sizes, boxes, choose, fitting
 from .symmetric import directions, made_symmetric, symmetric_inputs
 from .text import differentiable
 
@@ -73,7 +73,7 @@ def draws_at(
     for kind in kinds:
         inputs: dict[str, Any] = {}
         for name in function.inputs:
-            shape = shape_of(function, name, sizes, options)
+            shape = shape_of(function.table[name].shape, sizes, options)
             if name in differentiable(function):
                 inputs[name] = np.asarray(DRAWS[kind](rng, shape))
                 if name in symmetric:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from ..ir import Function, bind
+from ..ir import Function, bind, shape_of
 from ..ops import COMPARISONS
 from .adjoint import Artefact, draws_at
 from .cases import Case
@@ -23,7 +23,7 @@ from .draws import DRAWS, integers, outside
 from .kinks import at_kinks, coarse
 from .reference import Declaration
 from .rounding import DOUBLE, rounding
-from .sizes import leaving, shape_of, violations
+from .sizes import leaving, violations
 from .text import Fault, Kinds, Text, Values, differentiable
 
 BITS = 160
@@ -126,7 +126,7 @@ def _unfitting(function: Function, case: Case) -> Iterator[Values]:
             if case.inputs.get(name) is None:
                 inputs[name] = None
                 continue
-            shape = shape_of(function, name, wrong, case.options)
+            shape = shape_of(function.table[name].shape, wrong, case.options)
             if name in differentiable(function):
                 inputs[name] = np.ones(shape)
             else:

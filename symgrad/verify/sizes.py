@@ -31,15 +31,6 @@ def count(size: int | tuple[int, ...]) -> int:
     return prod(size) if isinstance(size, tuple) else size
 
 
-def shape_of(function: Function, name: str, sizes: Sizes, options: Mapping[str, Any]) -> tuple[int, ...]:
-    """The shape of a tensor, the axes of a pack one by one."""
-    shape: list[int] = []
-    for extent in function.table[name].shape:
-        size = sizes.get(extent.name) if isinstance(extent, Ref) else None
-        shape += size if isinstance(size, tuple) else [extent_of(extent, sizes, options)]
-    return tuple(shape)
-
-
 def boxes(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> list[list[int]]:
     """The extents of every equation's box."""
     return [[extent_of(e, sizes, options) for _, e in equation.box] for equation in function.statements]

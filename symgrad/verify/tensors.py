@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from ..ir import Function
+from ..ir import Function, shape_of
 from ..ops import COMPARISONS
 from .cases import LONG, NOTHING, Case, Row, Sampler
 from .draws import DRAWS, ignored, integers, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
-from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible, shape_of
+from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible
 from .symmetric import made_symmetric
 from .text import Array, Values
 
@@ -229,7 +229,7 @@ class Tensors(Sampler):
                 if not present.get(name, True):
                     inputs[name] = None
                     continue
-                shape = shape_of(self.function, name, known, options)
+                shape = shape_of(self.function.table[name].shape, known, options)
                 drawn = self._drawn(name, row, kind, shape, integers(self.function, name, known, options))
                 if drawn is None:
                     return None  # an index of an empty axis

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import mpmath
 import numpy as np
 
-from ..ir import Function, bind
-from .sizes import cost, shape_of
+from ..ir import Function, bind, shape_of
+from .sizes import cost
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, "Array | None"]
@@ -72,7 +72,7 @@ class Text(Protocol):
 
 def full_shape(function: Function, name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor as a user sees it, the axes of a pack one by one."""
-    return shape_of(function, name, bind(function, inputs), options)
+    return shape_of(function.table[name].shape, bind(function, inputs), options)
 
 
 def moved(array: Array | None, steps: Iterable[Any]) -> Array:

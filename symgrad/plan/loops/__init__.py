@@ -12,7 +12,6 @@ from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
 from .accumulate import accumulated
-from .calls import merged_calls
 from .constants import whole_constants
 from .data import (
     FULL_AXIS,
@@ -33,7 +32,7 @@ from .data import (
     walk,
 )
 from .flat import flatten, pointwise, size_names
-from .fuse import fuse
+from .fuse import fuse, merged_calls
 from .memory import Memory, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars
 from .notes import place_notes

@@ -35,10 +35,9 @@ from ..conditions import all_of, exclusive, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
-from .innermost import inner_loops, innermost
 from .integers import chosen, fresh_index, short
 from .split import Split
-from .targets import aligned, leads, pattern_of
+from .targets import aligned, inner_loops, innermost, leads, pattern_of
 
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
