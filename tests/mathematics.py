@@ -87,10 +87,9 @@ def shape_of(function: Function, name: str, sizes: Mapping[str, Any]) -> tuple[i
     return tuple(shape)
 
 
-def sizes_of(function: Function, inputs: Mapping[str, Any], options: Any = None) -> dict[str, Any]:
+def sizes_of(function: Function, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The sizes that the inputs tell."""
-    numbers = {o.name: o.default for o in function.options} | dict(options or {})
-    return bind(function, inputs, numbers)
+    return bind(function, inputs)
 
 
 def flat(values: Any) -> list[Any]:
@@ -147,7 +146,7 @@ def seeds_of(
 ) -> dict[str, Any]:
     """A drawn cotangent for each output, by output, in the shape that the interpreter gives it, packs in full."""
     values = interpret(function, inputs, options)
-    sizes = sizes_of(function, inputs, options)
+    sizes = sizes_of(function, inputs)
     return {
         out: drawn(shape_of(function, out, sizes), rng)
         for out in function.outputs

@@ -33,7 +33,7 @@ class Displayed:
         self.shown = shown
         self.inputs = inputs
         self.options = {o.name: o.default for o in derivative.primal.options}
-        self.sizes = bind(derivative.primal, inputs, self.options)
+        self.sizes = bind(derivative.primal, inputs)
         self.shapes = {o: shape_of(derivative.primal, o, self.sizes) for o in derivative.primal.outputs}
         zeros = {seed: np.zeros(self.shapes[o]) for o, seed in derivative.seeds}
         self.arrays = interpret(derivative.function, {**inputs, **zeros})

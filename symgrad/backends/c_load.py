@@ -183,7 +183,7 @@ class Artefact:
         return [None if a is None else np.array(a, dtype=d, order="C") for a, d in zip(arrays, stored, strict=True)]
 
     def _sizes(self, arrays: Mapping[str, Any]) -> dict[str, Size]:
-        return bind(self._primal, arrays, self._program.table)
+        return bind(self._primal, arrays, self._program.tensors)
 
     def _cotangents(
         self, grad_output: Any, sizes: Mapping[str, Size], numbers: Mapping[str, Any]

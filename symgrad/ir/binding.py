@@ -18,19 +18,20 @@ Sizes = Mapping[str, "int | tuple[int, ...]"]
 
 
 def bind(
-    function: Function, arrays: Mapping[str, Any], table: Mapping[str, Tensor] | None = None
+    function: Function, arrays: Mapping[str, Any], tensors: Iterable[Tensor] | None = None
 ) -> dict[str, int | tuple[int, ...]]:
     """The size of every dim, told by the shapes of `arrays` (None for an absent one); a pack's size is a tuple.
 
-    table  what the arrays are, if not all of them are inputs
+    tensors  what the arrays are of, if not of the inputs alone
 
     Raises ShapeError where an array has the wrong number of axes or two of them disagree.
     """
     sizes: dict[str, int | tuple[int, ...]] = {}
-    for name, array in arrays.items():
-        if array is None:
+    for tensor in [function.table[n] for n in function.inputs] if tensors is None else tensors:
+        name, axes = tensor.name, tensor.shape
+        if arrays.get(name) is None:
             continue
-        given, axes = np.shape(array), (table or function.table)[name].shape
+        given = np.shape(arrays[name])
         packed = bool(axes) and isinstance(axes[0], Ref) and axes[0].name in function.packs
         first = len(given) - len(axes) + packed  # a pack stands for that many axes
         if first < 0 or first and not packed:
