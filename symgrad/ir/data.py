@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..domain import Facts
-from ..expr import Expr, Ref, index, ref, transform
+from ..expr import Expr, Ref, index, ref, transformer
 from ..expr.names import Names
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
 from .latex import latex_equations
@@ -176,9 +176,10 @@ def with_names(function: Function, names: Mapping[str, str]) -> Function:
     def rewrite(node: Expr) -> Expr:
         return ref(new(node.name), *node.subscripts) if isinstance(node, Ref) else node
 
+    put = transformer(rewrite)
     tensors = tuple(replace(t, name=new(t.name)) for t in function.tensors)
     inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
-    statements = [e.mapped(lambda node: transform(node, rewrite)) for e in function.statements]
+    statements = [e.mapped(put) for e in function.statements]
     statements = [replace(e, target=new(e.target)) for e in statements]
     return replace(function, tensors=tensors, statements=tuple(statements), inputs=inputs, outputs=outputs)
 
