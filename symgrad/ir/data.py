@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from ..domain import Facts
 from ..expr import Expr, Ref, index, ref, transformer
@@ -24,6 +25,7 @@ class Function:
     formula      the declaration in formula text or mathematics, one line or several, for people
     source       what prints it again: a TARGET of the command, or the formula text itself
     stabilize    whether it may be rewritten into a form that loses fewer digits
+    python       the Python function that it is declared by, which takes arrays and options by name: the check asks it
     """
 
     name: str
@@ -37,6 +39,7 @@ class Function:
     formula: str = ""
     source: str = ""
     stabilize: bool = True
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
