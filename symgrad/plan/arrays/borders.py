@@ -115,13 +115,9 @@ class Borders:
                 shift |= {i: i + first} if lower else {}
         if len(kept) == len(e.conditions):
             return e
-        return replace(
-            e,
-            subscripts=tuple(_tidied(substitute(s, shift)) for s in e.subscripts),
-            body=transform(substitute(e.body, shift), _tidy_subscripts),
-            where=all_of(substitute(c, shift) for c in kept),
-            box=tuple(box.items()),
-        )
+        moved = replace(e, where=all_of(kept), box=tuple(box.items())).mapped(lambda node: substitute(node, shift))
+        subscripts = tuple(map(_tidied, moved.subscripts))
+        return replace(moved, subscripts=subscripts, body=transform(moved.body, _tidy_subscripts))
 
     # borders
 

@@ -4,27 +4,26 @@ are a stack or a concatenation."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from ...expr import (
     ONE,
     ZERO,
     Expr,
     Index,
-    const,
     index,
     indices,
     is_exact,
     ref,
-    value_of,
 )
-from ...expr.sizes import equal, tidy
+from ...expr.polynomials import Polynomial, constant, polynomial
 from ...ir import Equation, Tensor
 from ..program import Step
 from .affine import linear, product
 from .below import below, plain_number
 from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trimmed_items
-from .layout import is_pack
+from .layout import is_pack, pack_of
 from .spell import Speller
 from .taking import packed_items, taken
 from .tree import (
@@ -39,10 +38,22 @@ from .tree import (
     Reshape,
     Roll,
     Stack,
-    Take,
     Var,
 )
 from .values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """What an equation writes along an axis, one place being a stretch of 1.
+
+    equation  with an index of its own along the axis, which counts from 0
+    """
+
+    equation: Equation
+    index: Index
+    start: Expr
+    extent: Expr
 
 
 class Fills:
@@ -110,92 +121,69 @@ class Fills:
         wanted, extents = plain_indices(e), dict(e.box)
         if e.target in self.speller.kept:
             return value.array
-        number = not value.axes and not any(isinstance(a, Var) and not a.number for a in below(value.array))
-        if number and (wanted or e.target in self.returns):
+        if _is_number(value) and (wanted or e.target in self.returns):
             return Full(value.array, tuple(extents[i] for i in wanted))
         return self.speller.spread(self.speller.laid(value, wanted), wanted, extents).array
 
     # several equations side by side
 
-    def _stacked(self, step: Step) -> Array | None:
-        """Equations that write 0, 1, 2, ... of one axis are one stack."""
-        equations = step.equations
-        if any(e.when != step.when or e.where is not None for e in equations) or not equations[0].subscripts:
-            return None
-        axes = [k for k, s in enumerate(equations[0].subscripts) if is_exact(s)]
-        if len(axes) != 1:
-            return None
-        (axis,) = axes
-        rest = [s for k, s in enumerate(equations[0].subscripts) if k != axis]
-        extent = self.tensors[step.target].shape[axis]
-        items: dict[int, Array] = {}
-        for e in equations:
-            mine = [s for k, s in enumerate(e.subscripts) if k != axis]
-            if mine != rest or not all(isinstance(s, Index) for s in rest) or not is_exact(e.subscripts[axis]):
-                return None
-            inner = replace(e, subscripts=tuple(rest))
-            number = int(value_of(e.subscripts[axis]))
-            array = self._laid(inner, self.speller.value(inner))
-            array = Full(array, ()) if plain_number(array) else array  # of numbers alone it would be of doubles
-            items[number] = Elementwise("add", (items[number], array)) if number in items else array
-        complete = is_exact(extent) and sorted(items) == list(range(int(value_of(extent))))
-        if not complete:
-            return None
-        last = axis == len(equations[0].subscripts) - 1
-        packed = any(isinstance(s, Index) and is_pack(s) for s in rest)
-        if len(items) == 1:
-            behind = len(rest) - axis
-            if packed:
-                return Take(items[0], ("...", None, *[ALL] * behind))
-            return Take(items[0], (*[ALL] * axis, None))
-        return Stack(tuple(items[k] for k in sorted(items)), axis - len(rest) - 1 if packed or last else axis)
-
-    def _concatenated(self, step: Step) -> Array | None:
-        """Equations that write one stretch of an axis each, from its beginning to its end."""
-        equations = step.equations
-        shape = self.tensors[step.target].shape
-        if len(equations) < 2 or any(e.when != step.when or e.where is not None for e in equations):
-            return None
-        if any(e.target != step.target for e in equations):
+    def _side_by_side(self, step: Step) -> Array | None:
+        """Equations that write a stretch of an axis each, from its beginning to its end, one behind the other; a stack
+        where each stretch is one place. What several write at one place is added up."""
+        equations, shape = step.equations, self.tensors[step.target].shape
+        if any(e.when != step.when or e.where is not None or e.target != step.target for e in equations):
             return None
         axes = {k for e in equations for k, s in enumerate(e.subscripts) if not isinstance(s, Index)}
         if len(axes) != 1:
             return None
         (axis,) = axes
-        items: list[Array] = []
-        left = list(equations)
-        end: Expr = ZERO
-        while left:
-            found = next((e for e in left if equal(_offset(e, axis), end)), None)
-            if found is None or (inner := _run(found, axis)) is None:
+        starts: dict[Polynomial | None, list[_Stretch]] = {}
+        for e in equations:
+            stretch = _stretch(e, axis, shape)
+            if stretch is None:
                 return None
-            left.remove(found)
-            extents = dict(inner.box)
-            i = inner.subscripts[axis]
-            assert isinstance(i, Index)
-            rest = [(s, n) for k, (s, n) in enumerate(zip(inner.subscripts, shape, strict=True)) if k != axis]
-            whole = all(isinstance(s, Index) and equal(extents[s], n) for s, n in rest)
-            if not (inner.plain and whole and self.sizes.not_negative(extents[i])):
-                return None
-            items.append(self._slab(inner, i))
-            end = tidy(end + extents[i])
-        if not equal(end, shape[axis]):
+            starts.setdefault(polynomial(stretch.start), []).append(stretch)
+        places, several = all(is_exact(e.subscripts[axis]) for e in equations), len(starts) > 1
+        if not (places or several and len(starts) == len(equations)):
             return None
-        if any(isinstance(s, Index) and is_pack(s) for s in equations[0].subscripts):
-            return Concatenate(tuple(items), axis - len(shape))
-        return _padded(items, axis, len(shape)) or Concatenate(tuple(items), axis)
+        items: list[Array] = []
+        end = constant(0)
+        while starts:
+            here = starts.pop(end, None)
+            length = None if here is None else polynomial(here[0].extent)
+            if here is None or length is None or not self.sizes.not_negative(here[0].extent):
+                return None
+            parts = [self._along(s, axis, places and several) for s in here]
+            items.append(reduce(lambda a, b: Elementwise("add", (a, b)), parts))
+            end = end + length
+        if end != polynomial(shape[axis]):
+            return None
+        packed = pack_of(shape) is not None
+        number = axis - len(shape) if packed or places and axis == len(shape) - 1 else axis
+        if places:
+            return Stack(tuple(items), number) if several else items[0]
+        return (None if packed else _padded(items, axis, len(shape))) or Concatenate(tuple(items), number)
 
-    def _slab(self, e: Equation, i: Index) -> Array:
-        """The value of `e`; where it does not depend on the index `i`, which counts to 1, with an axis of length 1."""
-        value = self.speller.value(e)
-        wanted = plain_indices(e)
-        if dict(e.box)[i] is not ONE:
+    def _along(self, stretch: _Stretch, axis: int, without: bool) -> Array:
+        """What is written along a stretch of an axis; `without` that axis, if it is one place."""
+        e, i = stretch.equation, stretch.index
+        if i in indices(e.body) or not without and stretch.extent is not ONE:
+            return self._laid(e, self.speller.value(e))
+        subscripts = tuple(s for s in e.subscripts if s is not i)
+        inner = replace(e, subscripts=subscripts, box=tuple(part for part in e.box if part[0] is not i))
+        value = self.speller.value(inner)
+        if not without and _is_number(value):
             return self._laid(e, value)
-        if i in value.labels or not value.axes or {*value.labels, i} != {*wanted}:
-            number = not any(isinstance(a, Var) for a in below(value.array))
-            return self._laid(e, value) if value.axes or number else Take(value.array, (None,) * len(wanted))
-        laid = self.speller.laid(value, wanted)
-        return laid.array if len(laid.axes) == len(wanted) else Take(laid.array, (None,))
+        array = self._laid(inner, value)
+        if without:
+            return Full(array, ()) if plain_number(array) else array  # of numbers alone it would be of doubles
+        packed = any(map(is_pack, plain_indices(inner)))
+        return taken(array, ("...", None, *[ALL] * (len(subscripts) - axis)) if packed else (*[ALL] * axis, None))
+
+
+def _is_number(value: Value) -> bool:
+    """Whether it is one number, and no array of rank 0."""
+    return not value.axes and not any(isinstance(a, Var) and not a.number for a in below(value.array))
 
 
 def _padded(items: Sequence[Array], axis: int, rank: int) -> Pad | None:
@@ -207,19 +195,17 @@ def _padded(items: Sequence[Array], axis: int, rank: int) -> Pad | None:
     return None
 
 
-def _run(e: Equation, axis: int) -> Equation | None:
-    """`e` with an index by itself along an axis, where it writes one stretch there; one place is a stretch of 1."""
+def _stretch(e: Equation, axis: int, shape: Sequence[Expr]) -> _Stretch | None:
+    """What `e` writes, if that is one stretch of an axis, and all of the others."""
     form = linear(e.subscripts[axis])
     if form is None or len(form.steps) > 1 or any(step is not ONE for _, step in form.steps):
         return None
     i = form.steps[0][0] if form.steps else index("#1")
     box = e.box if form.steps else ((i, ONE), *e.box)
-    return replace(e, subscripts=tuple(i if k == axis else s for k, s in enumerate(e.subscripts)), box=box)
-
-
-def _offset(e: Equation, axis: int) -> Expr:
-    form = linear(e.subscripts[axis])
-    return const(-1) if form is None else form.offset
+    inner = replace(e, subscripts=(*e.subscripts[:axis], i, *e.subscripts[axis + 1 :]), box=box)
+    extent = dict(box)[i]
+    fits = inner.fills(Tensor(e.target, (*shape[:axis], extent, *shape[axis + 1 :])))
+    return _Stretch(inner, i, form.offset, extent) if fits else None
 
 
 def plain_indices(e: Equation) -> tuple[Index, ...]:

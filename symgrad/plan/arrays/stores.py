@@ -79,7 +79,7 @@ class Stores(Fills):
         target = step.target
         if step.how != "fill" or not step.equations:
             return self._more(step)
-        joined = self._stacked(step) or self._concatenated(step)
+        joined = self._side_by_side(step)
         if joined is not None:
             return [Assign(target, joined)]
         found = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
@@ -232,13 +232,8 @@ class Stores(Fills):
         extent = dict(e.box)[r]
         self.sizes.loops[number] = (r, extent)
         self.sizes.numbers.add(r.name)
-        at: dict[Expr, Expr] = {r: number}
-        inner = replace(
-            e,
-            subscripts=tuple(substitute(s, at) for s in e.subscripts),
-            body=substitute(e.body, at),
-            box=tuple((j, n) for j, n in e.box if j is not r),
-        )
+        inner = e.mapped(lambda node: substitute(node, {r: number}))
+        inner = replace(inner, box=tuple((j, n) for j, n in e.box if j is not r))
         return self._with_slices(For(r.name, extent, (self._scattered(inner, repeats),)), number, i)
 
     def _with_slices(self, loop: For, number: Expr, i: Index) -> For:
