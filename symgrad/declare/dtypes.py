@@ -11,8 +11,8 @@ from mpmath import mp
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Expr, Index, Ref, apply, is_exact, postorder, show, transform
-from ..ir import Dtype, Equation, Option, Tensor
+from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, show, transform
+from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..ops import OPS
 
 
@@ -63,25 +63,6 @@ def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
         return Dtype.REAL
     counts = e.reduce != "none" or not e.plain
     return Dtype.INT if counts and dtype is Dtype.BOOL else dtype
-
-
-def dtype_of(body: Expr, kinds: Mapping[str, Dtype]) -> Dtype:
-    """What `body` is, given the dtypes of the tensors and options by name (anything else is a size)."""
-    found: dict[Expr, Dtype] = {}
-    for node in postorder(body):
-        found[node] = _of(node, [found[a] for a in node.args], kinds)
-    return found[body]
-
-
-def _of(node: Expr, below: Sequence[Dtype], kinds: Mapping[str, Dtype]) -> Dtype:
-    if isinstance(node, Const):
-        return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
-    if isinstance(node, Apply):
-        row = OPS[node.op]
-        values = below[1:] if node.op == "select" else below
-        whole = row.integral and Dtype.REAL not in values
-        return Dtype.BOOL if row.result == "bool" else Dtype.INT if row.result == "int" or whole else Dtype.REAL
-    return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
 
 
 def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:

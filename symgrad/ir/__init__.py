@@ -14,6 +14,7 @@ from .equations import (
     Role,
     Tensor,
     When,
+    dtype_of,
     dtype_of_part,
 )
 from .history import recorded, rewritten

@@ -21,7 +21,23 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import ONE, ZERO, Apply, Expr, Index, Number, Ref, conjuncts, index, indices, refs, substitute
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Number,
+    Ref,
+    conjuncts,
+    folded,
+    index,
+    indices,
+    is_exact,
+    refs,
+    substitute,
+)
 from ..expr.sizes import equal
 from ..ops import OPS
 from ..ops.limits import INFINITY
@@ -49,6 +65,23 @@ class Role(StrEnum):
 def dtype_of_part(body: Expr) -> Dtype:
     """What a part of an equation is kept as where it gets a name: a comparison is no number."""
     return Dtype.BOOL if isinstance(body, Apply) and OPS[body.op].result == "bool" else Dtype.REAL
+
+
+def dtype_of(body: Expr, kinds: Mapping[str, Dtype], known: dict[Expr, Dtype] | None = None) -> Dtype:
+    """What `body` is, given the dtypes of tensors and options by name (anything else is a size); what is `known` of its
+    nodes is not asked again."""
+    found: dict[Expr, Dtype] = {} if known is None else known
+
+    def rule(node: Expr) -> Dtype:
+        if isinstance(node, Const):
+            return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
+        if isinstance(node, Apply):
+            row, values = OPS[node.op], [found[a] for a in node.args[node.op == "select" :]]
+            whole = row.integral and Dtype.REAL not in values
+            return Dtype.BOOL if row.result == "bool" else Dtype.INT if row.result == "int" or whole else Dtype.REAL
+        return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
+
+    return folded(body, found, rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...expr import Expr, const, ref
-from ...ir import Dtype
-from ..dtypes import dtype_of
+from ...ir import Dtype, dtype_of
 from ..text.operators import SUM, Operators
 from ..text.tokenizer import tokenize
 

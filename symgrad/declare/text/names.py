@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from ...errors import DeclarationError, FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, apply, index, indices, is_exact, postorder, ref, refs, value_of
 from ...ir import REDUCTIONS as KINDS
-from ...ir import Dtype
+from ...ir import Dtype, dtype_of
 from ...ops import NAMES, OPS
 from ...ops.limits import INFINITY
 from ..draft import Draft
-from ..dtypes import dtype_of
 from ..matrix_functions import MATRIX_FUNCTIONS
 from ..names import check_name
 from .operators import SUM, Operators

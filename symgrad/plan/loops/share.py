@@ -19,13 +19,12 @@ from ...expr import (
     Ref,
     folded,
     indices,
-    is_exact,
     postorder,
     ref,
     renewed,
     substitute,
 )
-from ...ir import Dtype, unconditional
+from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
 from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, stores, walk, with_blocks
@@ -149,20 +148,7 @@ class Share:
     # what a node is
 
     def _dtype(self, root: Expr) -> Dtype:
-        return folded(root, self._dtypes, self._dtype_of)
-
-    def _dtype_of(self, node: Expr) -> Dtype:
-        if isinstance(node, Const):
-            return Dtype.INT if is_exact(node) and node.value.denominator == 1 else Dtype.REAL
-        if isinstance(node, Ref):
-            return self._kinds.get(node.name, Dtype.INT)
-        if isinstance(node, Apply):
-            below = [self._dtypes[a] for a in (node.args[1:] if node.op == "select" else node.args)]
-            row = OPS[node.op]
-            if row.result != "real":
-                return Dtype(row.result)
-            return Dtype.INT if row.integral and Dtype.REAL not in below else Dtype.REAL
-        return Dtype.INT
+        return dtype_of(root, self._kinds, self._dtypes)
 
     def _safe(self, root: Expr, reach: Reach) -> bool:
         """Whether `root` may be evaluated where a condition would have kept it from being so."""
