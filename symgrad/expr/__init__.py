@@ -39,7 +39,6 @@ from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
     folded,
-    is_larger,
     outermost,
     pending,
     postorder,
@@ -48,7 +47,6 @@ from .traversal import (
     size,
     substitute,
     transform,
-    transformer,
     values,
     with_args,
 )

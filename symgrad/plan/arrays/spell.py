@@ -73,8 +73,7 @@ class Speller(Reader):
         if e.reduce != "sum" or not e.reduced or e.where is not None:
             return False
         order = frame(e, self.values(e), self.axes)
-        bare = Speller(self.tensors, self.sizes, {}, self.pads, self.ties)
-        return bare._contraction(e.body, tuple(i for i, _ in e.shown), order, dict(e.box)) is not None
+        return self._contraction(e.body, tuple(i for i, _ in e.shown), order, dict(e.box)) is not None
 
     def _guarded(self, e: Equation) -> Expr:
         """The body where the condition holds, and what does not count elsewhere."""
@@ -201,7 +200,8 @@ class Speller(Reader):
             local = frame(_box_only(inner, extents), self._read(inner), self.axes)
             operands.append(self.evaluate(inner, local, extents))
         under = [f for f in below if f not in inner_below]
-        operands = [self.real(v) for v in operands]
+        if all(self.boolean(v.array) for v in operands):
+            operands = [self.real(v) for v in operands]
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...expr.names import Names
-from ...ir import Equation, Role
-from ...ops.matrices import MATRICES, Matrix
+from ...ir import Equation, Role, When
+from ...ops.matrices import MATRICES
 from ..program import Item, Procedure, Program, Recurrence, Step
 from ..trees import parts
 from .affine import Sizes
@@ -98,15 +98,14 @@ class _Builder:
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
-        speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties)
+        speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties, plain)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
         whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
-        self.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
-        speller = Speller(self.tensors, self.sizes, self.kept, borders.pads, ties, plain)
+        speller.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
+        self.kept = speller.kept
         self.stores = Stores(speller, borders, self.tensors, procedure.returns, plain)
-        self.signs = speller.signs
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
@@ -119,8 +118,7 @@ class _Builder:
         counts = tuple((n.name, extent) for n, extent in self.sizes.counts.values() if n.name in mentioned)
         mentioned |= {r.name for _, extent in counts for r in refs(extent)}
         sizes = tuple(d.name for d in self.function.dims if d.name in mentioned)
-        written = (a for s in statements for inner in flat(s) for a in tops(inner))
-        divide = options_that_divide(written, [o.name for o in self.function.options])
+        divide = options_that_divide((a for s in statements for a in tops(s)), [o.name for o in self.function.options])
         needs = dict.fromkeys((*self.sizes.needs, *map(not_zero, divide)))
         return ArrayProcedure(tuple(statements), sizes, self.kept, counts, tuple(needs))
 
@@ -146,9 +144,7 @@ class _Builder:
         at: dict[Expr, Expr] = {loop.index: number}
 
         def put(e: Equation) -> Equation:
-            where = None if e.where is None else substitute(e.where, at)
-            subscripts = tuple(substitute(s, at) for s in e.subscripts)
-            return replace(e, subscripts=subscripts, body=substitute(e.body, at), where=where)
+            return e.mapped(lambda node: substitute(node, at))
 
         first, turn, last = (
             tuple(item if isinstance(item, Step) else self._numbered(item) for item in some)
@@ -206,7 +202,7 @@ class _Builder:
                 continue
             target = result[reader[s.name]]
             assert target is not None
-            merged = self.signs(replaced(target.statement, Var(s.name), s.value))
+            merged = replaced(target.statement, Var(s.name), s.value)
             simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
             if simple and self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)
@@ -266,40 +262,20 @@ class _Builder:
 
 def _joined(lines: Sequence[Line]) -> list[Line]:
     """Several results of one function of the same matrices as one call."""
-    result: list[Line | None] = [*lines]
-    for place, line in enumerate(lines):
-        first = result[place]
-        if first is None or (kind := _kind(line.statement)) is None or kind.place is None:
-            continue
-        same = [
-            n
-            for n, other in enumerate(lines)
-            if (k := _kind(other.statement)) is not None and k.function == kind.function
-            and _value(other.statement).args == _value(line.statement).args and other.when == line.when
-        ]
-        if len(same) < 2:
-            continue
-        places = [k.place or 0 for k in MATRICES.values() if k.function == kind.function]
-        names: list[str | None] = [None] * (1 + max(places))
-        serves = tuple(dict.fromkeys(g for n in same for g in lines[n].serves))
-        for n in same:
-            statement, mine = lines[n].statement, _kind(lines[n].statement)
-            assert isinstance(statement, Assign) and mine is not None and mine.place is not None
-            names[mine.place] = statement.name
-            result[n] = None
-        call = MatrixCall(kind.function, _value(line.statement).args)
-        result[place] = Line(Unpack(tuple(names), call), serves, line.when)
-    return [line for line in result if line is not None]
-
-
-def _kind(s: Statement) -> Matrix | None:
-    """The row of the function of matrices that a statement calls, and does nothing else."""
-    return MATRICES.get(s.value.kind) if isinstance(s, Assign) and isinstance(s.value, MatrixCall) else None
-
-
-def _value(s: Statement) -> MatrixCall:
-    assert isinstance(s, Assign) and isinstance(s.value, MatrixCall)
-    return s.value
+    calls: dict[tuple[str, tuple[Array, ...], When], dict[int, int]] = {}  # per line the place of its result
+    for n, line in enumerate(lines):
+        match line.statement:
+            case Assign(_, MatrixCall(kind, args)) if (place := MATRICES[kind].place) is not None:
+                calls.setdefault((MATRICES[kind].function, args, line.when), {})[n] = place
+    result = dict(enumerate(lines))
+    for (function, args, when), places in calls.items():
+        if len(places) > 1:
+            names: list[str | None] = [None] * sum(row.function == function for row in MATRICES.values())
+            for n, place in places.items():
+                (names[place],) = targets_of(result.pop(n).statement)
+            serves = tuple(dict.fromkeys(g for n in places for g in lines[n].serves))
+            result[min(places)] = Line(Unpack(tuple(names), MatrixCall(function, args)), serves, when)
+    return [result[n] for n in sorted(result)]
 
 
 def _written_in_turns(item: Item) -> set[str]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Union
+from typing import Any, Union
 
 from ...domain import NOTHING, Facts
 from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewed
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
+from ..trees import rebuilt
 
 Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
@@ -211,37 +212,20 @@ class Rewriter:
 
     def node(self, node: Node) -> Node:
         """`node` with every expression rebuilt, those inside it too."""
-        if isinstance(node, Loop):
-            index = self(node.index)
-            assert isinstance(index, Index)
-            lower, extent = self(node.lower), self(node.extent)
-            return Loop(index, extent, self.block(node.body), lower, node.reverse)
-        if isinstance(node, Local):
-            renamed = self(ref(node.name))
-            assert isinstance(renamed, Ref)
-            return Local(renamed.name, self(node.value), node.dtype, node.changes, node.count)
-        if isinstance(node, Store):
-            return Store(self._element(node.element), self(node.value), node.how)
-        if isinstance(node, Call):
-            return replace(
-                node,
-                sizes=tuple(map(self, node.sizes)),
-                operands=tuple(map(self._element, node.operands)),
-                results=tuple(None if r is None else self._element(r) for r in node.results),
-                scratch=tuple(map(self._element, node.scratch)),
-            )
-        if isinstance(node, If):
-            return If(self(node.condition), self.block(node.body), self.block(node.otherwise))
-        if isinstance(node, Guard):
-            return Guard(node.wanted, node.when, self.block(node.body), self.block(node.otherwise))
-        named = tuple((self(s) if self._notes else s, self._element(name)) for s, name in node.named)
-        equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
-        return replace(node, equations=equations, named=named)
+        if isinstance(node, Note):
+            named = tuple((self(s) if self._notes else s, self._element(name)) for s, name in node.named)
+            equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
+            return replace(node, equations=equations, named=named)
+        new = rebuilt(node, self._part)
+        return replace(new, name=self._element(ref(new.name)).name) if isinstance(new, Local) else new
+
+    def _part(self, part: Any) -> Any:
+        return self(part) if isinstance(part, Expr) else self.node(part)
 
     def _element(self, element: Ref) -> Ref:
-        rebuilt = self(element)
-        assert isinstance(rebuilt, Ref)
-        return rebuilt
+        new = self(element)
+        assert isinstance(new, Ref)
+        return new
 
     def equation(self, equation: Equation) -> Equation:
         """`equation` with every expression rebuilt."""
