@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Union
 
-from ..source.layout import COMMA, EQUALS, INDENT, LIMIT, Cut, Piece, aligned, cut_text, laid_out
+from ..source.layout import COMMA, EQUALS, INDENT, LIMIT, Cut, Piece, aligned, cut_text, filled, laid_out
 from ..source.tree import (
     BOOL,
     FLAG,
@@ -266,18 +266,6 @@ def _listed(items: Sequence[Expression]) -> list[Part]:
         parts += [",", COMMA] if number else []
         parts.append((item, 0))
     return parts
-
-
-def filled(words: Iterable[str], room: int) -> list[str]:
-    """Words in lines, as many in each as there is room for."""
-    lines = [""]
-    for word in words:
-        longer = f"{lines[-1]} {word}".lstrip()
-        if len(longer) > room:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
 
 
 def commented(lines: Iterable[str], room: int) -> list[str]:

@@ -32,6 +32,8 @@ class PythonModule:
         self.primal = program.derivative.primal
         self.options = [o.name for o in self.primal.options]
         self.seeds = [s for _, s in program.derivative.seeds]
+        # what forward saves besides: torch takes it for further results
+        self.hidden = [n for n in program.saved if n not in (*self.primal.inputs, *self.primal.outputs)]
 
     # names
 
@@ -49,6 +51,10 @@ class PythonModule:
     def gradient_of(self, name: str) -> str | None:
         """The gradient of an input; None if it has none."""
         return dict(self.program.derivative.gradients).get(name)
+
+    def unasked(self) -> bool:
+        """Whether a gradient of torch's that is zero comes as None, lest zeros are made for what is hidden."""
+        return bool(self.hidden) and len(self.seeds) == 1
 
     def given_seed(self) -> Name | Word:
         """What the interface calls `grad_output`: the cotangent itself, unless that is what the user calls another."""

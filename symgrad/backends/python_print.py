@@ -8,7 +8,7 @@ from typing import Union
 from ..source import brackets
 from ..source import python as py
 from ..source.brackets import CLOSE, COMMA, DOT, INFIX, OPEN, Piece
-from ..source.layout import INDENT, LIMIT
+from ..source.layout import INDENT, LIMIT, filled
 from ..source.python import Attribute, Block, Call, Class, Cut, Def, Do, Expression, Name, Number, Operation, Text, Word
 
 ATOM = 100
@@ -205,7 +205,7 @@ def _statement(node: py.Statement, indent: int) -> list[str]:
         case py.For(target, values, body):
             head = f"for {flat(target)} in {flat(values)}:"
             if len(head) + indent > LIMIT and isinstance(values, py.Several):
-                rows = _rows(map(flat, values.items))
+                rows = filled((f"{flat(v)}," for v in values.items), LIMIT - 4 * INDENT)
                 return [f"for {flat(target)} in (", *(f"    {row}" for row in rows), "):", *_indented(body, indent)]
             return [head, *_indented(body, indent)]
         case py.With(context, body):
@@ -221,18 +221,6 @@ def _statement(node: py.Statement, indent: int) -> list[str]:
             return [""]
         case Def():
             return ["", *definition(node, indent)] if node.about else definition(node, indent)
-
-
-def _rows(numbers: Iterable[str]) -> list[str]:
-    """Numbers with commas, as many in a line as there is room for."""
-    found = [""]
-    for number in numbers:
-        longer = f"{found[-1]} {number},".lstrip()
-        if len(longer) + 2 * INDENT > LIMIT - 2 * INDENT:
-            found.append(f"{number},")
-        else:
-            found[-1] = longer
-    return found
 
 
 def _unset(names: Sequence[str], indent: int) -> list[str]:

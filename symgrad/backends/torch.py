@@ -67,7 +67,6 @@ class _File(FrameworkFile):
         primal = self.primal
         self.forward_mode = forward_mode
         self.own = Word(class_name(primal.name))
-        self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         saved = [n for n in program.saved if n in primal.inputs]
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
             saved = list(primal.inputs)
@@ -162,7 +161,7 @@ class _File(FrameworkFile):
             body.append(unpacked(read_only(self.arguments(), kept, flags, sizes, extra, pushed), INPUTS))
         if not one and read & {*results}:
             body.append(unpacked(read_only(named(results), kept), Word("output")))
-        if self._unasked():
+        if self.unasked():
             body.append(self._context_call("set_materialize_grads", [Word("False")]))
         if self.forward_mode and self.hidden:  # jvp says nothing of them
             body.append(self._context_call("mark_non_differentiable", named(self.hidden)))
@@ -218,10 +217,6 @@ class _File(FrameworkFile):
             return self.options
         return [o for o in self.program.saved_options if self.used(o)]
 
-    def _unasked(self) -> bool:
-        """Whether gradients that are zero come as None, lest zeros are made for what is hidden."""
-        return bool(self.hidden) and len(self.seeds) == 1
-
     @cached_property
     def body(self) -> list[py.Statement]:
         """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
@@ -248,7 +243,7 @@ class _File(FrameworkFile):
         primal, program = self.primal, self.program
         body: list[py.Statement] = []
         count = len(primal.inputs) + len(self.options)
-        if self._unasked():
+        if self.unasked():
             nothing: Expression = bare([py.NONE] * count)
             if count > MANY:
                 nothing = Operation("mul", (py.Several((py.NONE,)), py.integer(count)))

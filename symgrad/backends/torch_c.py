@@ -104,7 +104,6 @@ class _File(PythonModule):
         primal = self.primal
         self.forward, self.backward = of_arrays(functions)
         self.gradient_names = dict(program.derivative.gradients)
-        self.hidden = [n for n in program.saved if n not in (*primal.inputs, *primal.outputs)]
         self.results = [*primal.outputs, *self.hidden]
         self.kept_options = self._options_of(self.backward)
         self.kept_sizes = self._sizes_kept()
@@ -266,23 +265,19 @@ class _File(PythonModule):
             saved = [Word("output") if n in self.results else Name(n) for n in program.saved]
         elif read & {*self.results}:
             body.append(unpacked([Name(n) if n in read else Word("_") for n in self.results], Word("output")))
-        if self._unasked():
+        if self.unasked():
             body.append(Do(call("ctx.set_materialize_grads", Word("False"))))
         body += [Do(call("ctx.save_for_backward", *saved))] if saved else []
         body += [Assign(Word("ctx.numbers"), tuple_of(numbers))] if numbers else []
         given = tuple(Given(Word(w), fixed=True) for w in ("ctx", "inputs", "output"))
         return Def(Word("_keep"), given, body or [Do(Word("pass"))])
 
-    def _unasked(self) -> bool:
-        """Whether a gradient that is zero comes as None, lest zeros are made for what is hidden."""
-        return bool(self.hidden) and len(self.seeds) == 1
-
     # backward
 
     def _differentiate(self) -> Def:
         primal, flags = self.primal, Word("ctx.needs_input_grad")
         body: list[py.Statement] = []
-        if self._unasked():
+        if self.unasked():
             nothing = Operation("mul", (py.Several((py.NONE,)), py.integer(len(self.arguments()))))
             body.append(py.If(is_given(self.seeds[0], False), [Return(nothing)]))
         passed: list[Expression] = [Splat(Word("ctx.saved_tensors"))] if self.program.saved else []

@@ -131,3 +131,15 @@ def aligned(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list
 def listed(words: Sequence[str]) -> str:
     """The words with commas, and `and` before the last."""
     return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
+
+
+def filled(words: Iterable[str], room: int) -> list[str]:
+    """Words in lines, as many in each as there is room for."""
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".lstrip()
+        if len(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines

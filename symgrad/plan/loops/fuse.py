@@ -63,15 +63,20 @@ def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) 
             turned = host.reverse is loop.reverse or either_way(loop, memory)
             if not (turned and _fusible(host, replace(loop, reverse=host.reverse), memory)):
                 continue
-            begin = k
-            while begin and isinstance(second.body[begin - 1], Note):
-                begin -= 1
+            begin = _above(second.body, k)
             inside = _renaming(loop.index, host.index).block((*second.body[begin:k], *loop.body))
             host = replace(host, body=(*host.body, Guard(second.wanted, (), inside)))
             rest = (*second.body[:begin], *second.body[k + 1 :])
             body = (*first.body[:p], host, *first.body[p + 1 :])
             return replace(first, body=body), (replace(second, body=rest),) if rest else ()
     return None
+
+
+def _above(nodes: Sequence[Node], place: int) -> int:
+    """Where the notes begin that stand right before a place."""
+    while place and isinstance(nodes[place - 1], Note):
+        place -= 1
+    return place
 
 
 def _alone(host: Loop, loop: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
@@ -97,9 +102,7 @@ def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
     zero = done[-1] if done else None
     if not isinstance(zero, Loop) or not _sets_constants(zero):
         return False
-    begin = len(done) - 1
-    while begin and isinstance(done[begin - 1], Note):
-        begin -= 1
+    begin = _above(done, len(done) - 1)
     place = _partner(done[:begin], node, memory)
     start = done[place - 1] if place else None
     if place is None or not isinstance(start, Loop) or not _sets_constants(start) or not _fusible(start, zero, memory):
@@ -149,11 +152,7 @@ def _with_sources(done: list[Node], node: Loop, memory: Mapping[str, str]) -> Lo
         if not isinstance(first, (Loop, Store, Note, Local)):
             break
         if isinstance(first, Loop) and _is_source(first, node, memory) and _apart(first, between, memory):
-            begin, mine = place, len(done)
-            while begin and isinstance(done[begin - 1], Note):
-                begin -= 1
-            while mine > place + 1 and isinstance(done[mine - 1], Note):
-                mine -= 1
+            begin, mine = _above(done, place), _above(done, len(done))
             body = _renaming(first.index, node.index).block((*done[begin:place], *first.body))
             node = replace(node, body=(*body, *done[mine:], *node.body))
             del done[mine:]
@@ -280,9 +279,7 @@ def merged_calls(block: Block, memory: Mapping[str, str]) -> Block:
         assert isinstance(node, Call) and isinstance(first, Call)
         results = tuple(a if a is not None else b for a, b in zip(first.results, node.results, strict=True))
         done[place] = replace(first, results=results)
-        begin = len(done)
-        while isinstance(done[begin - 1], Note):
-            begin -= 1
+        begin = _above(done, len(done))
         notes, done[begin:] = done[begin:], []
         done[place:place] = notes
     return tuple(done)
