@@ -156,8 +156,7 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     to, like = backend.name, backend.executed
     text = result if like == to else printed(declaration, like)
     heads = text.backend.heads(text.program)
-    python = declaration.on_arrays if isinstance(declaration, Declared) else None
-    report = verify(function, text.files, to, artefact, text=like, heads=heads, python=python, **how)
+    report = verify(function, text.files, to, artefact, text=like, heads=heads, **how)
     options = backend.options.cli_flags
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)

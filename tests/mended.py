@@ -87,4 +87,18 @@ MENDED = {
     ),
     "rows put together beside an axis that runs backwards": "f(x[a,b,3]): out[i*b+j,5-k] += x[i,j,k]",
     "a row of one value in front of others": "f(x[n,m], w): out[0,j:m] = w; out[i+1,j] = x[i,j]",
+    "a largest of what its loop leaves as it is": (
+        "f(v[n], q[n,n]): h[j:n,k:n] = 1 + max[i](q[k,i]); out[l+j] += (2*max[k](h[k,l]) - min[k](h[k,l]))*v[j]"
+    ),
+    "a minus before a condition that is a factor": (
+        "f(a[m,k], w, u): h[i,j] = sum[l](a[i,l]*a[j,l])*w; "
+        "out[i,j] = sum[l](exp(-abs(h[i,l]))*(u > 0)*sum[p](h[l,p]*h[j,p]))"
+    ),
+    "conditions added and subtracted": "f(x, u) = ((x > 0) + (u > 0))*x + ((x > 1) - (u > 1))*u + sin(-(u > x))*x",
+    "a matrix times a condition": "f(x[n,m], u[m])[i] = x[i,0] - sum[j](x[i,j]*(u[j] > 0))",
+    "operands whose axes are in a circle": "f(x[p,n,k], y[n,m,p])[a,b,c,d] = sin(x[c,a,d]*y[a,b,c])",
+    "a row that is read where another row says": (
+        "f(x[n,m], y[n,m]): o[j:m,i:n] = sin(x[i,j]); a[j] = argmax[i](o[j,i]); "
+        "out[j:m] = where(o[j,a[j]] > 0.5, y[0,j], o[j,n-1-a[j]])"
+    ),
 }

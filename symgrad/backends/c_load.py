@@ -263,10 +263,10 @@ class Artefact:
     def _argument(self, p: Parameter, tensor: str, value: Any, alive: list[Array]) -> Any:
         if value is None:
             return ctypes.c_void_p(None)
-        if not p.type.pointer:
-            number: Any = np.asarray(value)[()]
-            return self._numbers[p.type.of](number)
         array = np.asarray(value, dtype=self._stored[self._program.table[tensor].dtype], order="C")
+        if not p.type.pointer:
+            number: Any = array[()]
+            return self._numbers[p.type.of](number)
         assert array is value or p.type.constant, f"{p.name} would be written to a copy"
         alive.append(array)
         return ctypes.c_void_p(array.ctypes.data)

@@ -39,6 +39,7 @@ from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
     folded,
+    is_larger,
     outermost,
     pending,
     postorder,
@@ -47,6 +48,7 @@ from .traversal import (
     size,
     substitute,
     transform,
+    transformer,
     values,
     with_args,
 )

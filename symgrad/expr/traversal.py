@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from math import nan
 from typing import TypeVar
 
@@ -83,10 +84,19 @@ def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -
 
 def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
+    return transformer(replace)(root)
+
+
+def transformer(replace: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """`transform` of several roots by one rule: what they share is rebuilt once."""
     done: dict[Expr, Expr] = {}
-    for node in pending((root,), done):
-        done[node] = replace(renewed(node, done))
-    return done[root]
+
+    def rebuilt(root: Expr) -> Expr:
+        for node in pending((root,), done):
+            done[node] = replace(renewed(node, done))
+        return done[root]
+
+    return rebuilt
 
 
 def outermost(
@@ -152,10 +162,21 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     return done[root]
 
 
-@lru_cache(maxsize=2**13)
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    return tuple(n for n in postorder(*roots) if isinstance(n, Ref))
+    found = [_refs(root) for root in roots]
+    return found[0] if len(found) == 1 else tuple(dict.fromkeys(r for some in found for r in some))
+
+
+@lru_cache(maxsize=2**13)
+def _refs(root: Expr) -> tuple[Ref, ...]:
+    return tuple(n for n in postorder(root) if isinstance(n, Ref))
+
+
+def is_larger(root: Expr, most: int) -> bool:
+    """Whether there are more than so many operations in `root`, shared ones once; no more of it is looked at."""
+    operations = (n for n in postorder(root) if isinstance(n, Apply))
+    return next(islice(operations, most, None), None) is not None
 
 
 def size(*roots: Expr) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from ..domain import Facts
-from ..expr import Expr, Ref, index, ref, transform
+from ..expr import Expr, Ref, index, ref, transformer
 from ..expr.names import Names
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
 from .latex import latex_equations
@@ -24,6 +25,7 @@ class Function:
     formula      the declaration in formula text or mathematics, one line or several, for people
     source       what prints it again: a TARGET of the command, or the formula text itself
     stabilize    whether it may be rewritten into a form that loses fewer digits
+    python       the Python function that it is declared by, which takes arrays and options by name: the check asks it
     """
 
     name: str
@@ -37,6 +39,7 @@ class Function:
     formula: str = ""
     source: str = ""
     stabilize: bool = True
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
@@ -176,9 +179,10 @@ def with_names(function: Function, names: Mapping[str, str]) -> Function:
     def rewrite(node: Expr) -> Expr:
         return ref(new(node.name), *node.subscripts) if isinstance(node, Ref) else node
 
+    put = transformer(rewrite)
     tensors = tuple(replace(t, name=new(t.name)) for t in function.tensors)
     inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
-    statements = [e.mapped(lambda node: transform(node, rewrite)) for e in function.statements]
+    statements = [e.mapped(put) for e in function.statements]
     statements = [replace(e, target=new(e.target)) for e in statements]
     return replace(function, tensors=tensors, statements=tuple(statements), inputs=inputs, outputs=outputs)
 

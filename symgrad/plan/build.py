@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Ref, refs, size
+from ..expr import ZERO, Ref, is_larger, refs
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
@@ -45,20 +45,20 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     tensors = dict(joint.table)
     names = Names(names_in(joint))
     written = set(primal.writers)
-    statements = with_functions([split_gaussian(with_powers(e), to, tensors) for e in joint.statements], to)
+    statements = with_functions(split_gaussian(with_powers(joint.statements), to, tensors), to)
     forward = aligned([e for e in statements if e.target in written])
     backward = [e for e in statements if e.target not in written]
-    small = all(size(e.body) <= LARGE for e in (*forward, *backward))
+    small = not any(is_larger(e.body, LARGE) for e in (*forward, *backward))
     if small:
         forward, backward = _shared(forward, backward, joint, tensors, names)
     if small and style == "arrays":
         forward = with_arguments(forward, to, tensors, names)
-    while (there := [expanded(e, to, tensors) for e in (*forward, *backward)]) != [*forward, *backward]:
+    while (there := expanded([*forward, *backward], to, tensors)) != [*forward, *backward]:
         forward, backward = there[: len(forward)], there[len(forward) :]
         if small:
             forward, backward = _shared(forward, backward, joint, tensors, names)
     forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names, style)
-    backward = [tidied(e) for e in backward]
+    backward = tidied(backward)
     if style == "arrays":
         plain = unmasked([*forward, *backward], tensors, joint.facts)
         forward, backward = plain[: len(forward)], plain[len(forward) :]

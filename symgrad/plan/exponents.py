@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from ..expr import Apply, Const, Expr, Ref, apply, factors, is_exact, transform, value_of
+from ..expr import Apply, Const, Expr, Ref, apply, factors, is_exact, transformer, value_of
 from ..ir import Equation, Role, Tensor
 from ..ops import OPS
 
@@ -19,8 +19,8 @@ _ROOT2 = apply("sqrt", 2)
 _BELLS = {Fraction(1): "bell", Fraction(1, 2): "normal_bell"}
 
 
-def with_powers(e: Equation) -> Equation:
-    """`e` with the functions of n*log(x) that are powers of x written as such, before n*log(x) is given a name."""
+def with_powers(equations: Iterable[Equation]) -> list[Equation]:
+    """Functions of n*log(x) that are powers of x are written as such, before n*log(x) is given a name."""
 
     def rewrite(node: Expr) -> Expr:
         row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
@@ -29,11 +29,12 @@ def with_powers(e: Equation) -> Equation:
         logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
         return row.expand(*node.args) if logs else node
 
-    return replace(e, body=transform(e.body, rewrite))
+    put = transformer(rewrite)
+    return [replace(e, body=put(e.body)) for e in equations]
 
 
-def split_gaussian(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
-    """`e` with exp(-x**2) and exp(-x**2/2) of inputs as operators, before x/sqrt(2) is given a name."""
+def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
+    """The equations with exp(-x**2) and exp(-x**2/2) of inputs as operators, before x/sqrt(2) is given a name."""
 
     def rewrite(node: Expr) -> Expr:
         found = _square(node.args[0]) if isinstance(node, Apply) and node.op == "exp" else None
@@ -43,7 +44,8 @@ def split_gaussian(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> E
         word = _BELLS.get(-scale)
         return apply(word, x) if word and OPS[word].word(target) else node
 
-    return replace(e, body=transform(e.body, rewrite))
+    put = transformer(rewrite)
+    return [replace(e, body=put(e.body)) for e in equations]
 
 
 def _square(u: Expr) -> tuple[Expr, Fraction] | None:

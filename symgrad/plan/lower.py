@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -24,6 +24,7 @@ from ..expr import (
     size,
     substitute,
     transform,
+    transformer,
     with_args,
 )
 from ..expr.names import Names
@@ -38,8 +39,8 @@ from .exponents import given, of_difference
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
 
 
-def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equation:
-    """`e` with every operator that the target does not have written in others, which it may not have either."""
+def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
+    """Every operator that the target does not have is written in others, which it may not have either."""
 
     known: dict[Expr, bool] = {}
 
@@ -54,8 +55,8 @@ def expanded(e: Equation, target: str, tensors: Mapping[str, Tensor]) -> Equatio
         found = in_others(node, target, finer=fine)
         return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
 
-    where = None if e.where is None else transform(e.where, rewrite)
-    return replace(e, body=transform(e.body, rewrite), where=where)
+    put = transformer(rewrite)
+    return [replace(e, body=put(e.body), where=None if e.where is None else put(e.where)) for e in equations]
 
 
 def with_arguments(
@@ -152,7 +153,7 @@ def without_logsumexp(
                     return changed
             return node
 
-        return replace(e, body=transform(e.body, rewrite))
+        return replace(e, body=transform(e.body, rewrite)) if found else e
 
     inside = [f for name, f in finders if name not in outputs]
     return (
@@ -286,9 +287,10 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
     return result
 
 
-def tidied(e: Equation) -> Equation:
-    """`e` with one fraction where there were two."""
-    return replace(e, body=one_fraction(e.body))
+def tidied(equations: Iterable[Equation]) -> list[Equation]:
+    """The equations with one fraction where there were two."""
+    put = transformer(one_fraction)
+    return [replace(e, body=put(e.body)) for e in equations]
 
 
 @lru_cache(maxsize=2**10)

@@ -16,7 +16,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from statistics import fmean as mean
 from typing import Any
 
@@ -35,6 +35,7 @@ from ..expr import (
     branch,
     factors,
     fraction,
+    is_larger,
     operator,
     outermost,
     postorder,
@@ -96,6 +97,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
         for e in derivative.primal.statements
         if operator(e.body) == "select" and e.target in function.elementwise
     ]
+    rewrites = (over_squares(), differences_first(derivative.primal.inputs), double_angles())
     statements, changed = [], False
     for e in function.statements:
         body = _inlined(e.body, locals_)
@@ -111,7 +113,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
                 known: dict[Expr, Expr] = dict(results)
                 other = next((f for f in by_result(form, results) if _as_good(f, form, known, well_scaled)), other)
             form = e.body if other is None else other
-            for rewrite in (over_squares, partial(differences_first, inputs=derivative.primal.inputs), double_angles):
+            for rewrite in rewrites:
                 form = rewrite(form)
             changed = changed or form is not e.body
             e = replace(e, body=form)
@@ -141,7 +143,7 @@ def _by_length(body: Expr) -> bool:
 
 def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
     """`body` in terms of what is given: the point at which it is computed is known, its rounded parts are not."""
-    while size(body) <= LARGE:
+    while not is_larger(body, LARGE):
         found: dict[Expr, Expr] = {}
         for r in refs(body):
             e = known.get(r.name)
@@ -243,7 +245,7 @@ def _as_good(form: Expr, body: Expr, results: Mapping[Expr, Expr], well_scaled: 
 
 def _lost(form: Expr, truths: Truths) -> list[float]:
     """The bits that `form`, which may have guards, loses at each point."""
-    written = one_fraction(_without_guards(form))
+    written = transform(_without_guards(form), one_fraction)
     return [bits_lost(in_doubles(written, at), truth) for at, truth in truths]
 
 

@@ -9,7 +9,7 @@ nominal sizes, and the first of the cheapest is taken.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -28,14 +28,15 @@ from ..expr import (
     factors,
     indices,
     is_exact,
+    is_larger,
     operator,
     postorder,
     ref,
     refs,
     select,
-    size,
     substitute,
     transform,
+    transformer,
 )
 from ..ir import Derivative, Equation, Function, by_target, in_place, recurrent, rewritten
 from ..ops import OPS
@@ -67,7 +68,7 @@ def simplify(derivative: Derivative) -> Derivative:
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
     found = _simplified(derivative, with_stable_slopes(derivative))
     function = rewritten("cheapest form", derivative.function, found.function)
-    tidied = replace(function, statements=tuple(map(_tidied, function.statements)))
+    tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function))
     return replace(found, function=without_dead(function))
@@ -77,7 +78,7 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     joint = derivative.function
     forward = derivative.primal.statements
     gradient = [*map(_asked_once, with_reuse(forward, without_copies(gradient, derivative), joint))]
-    large = any(size(e.body) > LARGE for e in gradient)
+    large = any(is_larger(e.body, LARGE) for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
@@ -102,19 +103,20 @@ def _tidy(op: Filled) -> Filled | Expr:
     return body if is_plain(body, op.place) else rewritten_as(op, body)
 
 
-def _tidied(e: Equation) -> Equation:
+def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
     def rewrite(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and isinstance(node.op, Filled)):
             return node
         found = _tidy(node.op)
         return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
 
-    return replace(e, body=transform(e.body, rewrite))
+    tidy = transformer(rewrite)
+    return (replace(e, body=tidy(e.body)) for e in statements)
 
 
 def _asked_once(e: Equation) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
-    if size(e.body) > LARGE:
+    if is_larger(e.body, LARGE):
         return e
 
     def inner(node: Expr) -> Expr:

@@ -18,7 +18,7 @@ from ..expr import (
     product,
     signed_total,
     terms_of,
-    transform,
+    transformer,
     without_sign,
 )
 from ..ops import OPS
@@ -57,8 +57,8 @@ def _legs(node: Expr) -> tuple[Expr, Expr] | None:
     return None
 
 
-def over_squares(body: Expr) -> Expr:
-    """1/(1 + a)**2 as 1/(1 + a*(2 + a)), where a is not negative: the rounding of what is squared counts twice."""
+def over_squares() -> Callable[[Expr], Expr]:
+    """Writes 1/(1 + a)**2 as 1/(1 + a*(2 + a)), where a is not negative: the rounding of a square counts twice."""
 
     def rewrite(node: Expr) -> Expr:
         if operator(node) != "div" or all(_opened(d) is d for d in factors(node.args[1])[0]):
@@ -66,7 +66,7 @@ def over_squares(body: Expr) -> Expr:
         above, below = factors(node)
         return fraction(above, [_opened(d) for d in below])
 
-    return transform(body, rewrite)
+    return transformer(rewrite)
 
 
 def _opened(d: Expr) -> Expr:
@@ -91,8 +91,8 @@ def over_roots(node: Expr) -> Expr:
     return node
 
 
-def differences_first(body: Expr, inputs: Collection[str]) -> Expr:
-    """u + x - y as x - y + u, for inputs: the difference of near numbers is exact, that of u + x and y is not."""
+def differences_first(inputs: Collection[str]) -> Callable[[Expr], Expr]:
+    """Writes u + x - y as x - y + u, for inputs: the difference of near numbers is exact, of u + x and y it is not."""
 
     def given(t: Expr) -> bool:
         return isinstance(t, Ref) and t.name in inputs
@@ -110,11 +110,11 @@ def differences_first(body: Expr, inputs: Collection[str]) -> Expr:
 
     sides: dict[Expr, Sides] = {}
     sided = _sided("add", "sub", given, sides)
-    return transform(body, rewrite)
+    return transformer(rewrite)
 
 
-def double_angles(body: Expr) -> Expr:
-    """2 sin(t/2) cos(t/2) as sin(t)."""
+def double_angles() -> Callable[[Expr], Expr]:
+    """Writes 2 sin(t/2) cos(t/2) as sin(t)."""
 
     def rewrite(node: Expr) -> Expr:
         wanted, _ = folded(node, sides, sided)
@@ -130,7 +130,7 @@ def double_angles(body: Expr) -> Expr:
 
     sides: dict[Expr, Sides] = {}
     sided = _sided("mul", "div", lambda f: f is TWO or _of_half(f), sides)
-    return transform(body, rewrite)
+    return transformer(rewrite)
 
 
 def _of_half(f: Expr) -> bool:

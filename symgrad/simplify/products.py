@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..expr import ONE, Apply, Expr, Ref, ref, substitute, transform
+from ..expr import ONE, Apply, Expr, Ref, ref, substitute
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
 
@@ -52,14 +52,10 @@ class Product:
         return monomial
 
 
-def one_fraction(body: Expr) -> Expr:
+def one_fraction(node: Expr) -> Expr:
     """a * (b / c) as a * b / c: one fraction reads better than two."""
-
-    def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Apply) and node.op == "mul":
-            a, b = node.args
-            if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
-                return rewrite(a * b.args[0]) / b.args[1]
-        return node
-
-    return transform(body, rewrite)
+    if isinstance(node, Apply) and node.op == "mul":
+        a, b = node.args
+        if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
+            return one_fraction(a * b.args[0]) / b.args[1]
+    return node

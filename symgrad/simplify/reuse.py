@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ..expr import Expr, Ref, operator, postorder, ref, size, substitute, transform
+from ..expr import Expr, Ref, operator, postorder, ref, size, substitute, transformer
 from ..ir import (
     Box,
     Derivative,
@@ -29,11 +29,13 @@ def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list
     writers = by_target(gradient)
     copies: dict[str, Equation] = {}
     result: list[Equation] = []
+    through = transformer(partial(_through, copies=copies))
     for e in gradient:
-        e = replace(e, body=transform(e.body, partial(_through, copies=copies)))
+        e = replace(e, body=through(e.body)) if copies else e
         alone = len(writers[e.target]) == 1 and e.target not in outputs and isinstance(e.body, Ref)
         if alone and e.reduce == "none" and e.where is None and not e.when and e.fills(table[e.target]):
             copies[e.target] = e
+            through = transformer(partial(_through, copies=copies))
         result.append(e)
     return result
 
@@ -60,6 +62,8 @@ def with_reuse(
     writers = by_target(gradient)
     loops = recurrent(gradient)
 
+    rewrites: dict[Box, Callable[[Expr], Expr]] = {}  # with the finders that there are
+
     def look(node: Expr, box: Box) -> Expr:
         for finder in finders.get(operator(node), ()):
             found = finder.at(node, box)
@@ -69,12 +73,14 @@ def with_reuse(
 
     for before in gradient:
         others = [other for other in writers[before.target] if other is not before]
-        e = replace(before, body=transform(before.body, partial(look, box=before.box)))
+        rewrite = rewrites.setdefault(before.box, transformer(partial(look, box=before.box)))
+        e = replace(before, body=rewrite(before.body)) if finders else before
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        left = e.target not in loops and (size(e.body) < 2 if final else _is_linear(e.body))
+        left = local and e.target not in loops and (size(e.body) < 2 if final else _is_linear(e.body))
         if local and _worth_reuse(e, joint, others) and not left:
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
+            rewrites.clear()
     return result
 
 

@@ -31,6 +31,7 @@ from ..expr import (
     substitute,
     terms_of,
     transform,
+    transformer,
     values,
 )
 from ..ir import Derivative, Equation
@@ -197,7 +198,8 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    bodies = (transform(stable_form(e.body, SLOPES, inputs), unguarded) for e in derivative.equations)
+    bare = transformer(unguarded)
+    bodies = (bare(stable_form(e.body, SLOPES, inputs)) for e in derivative.equations)
     return [replace(e, body=body) for e, body in zip(derivative.equations, bodies, strict=True)]
 
 

@@ -110,8 +110,9 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
     for name, u in steps.items():
         right += float(np.sum(np.asarray(found[name]) * u))
         scale += float(np.sum(np.abs(np.asarray(found[name]) * u)))
-    # where two differences disagree (a kink, a function too wild for float64), nothing can be said
-    if not abs(left - other) <= TOLERANCE * size or abs(left - right) <= TOLERANCE * scale:
+    # where two differences disagree (a kink, a function too wild for float64), nothing can be said; nor where forward
+    # gives zeros alone: what backward adds up to 0 is rounded on a scale that nothing tells
+    if not size or not abs(left - other) <= TOLERANCE * size or abs(left - right) <= TOLERANCE * scale:
         return None
     shapes = ", ".join(f"{n} {np.shape(v)}" for n, v in inputs.items())
     return f"<J u, v> = {left:.12g} and <u, J^T v> = {right:.12g} for {shapes}"

@@ -29,7 +29,7 @@ from .cases import Case, combinations, in_normal, in_single, parts, refuses_infi
 from .compare import Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .findings import Findings
-from .imitation import Python, disagreements
+from .imitation import disagreements
 from .numpy_text import NumpyText
 from .partials import symbolic
 from .reference import Declaration
@@ -65,7 +65,6 @@ def check(
     seconds: float | None = None,
     case: int | None = None,
     watch: Callable[[Report], None] | None = None,
-    python: Python | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
@@ -78,11 +77,10 @@ def check(
     seconds  the time that it may take; the report says what was not checked then
     case     only the case with this number
     watch    gets the report as far as it is known, after every case
-    python   the user's own function, where the declaration came of one: see `imitation`
     """
     start = perf_counter()
     checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
-    checking.only, checking.python = case, python
+    checking.only = case
     checking.heads = getattr(artefact, "heads", ()) if heads is None else heads
 
     def heard(heading: str, said: Any) -> None:
@@ -126,7 +124,6 @@ class _Checking:
         self.tell: process.Tell = lambda heading, said: None
         self.only: int | None = None
         self.heads: Sequence[Head] = ()
-        self.python: Python | None = None
 
     def prepare(self) -> None:
         """What is worth keeping between checks: the derivatives of the operators."""
@@ -212,8 +209,8 @@ class _Checking:
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
         condition = conditioning(self.declaration, case, found, self.rng)
-        if self.python is not None and not case.strided:
-            for name, said in disagreements(self.function, self.python, case, found.outputs, condition):
+        if not case.strided:
+            for name, said in disagreements(self.function, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)
         self._artefact(case, found, bounds, condition, chosen)
         real = any(t.dtype == Dtype.REAL for t in map(self.function.table.get, self.function.inputs) if t)

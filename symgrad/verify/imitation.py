@@ -16,7 +16,7 @@ from mpmath import mp
 
 from ..errors import SymgradError
 from ..expr import Const
-from ..ir import Function, bind
+from ..ir import Function, bind, shape_of
 from .cases import Case, refuses_infinity
 from .text import Array, Values, full_shape
 
@@ -26,25 +26,24 @@ TOLERANCE = 1e-6  # NumPy's function rounds as it is written: another function d
 
 
 def disagreements(
-    function: Function, python: Python, case: Case, outputs: Mapping[str, Array], condition: Mapping[str, Array]
+    function: Function, case: Case, outputs: Mapping[str, Array], condition: Mapping[str, Array]
 ) -> Iterator[tuple[str, str]]:
-    """What NumPy says otherwise: (output, what is wrong); nothing where the function is not written for arrays.
+    """What NumPy says otherwise: (output, what is wrong); nothing where no Python function is, or none for arrays.
 
     outputs    their true values, packs as one axis
     condition  how sensitive each is, as of `truth.conditioning`
     """
     kept = _moderate(case)
-    if not kept.any():
+    if function.python is None or not kept.any():
         return
     if not kept.all():
         case = replace(case, inputs={n: None if v is None else v[kept] for n, v in case.inputs.items()})
         outputs = {n: v[kept] for n, v in outputs.items()}
         condition = {n: v[kept] for n, v in condition.items()}
     try:
-        found = _returned(function, python, case)
+        found = _returned(function, function.python, case)
     except Exception as error:  # what it raises, a traced function does not
-        empty = any(np.size(v) == 0 for v in case.inputs.values() if v is not None)  # NumPy refuses some reshapes
-        if not (empty or refuses_infinity(error)):
+        if not (_is_empty(function, case) or refuses_infinity(error)):
             yield function.name, f"your function, called with arrays, raises {type(error).__name__}: {error}"
         return
     if found is None or len(found) != len(function.outputs):
@@ -63,6 +62,13 @@ def disagreements(
                 said = f"{float(given):.9g}, the formula {float(expected):.9g}"
                 yield name, f"your function, called with arrays, gives {said}"
                 break
+
+
+def _is_empty(function: Function, case: Case) -> bool:
+    """Whether there is an array without elements: NumPy refuses some reshapes and products of such."""
+    given = {n: v for n, v in case.inputs.items() if v is not None}
+    sizes = bind(function, given)
+    return any(0 in shape_of(t.shape, sizes, case.options) for t in function.tensors)
 
 
 def _moderate(case: Case) -> Any:

@@ -189,7 +189,7 @@ def _operators(name: str, module: Any = None) -> dict[str, Elementwise]:
 _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims concatenate stack take_along_axis flip
     roll repeat diagonal diag triu tril copy""".split()
 _PLAIN = """shape ndim size ndarray issubdtype floating integer bool_ float64 float32 int64 int32 uint8 errstate dtype
-    s_ logical_and logical_or logical_not any all""".split()
+    s_ logical_and logical_or logical_not any all indices""".split()
 _METHODS = "sum mean prod max min argmax cumsum cumprod".split()
 
 _zeros = _constant(lambda: lift(0), 0)

@@ -183,6 +183,7 @@ SAME = {
             "x @ y[0]",
             "np.dot(x[0, 0], y)",
             "x[0, 0] @ y",
+            *(f"np.median(x{a})" for a in (", axis=0", ", axis=1", ", axis=0, keepdims=True", ", axis=-1")),
         ),
         *("np.outer(x, y)", "np.transpose(x)", "x.T", "x.mT", "np.swapaxes(x, 1, 2)", "x.transpose(2, 0, 1)"),
         *("np.sum(x, axis=(0, 2))", "np.mean(x, axis=(-1, -2), keepdims=True)", "np.argmax(x, axis=1)", "np.argmax(x)"),
@@ -320,7 +321,9 @@ REFUSED = [  # (inputs, body, what the message says)
     ("x[n,m], t[m]: int, mask[m]: bool", "(t & 1)*x", "`&` is of conditions; of integers it is one of their bits"),
     ("x[n,m], t[m]: int, mask[m]: bool", "~t*x", "`~` is of conditions"),
     ("x[n,m], t[m]: int, mask[m]: bool", "(mask + mask)*x", "the sum of two conditions is a condition in NumPy"),
-    ("x[n,m], t[m]: int, mask[m]: bool", "np.add(mask, x > 0)*x", "Count them with np.where(x > 0, 1, 0) + (y > 0)"),
+    ("x[n,m], t[m]: int, mask[m]: bool", "np.add(mask, x > 0)*x", "np.where(x > 0, 1, 0) is a number"),
+    ("x[n,m], w[m]", "-(x > 0)*w", "NumPy refuses the negative of a condition"),
+    ("x[n,m], w[m]", "((x > 0) - (w > 0))*w", "NumPy refuses the difference of two conditions"),
     ("x[n,m], w[m]", "np.sum(x, initial=1.0)", "unexpected keyword argument 'initial'"),
     ("x[n,m], w[m]", "np.squeeze(x)", "missing a required argument: 'axis'"),
     ("x[n,m], w[m]", "np.sort(x, axis=None)", "one axis is asked for"),
@@ -393,6 +396,7 @@ PRINTED = [
     *("np.cumsum(x, axis=1)*w", "np.maximum.accumulate(w)", "np.roll(x, 1, axis=1)*w", "np.diag(x.T @ (x*w))"),
     *("np.einsum('ij,kj,j->ik', x, x, w)", "np.convolve(w, x[0])", "np.pad(x, ((1, 0), (2, 3)))**2"),
     *("np.tile(x, (2, 3))*2", "np.quantile(x, 0.3, axis=1)", "np.trapezoid(x, w)", "np.average(x, 1, np.exp(w))"),
+    *("np.where(np.all(w > -1.5), w, 2*w)", "np.diff(np.maximum(np.sum(x*x) + 9, x))", "np.convolve(np.diff(w), w)"),
 ]
 
 
@@ -400,6 +404,13 @@ PRINTED = [
 @pytest.mark.parametrize("body", PRINTED)
 def test_what_is_traced_is_printed(body, to):
     report = sg.check(declared("x[n,m], w[m]", body), to=to)
+    assert report.ok, report
+
+
+@both
+@pytest.mark.parametrize("body", ["np.median(x, axis=-1)", "np.sort(x, axis=-1)*w", "np.cumsum(x, axis=-1)*w"])
+def test_what_is_traced_over_any_axes_is_printed(body, to):
+    report = sg.check(declared("x[...,d], w[d]", body), to=to)
     assert report.ok, report
 
 

@@ -74,14 +74,21 @@ def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str
     return ShapeError(f"{here()}{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
 
 
+_NOT_OF_CONDITIONS = {
+    "add": "the sum of two conditions is a condition in NumPy, their `|`",
+    "sub": "NumPy refuses the difference of two conditions",
+    "neg": "NumPy refuses the negative of a condition",
+}
+
+
 def elementwise(op: str, *args: Any) -> Traced:
     """The operator `op` of `symgrad.ops` on every element."""
     if any(isinstance(a, Absent) for a in args):
         return _without(op, args)
-    if op == "add" and all(map(is_condition, args)):
+    if op in _NOT_OF_CONDITIONS and all(map(is_condition, args)):
         raise DeclarationError(
-            f"{here()}the sum of two conditions is a condition in NumPy, their `|` ({line()}). "
-            f"Count them with np.where(x > 0, 1, 0) + (y > 0), or write `|`."
+            f"{here()}{_NOT_OF_CONDITIONS[op]} ({line()}). "
+            f"np.where(x > 0, 1, 0) is a number; the words between conditions are `&`, `|` and `~`."
         )
     arrays = [traced(a) for a in args]
     shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)

@@ -51,7 +51,7 @@ class Declared:
     @cached_property
     def function(self) -> Function:
         """The Function that is declared; the Python function runs when this is first asked for."""
-        return _trace(self)
+        return replace(_trace(self), python=self.on_arrays)
 
     def with_static(self, **values: Any) -> Declared:
         """Return the declaration with static options fixed to other values: `softmax.with_static(axis=0)`."""

@@ -16,7 +16,7 @@ from ...ops.matrices import MATRICES, sizes
 from .arithmetic import broadcast, elementwise, kept, matmul, reduced, shared
 from .graph import Value, axes_of, bound, is_input, read, reduction, value
 from .numpy_axes import take_along_axis
-from .reshaping import swapaxes
+from .reshaping import permuted, swapaxes
 from .scope import here
 from .values import Traced, axis_of, line, reread, traced
 
@@ -294,9 +294,8 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
             raise DeclarationError(f"{here()}sg.median over all axes of {x!r}: say over which one ({line()}).")
         axis = -1
     at = axis_of(x, axis)
-    turned = _turned(x, axis)
-    n = turned._node.shape[-1]
-    front = turned._node.shape[:-1]
+    turned = permuted(x, [*(k for k in range(x._node.rank) if k != at), at], x._lead)
+    *front, n = turned._node.shape
     ordered = take_along_axis(turned, _order(turned))
     places = apply("floordiv", n - 1, const(2)), apply("floordiv", n, const(2))
     middle = [reread(ordered, front, [*axes_of(front), place]) for place in places]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from ...expr import Expr, Index, Ref, indices
 from ...ir import Equation
@@ -36,9 +36,8 @@ def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
         mine = [i for i in axes(e, r) if i in rank]
-        pairs = list(pairwise(mine))
-        if not any(_reaches(after, b, a) for a, b in pairs):
-            for a, b in pairs:
+        if not any(_reaches(after, b, a) for a, b in combinations(mine, 2)):
+            for a, b in pairwise(mine):
                 after[a].add(b)
     result: list[Index] = []
     left = sorted(rank, key=lambda i: (not is_pack(i), rank[i]))

@@ -200,8 +200,7 @@ class Speller(Reader):
             local = frame(_box_only(inner, extents), self._read(inner), self.axes)
             operands.append(self.evaluate(inner, local, extents))
         under = [f for f in below if f not in inner_below]
-        if all(self.boolean(v.array) for v in operands):
-            operands = [self.real(v) for v in operands]
+        operands = [self.real(v) for v in operands]
         if any(None in v.axes for v in operands):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]

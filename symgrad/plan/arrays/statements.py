@@ -106,6 +106,7 @@ class _Builder:
         speller.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         self.kept = speller.kept
         self.stores = Stores(speller, borders, self.tensors, procedure.returns, plain)
+        self.signs = speller.signs
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
@@ -202,7 +203,7 @@ class _Builder:
                 continue
             target = result[reader[s.name]]
             assert target is not None
-            merged = replaced(target.statement, Var(s.name), s.value)
+            merged = self.signs(replaced(target.statement, Var(s.name), s.value))
             simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
             if simple and self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)

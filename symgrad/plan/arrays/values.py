@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...expr import (
     ONE,
@@ -27,7 +28,7 @@ from ...expr.polynomials import symbol
 from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS
 from .affine import Sizes
-from .below import below, plain_number
+from .below import below, plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
 from .taking import Axes, as_index, packed_items, permuted, taken, whole
@@ -179,6 +180,14 @@ class Evaluator(Branches):
                 return replace(array, args=(self._signed(a), b))
             case _:
                 return self.real(Value(array, ())).array
+
+    def signs(self, part: Any) -> Any:
+        """A statement or an array where every minus sign stands before what takes one."""
+        new = with_parts(part, self.signs)
+        if not (isinstance(new, Elementwise) and new.op == "neg"):
+            return new
+        signed = self._signed(new.args[0])
+        return new if signed is new.args[0] else replace(new, args=(signed,))
 
     def boolean(self, array: Array) -> bool:
         """Whether the elements of `array` are True and False."""

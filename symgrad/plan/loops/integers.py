@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 
@@ -21,7 +22,7 @@ from ...expr import (
     ref,
     select,
     size,
-    transform,
+    transformer,
 )
 from ...expr.sizes import terms, tidy
 from ...ir import Equation
@@ -45,8 +46,8 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
     return p, q
 
 
-def short(e: Equation) -> Equation:
-    """`e` with subscripts in which like terms are collected, where that is shorter: n - k for n - 1 - k + 1."""
+def short() -> Callable[[Equation], Equation]:
+    """Of equations: subscripts in which like terms are collected, where that is shorter: n - k for n - 1 - k + 1."""
 
     def collected(s: Expr) -> Expr:
         found = tidy(s)
@@ -55,17 +56,18 @@ def short(e: Equation) -> Equation:
     def inside(node: Expr) -> Expr:
         return ref(node.name, *map(collected, node.subscripts)) if isinstance(node, Ref) else node
 
-    return replace(e, subscripts=tuple(map(collected, e.subscripts)), body=transform(e.body, inside))
+    put = transformer(inside)
+    return lambda e: replace(e, subscripts=tuple(map(collected, e.subscripts)), body=put(e.body))
 
 
-def chosen(e: Equation) -> Equation:
-    """`e` with subscripts that take the smaller or larger of two integers by one comparison: neither is NaN."""
+def chosen() -> Callable[[Equation], Equation]:
+    """Of equations: subscripts that take the smaller or larger of two integers by one comparison: neither is NaN."""
 
     def inside(node: Expr) -> Expr:
-        return ref(node.name, *(transform(s, _choice) for s in node.subscripts)) if isinstance(node, Ref) else node
+        return ref(node.name, *map(choose, node.subscripts)) if isinstance(node, Ref) else node
 
-    subscripts = tuple(transform(s, _choice) for s in e.subscripts)
-    return replace(e, subscripts=subscripts, body=transform(e.body, inside))
+    choose, put = transformer(_choice), transformer(inside)
+    return lambda e: replace(e, subscripts=tuple(map(choose, e.subscripts)), body=put(e.body))
 
 
 def _choice(node: Expr) -> Expr:

@@ -7,7 +7,7 @@ that is stored where the result is wanted, or an array that stands in for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute
@@ -32,6 +32,7 @@ from .data import (
 from .names import value_name
 
 Path = tuple[tuple[int, int, Index | None], ...]  # position in the block, which block inside, the index of a loop
+Places = Mapping[str, tuple[str, Sequence[int]]]  # tensor -> what stands for it, and the axes that are left
 
 
 def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporaries: set[str]) -> dict[str, str]:
@@ -78,19 +79,37 @@ def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[s
             if r.name in temporaries and r.subscripts:
                 elements.setdefault(r.name, set()).add(r)
     new: dict[str, Tensor] = {}
-    renamed: dict[Expr, Expr] = {}
+    places: dict[str, tuple[str, Sequence[int]]] = {}  # by the name, and the literals
+    literals: dict[str, list[int]] = {}
     for name, used in elements.items():
         rank = len(table[name].shape)
         literal = [a for a in range(rank) if all(isinstance(r.subscripts[a], Const) for r in used)]
+        literals[name] = literal
         for r in used if literal else ():
-            label = "_".join(str(r.subscripts[a]) for a in literal)
+            label = _label(r, literal)
             split = f"{name}{'_' if name[-1].isdigit() else ''}{label}"
             if split in table:
                 split = f"{name}_at_{label}"
             rest = [a for a in range(rank) if a not in literal]
             new[split] = replace(table[name], name=split, shape=tuple(table[name].shape[a] for a in rest))
-            renamed[r] = ref(split, *(r.subscripts[a] for a in rest))
-    return (Rewriter(lambda node: renamed.get(node, node)).block(block), new) if renamed else (block, new)
+            places[f"{name} {label}"] = split, rest
+
+    def key(node: Ref) -> str:
+        return f"{node.name} {_label(node, literals.get(node.name, ()))}"
+
+    return (Rewriter(lambda node: _placed(node, places, key)).block(block), new) if places else (block, new)
+
+
+def _label(element: Ref, literal: Sequence[int]) -> str:
+    return "_".join(str(element.subscripts[a]) for a in literal)
+
+
+def _placed(node: Expr, places: Places, key: Callable[[Ref], str] = lambda node: node.name) -> Expr:
+    """What stands for an element, whose own subscripts have been rewritten already."""
+    if not isinstance(node, Ref) or (found := places.get(key(node))) is None:
+        return node
+    name, axes = found
+    return ref(name, *(node.subscripts[a] for a in axes))
 
 
 @dataclass
@@ -138,8 +157,8 @@ class Memory:
         self._shared = shared
         self._uses: dict[str, _Use] = {}
         self._scalars: dict[str, str] = {}  # tensor -> the scalar that holds its element
-        self._elements: dict[Expr, Expr] = {}  # element -> what stands for it
-        self._lent: dict[Expr, Expr] = {}  # element -> that of the result in whose memory it stands
+        self._places: dict[str, tuple[str, Sequence[int]]] = {}
+        self._lent: dict[str, tuple[str, Sequence[int]]] = {}  # in the memory of a result
         self._lenders: dict[str, tuple[str, list[int]]] = {}  # tensor -> the array it has, and the axes that are left
         self._asked: set[str] = set()  # results whose absence a guard asks for
         self._accumulators: dict[Expr, Expr] = {}  # accumulator -> the scalar it is the value of
@@ -161,10 +180,10 @@ class Memory:
                 if name in self._results:
                     end = max(place[depth][0] for place in use.written)
                     closes.setdefault((*use.home, (end, -1, None)), []).append(name)
-        rewrite = Rewriter(lambda node: self._elements.get(node, node))
+        rewrite = Rewriter(lambda node: _placed(node, self._places))
         placed = self._rebuild(block, (), opens, closes, rewrite)
         named = Rewriter(lambda node: self._accumulators.get(node, node)).block(placed)
-        lent = Rewriter(lambda node: self._lent.get(node, node))
+        lent = Rewriter(lambda node: _placed(node, self._lent))
         return lent.block(_forwarded(named, set(self._shared)))
 
     def _collect(self, block: Block, path: Path) -> None:
@@ -197,16 +216,16 @@ class Memory:
         if not left:
             (element,) = use.elements
             self._scalars[name] = name if name in self._temporaries else _own_name(element)
-            self._elements[element] = ref(self._scalars[name])
+            self._places[name] = self._scalars[name], ()
             return True
         if name in self._optional:
             asked = name in self._asked  # whether its pointer is NULL must then be told to the end
-            self._array(name, f"{name}_values" if asked else name, use, list(axes), stands_for=name)
+            self._array(name, f"{name}_values" if asked else name, list(axes), stands_for=name)
         elif (lender := self._lenders.get(self._shared.get(name, name))) is not None and {*left} <= {*lender[1]}:
-            self._lent.update({r: ref(lender[0], *(r.subscripts[a] for a in lender[1])) for r in use.elements})
+            self._lent[name] = lender
             self._lenders[name] = lender
         elif name in self._temporaries:
-            self._array(name, name, use, left)
+            self._array(name, name, left)
         return False
 
     def _distance(self, name: str) -> int:
@@ -215,11 +234,11 @@ class Memory:
             name, steps = self._shared[name], steps + 1
         return steps
 
-    def _array(self, name: str, new: str, use: _Use, axes: list[int], stands_for: str | None = None) -> None:
+    def _array(self, name: str, new: str, axes: list[int], stands_for: str | None = None) -> None:
         tensor = self._table[name]
         self._lenders[name] = (new, axes)
         self.arrays.append(Array(new, tuple(tensor.shape[a] for a in axes), tensor.dtype, stands_for))
-        self._elements.update({r: ref(new, *(r.subscripts[a] for a in axes)) for r in use.elements})
+        self._places[name] = new, axes
 
     def _rebuild(
         self,

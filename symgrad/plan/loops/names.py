@@ -76,7 +76,9 @@ def _choose(
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
             if word in visible:
-                word = value_name(stored[ref(node.name)]) if ref(node.name) in stored else word
+                element = stored.get(ref(node.name))
+                if element is not None:
+                    word = value_name(ref(chosen.get(element.name, element.name), *element.subscripts))
                 word = longer.get(node.name, word)
             name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)

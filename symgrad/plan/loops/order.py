@@ -64,6 +64,7 @@ class Order:
         self._limits = Split(self._everywhere, self.name, self.limits, values=False)
         self._taken = {*table, *(r.name for t in table.values() for e in t.shape for r in refs(e))}
         self._language = language
+        self._short, self._chosen = short(), chosen()
         self._serial = count(1)
         self.scratch: dict[str, Tensor] = {}
         self.longer: dict[str, str] = {}
@@ -80,8 +81,11 @@ class Order:
     def step(self, step: Step) -> Block:
         """The loops of one step, under a note of its equations."""
         tensor = self._table[step.target]
-        stripped = [replace(short(e), when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
-        equations = [replace(self._language.equation(chosen(e)), box=e.box) for e in stripped]  # extents are of arrays
+        given = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
+        stripped = list(map(self._short, given))
+        equations = [  # extents are of arrays
+            replace(self._language.equation(self._chosen(e)), box=e.box) for e in stripped
+        ]
         note = Note(tuple(stripped), frozenset({step.target} if step.how == "add" else ()), facts=self._facts)
         if equations and equations[0].matrix is not None:
             return (note, *self._call(tensor, equations[0]))

@@ -49,8 +49,10 @@ class Exact(Array):
         return FLOAT if true.kind == "O" else true
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        if _dtype_of(self).kind != "O" or np.issubdtype(dtype, np.floating):
-            return self.copy()
+        if np.issubdtype(dtype, np.floating):
+            return exact(self).copy()
+        if _dtype_of(self).kind != "O":
+            return self.view(np.ndarray).astype(dtype)
         return np.vectorize(int, otypes=[np.dtype(dtype)])(np.asarray(self, dtype=object))
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
