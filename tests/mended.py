@@ -101,4 +101,6 @@ MENDED = {
         "f(x[n,m], y[n,m]): o[j:m,i:n] = sin(x[i,j]); a[j] = argmax[i](o[j,i]); "
         "out[j:m] = where(o[j,a[j]] > 0.5, y[0,j], o[j,n-1-a[j]])"
     ),
+    "exponentials of a logarithm over a sum below the line": "f(x, y) = x/expm1(log1p(y))",
+    "a quotient by what is 0 everywhere": "f(x, y) = 2/(cosh(sign(y - y)*x*y) + x)",
 }

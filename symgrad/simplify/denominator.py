@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import sympy
@@ -15,6 +15,7 @@ from ..expr import (
     Expr,
     Ref,
     apply,
+    base_of,
     const,
     factors,
     is_exact,
@@ -58,10 +59,11 @@ class _Atoms:
             for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
                 self._power_of_e(node.args[0])
         for node in nodes:
-            done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, [done[a] for a in node.args])
+            done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, done)
         return done[root]
 
-    def _read(self, node: Expr, args: list[sympy.Expr]) -> sympy.Expr:
+    def _read(self, node: Expr, done: Mapping[Expr, sympy.Expr]) -> sympy.Expr:
+        args = [done[a] for a in node.args]
         if isinstance(node, Const):
             return self.symbol(node) if node.text is not None else sympy.Rational(*node.value.as_integer_ratio())
         if not isinstance(node, Apply):
@@ -74,7 +76,7 @@ class _Atoms:
             case "mul":
                 return args[0] * args[1]
             case "div":
-                self._remember(node.args[1], args[1])
+                self._remember(node.args[1], done)
                 return args[0] / args[1]
             case "neg":
                 return -args[0]
@@ -101,14 +103,12 @@ class _Atoms:
                 return self._power_of_e(node.args[0]) - 1
         return self.symbol(node)
 
-    def _remember(self, node: Expr, value: sympy.Expr) -> None:
-        for factor, f in zip(sympy.Mul.make_args(value), factors(node)[0], strict=False):
-            base, plain = (
-                (factor.base, f.args[0]) if factor.is_Pow and isinstance(f, Apply) and f.op == "pow" else (factor, f)
-            )
-            if base.is_Add:
-                self.sums[sympy.expand(base)] = plain
-                self.sums[sympy.expand(-base)] = -plain
+    def _remember(self, node: Expr, done: Mapping[Expr, sympy.Expr]) -> None:
+        for factor in factors(node)[0]:
+            plain, _ = base_of(factor)
+            if done[plain].is_Add:
+                self.sums[sympy.expand(done[plain])] = plain
+                self.sums[sympy.expand(-done[plain])] = -plain
 
     def _root(self, node: Expr, square: sympy.Expr) -> sympy.Symbol:
         new = node.key not in self.symbols
@@ -256,6 +256,8 @@ def by_roots(body: Expr) -> Iterator[Expr]:
 
 def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: Sequence[sympy.Symbol] = ()) -> Expr | None:
     """kept  the roots whose powers stay"""
+    if found.has(sympy.zoo, sympy.nan):  # a quotient by what is 0 everywhere, as the sign of y - y
+        return None
     whole = sympy.together(found)
     used = set(whole.free_symbols)
     for symbol, square in reversed(atoms.squares):
