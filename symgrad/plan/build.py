@@ -11,16 +11,7 @@ from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_e
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
 from .functions import with_functions
-from .lower import (
-    aligned,
-    divided_once,
-    expanded,
-    reread,
-    shared,
-    tidied,
-    with_arguments,
-    without_logsumexp,
-)
+from .lower import aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
 from .narrow import unmasked
 from .operands import with_operands
 from .program import Procedure, Program, names_in

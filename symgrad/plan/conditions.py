@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable
 from typing import TypeGuard
 
-from ..expr import (
-    ONE,
-    ZERO,
-    Apply,
-    Expr,
-    apply,
-    conjunction,
-    indices,
-    postorder,
-    refs,
-)
+from ..expr import ONE, ZERO, Apply, Expr, apply, conjunction, indices, postorder, refs
 from ..ir import Equation, has_domain
 from ..ops import OPS
 from .exponents import distance

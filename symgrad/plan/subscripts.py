@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from ..expr import (
-    Expr,
-    Index,
-    Ref,
-    apply,
-    conjunction,
-    ref,
-    refs,
-    substitute,
-    transform,
-    values,
-)
+from ..expr import Expr, Index, Ref, apply, conjunction, ref, refs, substitute, transform, values
 from ..expr.sizes import equal
 from ..ir import Conditions, Function, evaluated, parts_of
 from .program import Subscript

@@ -7,21 +7,7 @@ from dataclasses import dataclass
 
 from ...domain import Affine, Box, Domain
 from ...domain.atoms import linear as is_linear
-from ...expr import (
-    ONE,
-    ZERO,
-    Apply,
-    Expr,
-    Index,
-    Ref,
-    apply,
-    const,
-    indices,
-    is_exact,
-    ref,
-    refs,
-    substitute,
-)
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, is_exact, ref, refs, substitute
 from ...expr.names import Names
 from ...expr.polynomials import Polynomial, polynomial
 from ...expr.sizes import coefficient, equal, multiples, tidy

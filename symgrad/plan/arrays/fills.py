@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from ...expr import (
-    ONE,
-    ZERO,
-    Expr,
-    Index,
-    index,
-    indices,
-    is_exact,
-    ref,
-)
+from ...expr import ONE, ZERO, Expr, Index, index, indices, is_exact, ref
 from ...expr.polynomials import Polynomial, constant, polynomial
 from ...ir import Equation, Tensor
 from ..program import Step
@@ -26,20 +17,7 @@ from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trim
 from .layout import is_pack, pack_of
 from .spell import Speller
 from .taking import packed_items, taken
-from .tree import (
-    ALL,
-    BACK,
-    Array,
-    Concatenate,
-    Elementwise,
-    Full,
-    Item,
-    Pad,
-    Reshape,
-    Roll,
-    Stack,
-    Var,
-)
+from .tree import ALL, BACK, Array, Concatenate, Elementwise, Full, Item, Pad, Reshape, Roll, Stack, Var
 from .values import Value
 
 

@@ -12,7 +12,7 @@ from ...ops.matrices import MATRICES
 from ..program import Item, Procedure, Program, Recurrence, Step
 from ..trees import parts
 from .affine import Sizes
-from .below import below
+from .below import below, is_array
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
 from .divisors import not_zero, options_that_divide
@@ -24,7 +24,6 @@ from .spell import Speller
 from .stores import Stores
 from .tree import (
     Array,
-    ArrayNode,
     BroadcastTo,
     Copy,
     Diagonal,
@@ -40,6 +39,7 @@ from .tree import (
 )
 
 Fits = Callable[[Statement], bool]
+VIEWS = (Take, Permute, Reshape, BroadcastTo, Windows, Diagonal)  # they have the memory of their base
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,10 @@ class _Builder:
                 return replace(s, body=tuple(map(owned, s.body)), otherwise=tuple(map(owned, s.otherwise)))
             if not isinstance(s, Assign):
                 return s
-            root = _root(s.value, roots)
+            views = _views(s.value)
+            root = roots.get(views[-1].name, views[-1].name) if isinstance(views[-1], Var) else None
             roots[s.name] = root if root is not None else s.name
-            readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in _views(s.value))
+            readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in views)
             alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
             ours = root is not None and (s.name in written)
             if alias or ours or readonly and (s.name in returned or s.name in written):
@@ -314,19 +315,6 @@ def _uses(lines: Sequence[Line]) -> dict[str, int]:
     return uses
 
 
-def _root(value: Array, roots: Mapping[str, str]) -> str | None:
-    """The tensor whose memory `value` is a view of; None if it is new."""
-    match value:
-        case Var(name):
-            return roots.get(name, name)
-        case Take(base, items):
-            return None if any(isinstance(i, ArrayNode) for i in items) else _root(base, roots)
-        case Permute(base, _) | Reshape(base=base) | BroadcastTo(base, _) | Windows(base=base) | Diagonal(base=base):
-            return _root(base, roots)
-        case _:
-            return None
-
-
 def _sizes(statements: Sequence[Statement]) -> set[str]:
     """The names in the sizes that statements mention."""
     found: set[str] = set()
@@ -341,8 +329,8 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
 
 
 def _views(value: Array) -> list[Array]:
-    """`value` and what it is a view of."""
+    """`value` and what it is a view of: nothing is taken by integer arrays but copies."""
     found = [value]
-    while isinstance(found[-1], (Take, Permute, Reshape, Windows, Diagonal)):
-        found.append(found[-1].base)
+    while isinstance(top := found[-1], VIEWS) and not (isinstance(top, Take) and any(map(is_array, top.items))):
+        found.append(top.base)
     return found

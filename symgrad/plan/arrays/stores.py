@@ -39,17 +39,7 @@ from .elements import Moving, in_slices, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame, pack_of
 from .spell import Speller
-from .tree import (
-    Array,
-    Elementwise,
-    Full,
-    Item,
-    Num,
-    Places,
-    Slice,
-    Take,
-    Var,
-)
+from .tree import Array, Elementwise, Full, Item, Num, Places, Slice, Take, Var
 
 
 class Stores(Fills):

@@ -4,28 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...expr import (
-    ONE,
-    ZERO,
-    Const,
-    Expr,
-    Index,
-)
+from ...expr import ONE, ZERO, Const, Expr, Index
 from .below import is_array, with_parts
 from .layout import is_pack
-from .tree import (
-    ALL,
-    Array,
-    Elementwise,
-    Item,
-    Num,
-    Permute,
-    Range,
-    Real,
-    SizeOf,
-    Slice,
-    Take,
-)
+from .tree import ALL, Array, Elementwise, Item, Num, Permute, Range, Real, SizeOf, Slice, Take
 
 Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
 

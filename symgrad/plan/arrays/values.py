@@ -10,20 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...expr import (
-    ONE,
-    ZERO,
-    Apply,
-    Const,
-    Expr,
-    Index,
-    Ref,
-    index,
-    is_exact,
-    postorder,
-    value_of,
-    values,
-)
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, postorder, value_of, values
 from ...expr.polynomials import symbol
 from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS

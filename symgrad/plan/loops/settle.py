@@ -6,21 +6,7 @@ from collections.abc import Container, Set
 from dataclasses import replace
 
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, factors, postorder, ref, refs
-from .data import (
-    Block,
-    Call,
-    If,
-    Local,
-    Node,
-    Note,
-    Rewriter,
-    Store,
-    blocks,
-    expressions,
-    stores,
-    walk,
-    with_blocks,
-)
+from .data import Block, Call, If, Local, Node, Note, Rewriter, Store, blocks, expressions, stores, walk, with_blocks
 
 
 def under(block: Block, condition: Expr, holds: bool) -> Block:

@@ -10,20 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from ...expr import (
-    ZERO,
-    Apply,
-    Const,
-    Expr,
-    Index,
-    Ref,
-    folded,
-    indices,
-    postorder,
-    ref,
-    renewed,
-    substitute,
-)
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, ref, renewed, substitute
 from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
