@@ -75,22 +75,22 @@ def choose(
     """
     dims = names(function)
     packs: dict[str, int] = dict.fromkeys(function.packs, 2)
-    best: tuple[int, dict[str, int]] | None = None
     least = STEPS if any(c.open for c in components(function)) else 2
     distinct = tuple(range(least, least + len(dims)))
     larger = (tuple(range(least, least + 2 + len(dims))) for least in LARGER)
     small = (distinct, tuple(range(2, 4 + len(dims))), (2, 2, 3, 3, 4, 4, 5))
+    dearer: list[tuple[int, dict[str, int]]] = []
     for pool in pools or (*small, *larger, (1, 2, 2, 3, 3, 4)):
-        for sizes in _assignments(dims, pool, rng):
-            if not fitting(function, {**packs, **sizes}, options):
-                continue
-            price = cost(function, sizes, options)
-            within = largest and best is not None and best[0] <= limit
-            if best is None or (best[0] < price <= limit if within else price < best[0]):
-                best = price, sizes
-        if best is not None and best[0] <= limit:
-            return best[1]
-    return best[1] if best is not None else _reaching(function, packs, options, rng)
+        priced = [(cost(function, sizes, options), sizes) for sizes in _assignments(dims, pool, rng)]
+        within = sorted((p for p in priced if p[0] <= limit), key=lambda p: -p[0] if largest else p[0])
+        for _, sizes in within:  # what costs much to evaluate, costs much to look at
+            if fitting(function, {**packs, **sizes}, options):
+                return sizes
+        dearer += (p for p in priced if p[0] > limit)
+    for _, sizes in sorted(dearer, key=lambda p: p[0]):
+        if fitting(function, {**packs, **sizes}, options):
+            return sizes
+    return _reaching(function, packs, options, rng)
 
 
 def _reaching(
